@@ -1,0 +1,51 @@
+//! SHA-256 digests, printed `sha256:<64 hex>`.
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::json::canonical::{NotCanonical, canonical};
+
+/// The digest of some bytes.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    render(&Sha256::digest(bytes))
+}
+
+/// The digest of a value's canonical JSON.
+pub fn of_value<T: Serialize>(value: &T) -> Result<String, NotCanonical> {
+    Ok(of_bytes(&canonical(value)?))
+}
+
+/// A digest that is fed piece by piece.
+#[derive(Default)]
+pub struct Running(Sha256);
+
+impl Running {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn finish(self) -> String {
+        render(&self.0.finalize())
+    }
+}
+
+fn render(hash: &[u8]) -> String {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(7 + hash.len() * 2);
+    text.push_str("sha256:");
+    for byte in hash {
+        text.push(char::from(HEX[usize::from(byte >> 4)]));
+        text.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_digest_of_nothing_is_the_published_one() {
+        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(super::of_bytes(b""), empty);
+        assert_eq!(super::Running::default().finish(), empty);
+    }
+}

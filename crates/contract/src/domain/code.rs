@@ -1,0 +1,115 @@
+//! The one table of error codes: what a program may branch on, and what each door does with it.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// Whether sending a request again can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The answer will stay no.
+    Never,
+    /// Send the same request with the same request id.
+    SameRequest,
+    /// Change the input first.
+    ChangedRequest,
+}
+
+impl Retry {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Retry::Never => "never",
+            Retry::SameRequest => "same_request",
+            Retry::ChangedRequest => "changed_request",
+        }
+    }
+}
+
+impl Serialize for Retry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+macro_rules! codes {
+    ($($name:ident, $text:literal, $exit:literal, $http:literal, $retry:ident, $meaning:literal;)*) => {
+        /// A stable, append-only name for one kind of refusal or fault.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ErrorCode { $( #[doc = $meaning] $name, )* }
+
+        impl ErrorCode {
+            pub const ALL: &'static [ErrorCode] = &[$( ErrorCode::$name, )*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $( ErrorCode::$name => $text, )* }
+            }
+            /// The exit code of `writ` verbs; the continuity surface has its own (0 or 1).
+            pub fn exit(self) -> u8 {
+                match self { $( ErrorCode::$name => $exit, )* }
+            }
+            pub fn http(self) -> u16 {
+                match self { $( ErrorCode::$name => $http, )* }
+            }
+            pub fn retry(self) -> Retry {
+                match self { $( ErrorCode::$name => Retry::$retry, )* }
+            }
+            pub fn meaning(self) -> &'static str {
+                match self { $( ErrorCode::$name => $meaning, )* }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidInput, "INVALID_INPUT", 1, 400, ChangedRequest, "the input breaks a rule; the findings say where";
+    UnsupportedVersion, "UNSUPPORTED_VERSION", 1, 400, ChangedRequest, "a document of a version writ does not know";
+    TooLarge, "TOO_LARGE", 1, 413, ChangedRequest, "over a named limit";
+    Usage, "USAGE", 2, 400, ChangedRequest, "the words of the command could not be understood";
+    Denied, "DENIED", 1, 403, Never, "a policy said no; the details name the rule";
+    NotFound, "NOT_FOUND", 1, 404, Never, "there is nothing with this id";
+    Ambiguous, "AMBIGUOUS", 1, 409, ChangedRequest, "a short id fits more than one thing";
+    AlreadyExists, "ALREADY_EXISTS", 1, 409, Never, "it is there already";
+    WrongState, "WRONG_STATE", 1, 409, Never, "not possible in the state it is in";
+    HeldByAnother, "HELD_BY_ANOTHER", 1, 409, Never, "another agent holds a live claim";
+    VersionConflict, "VERSION_CONFLICT", 75, 409, SameRequest, "someone else changed it; read it again";
+    CheckFailed, "CHECK_FAILED", 1, 409, ChangedRequest, "writ ran the task's checks and they did not pass";
+    IdempotencyKeyReused, "IDEMPOTENCY_KEY_REUSED", 1, 409, ChangedRequest, "this request id belongs to another request";
+    IdempotencyExpired, "IDEMPOTENCY_EXPIRED", 1, 410, Never, "this request was answered long ago and its answer was pruned";
+    RunFailed, "RUN_FAILED", 1, 409, Never, "the run ended, and not everything in it is done";
+    RunStopped, "RUN_STOPPED", 1, 409, Never, "the run was stopped or parked; it can be continued";
+    Busy, "BUSY", 75, 503, SameRequest, "the store stayed busy longer than the limit";
+    Timeout, "TIMEOUT", 75, 504, SameRequest, "no answer before the deadline";
+    ForeignStore, "FOREIGN_STORE", 1, 409, Never, "the file belongs to another program";
+    NewerStore, "NEWER_STORE", 1, 409, Never, "the store was written by a newer writ";
+    StoreUnavailable, "STORE_UNAVAILABLE", 1, 503, SameRequest, "the store could not be opened or written";
+    Corrupt, "CORRUPT", 70, 500, Never, "the store failed its own check; run `writ audit verify`";
+    Io, "IO", 1, 500, SameRequest, "a file or process could not be used";
+    Interrupted, "INTERRUPTED", 130, 503, SameRequest, "stopped by a signal; the run can be continued";
+    Bug, "BUG", 70, 500, Never, "something writ believed was false; please report it";
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_code_disappears_or_changes_its_meaning_for_programs() {
+        let table: Vec<String> = ErrorCode::ALL
+            .iter()
+            .map(|c| format!("{c} {} {} {}", c.exit(), c.http(), c.retry().as_str()))
+            .collect();
+        insta::assert_snapshot!(table.join("\n"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Everything that can grow has a limit with a name and a reason here.
+
+use std::time::Duration;
+
+/// The largest document taken from a file or from standard input: a plan, a TASK, an envelope.
+pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
+/// How deep JSON may nest. Deeper input is an attack or a mistake, and it would cost stack.
+pub const JSON_DEPTH_MAX: usize = 100;
+/// Findings reported for one document; the rest is counted, not listed.
+pub const FINDINGS_MAX: usize = 100;
+
+/// The longest request id and agent name, in bytes.
+pub const REQUEST_ID_BYTES_MAX: usize = 256;
+pub const AGENT_BYTES_MAX: usize = 128;
+/// A task title, one line.
+pub const TITLE_CHARS_MAX: usize = 500;
+pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
+/// The continuity contract's bounds on events.
+pub const EVENT_KIND_BYTES_MAX: usize = 128;
+pub const EVENT_MESSAGE_BYTES_MAX: usize = 4096;
+pub const EVENT_METADATA_BYTES_MAX: usize = 16 * 1024;
+/// Rows one list call may return.
+pub const LIST_ROWS_MAX: usize = 1000;
+pub const LIST_ROWS_DEFAULT: usize = 50;
+/// An answer kept for replay under a request id; longer ones are refused at the source.
+pub const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+/// How long an answer is kept before only a tombstone of it stays.
+pub const ANSWER_KEPT: Duration = Duration::from_hours(30 * 24);
+
+/// Tasks in one plan: the scheduler looks at pairs of them.
+pub const PLAN_TASKS_MAX: usize = 500;
+/// Executors one run keeps at once; each holds pipes and two processes.
+pub const PARALLEL_MAX: usize = 64;
+pub const PARALLEL_DEFAULT: usize = 4;
+pub const CHECKS_PER_TASK_MAX: usize = 50;
+pub const SCOPES_PER_TASK_MAX: usize = 100;
+pub const RETRIES_MAX: u32 = 20;
+/// How deep runs may start runs. The first run is depth 1.
+pub const DELEGATION_DEPTH_MAX: u32 = 3;
+
+/// A task without a timeout of its own.
+pub const TASK_TIMEOUT_DEFAULT: Duration = Duration::from_mins(30);
+pub const TASK_TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
+/// One check of a task.
+pub const CHECK_TIMEOUT: Duration = Duration::from_mins(5);
+/// Between asking a process to end and ending it.
+pub const TERM_GRACE: Duration = Duration::from_secs(2);
+/// Until a supervisor must have ended every descendant after it was told to.
+pub const KILL_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Output kept of one attempt: the beginning and the end, each this much.
+pub const LOG_HEAD_BYTES_MAX: usize = 512 * 1024;
+pub const LOG_TAIL_BYTES_MAX: usize = 512 * 1024;
+/// The longest line a child may print before it is cut into pieces.
+pub const LINE_BYTES_MAX: usize = 600 * 1024;
+/// The brief a child is given about its task.
+pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
+
+/// A claim on a task; any call by the holder renews it.
+pub const CLAIM_LEASE: Duration = Duration::from_mins(15);
+/// An engine's hold on the run it works; renewed while it lives.
+pub const OWNER_LEASE: Duration = Duration::from_secs(30);
+pub const OWNER_RENEWAL: Duration = Duration::from_secs(5);
+/// How often a working engine looks for a request to cancel, and an attached caller for the end of its run.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long a write waits for other writers before the caller is told BUSY.
+pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+
+const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
+const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");

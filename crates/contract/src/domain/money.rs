@@ -1,0 +1,60 @@
+//! Money is integer micro-USD: sums must be exact.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct MicroUsd(pub i64);
+
+impl MicroUsd {
+    /// Reads dollars as a document writes them. Refuses what is negative, not finite or too large to be exact.
+    pub fn from_dollars(dollars: f64) -> Option<Self> {
+        const DOLLARS_MAX: f64 = 1e9;
+        if !dollars.is_finite() || !(0.0..=DOLLARS_MAX).contains(&dollars) {
+            return None;
+        }
+        // At most 1e15, so the rounded value is an exact integer.
+        #[expect(clippy::cast_possible_truncation, reason = "the range was checked above")]
+        let micros = (dollars * 1e6).round() as i64;
+        Some(Self(micros))
+    }
+
+    pub fn dollars(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "amounts stay far below 2^53 micro-USD")]
+        let micros = self.0 as f64;
+        micros / 1e6
+    }
+}
+
+impl fmt::Display for MicroUsd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let micros = self.0.unsigned_abs();
+        let text = format!("{sign}${}.{:06}", micros / 1_000_000, micros % 1_000_000);
+        let cents = text.len() - 4;
+        let digits = text[cents..].trim_end_matches('0').len();
+        f.pad(&text[..cents + digits])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dollars_become_exact_micros() {
+        assert_eq!(MicroUsd::from_dollars(0.1), Some(MicroUsd(100_000)));
+        assert_eq!(MicroUsd::from_dollars(0.0), Some(MicroUsd(0)));
+        for refused in [-0.01, f64::NAN, f64::INFINITY, 1e10] {
+            assert_eq!(MicroUsd::from_dollars(refused), None);
+        }
+    }
+
+    #[test]
+    fn money_prints_cents_and_more_only_where_needed() {
+        assert_eq!(MicroUsd(500_000).to_string(), "$0.50");
+        assert_eq!(MicroUsd(1_234_567).to_string(), "$1.234567");
+        assert_eq!(MicroUsd(-20_000_000).to_string(), "-$20.00");
+    }
+}

@@ -1,0 +1,64 @@
+use super::*;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn printing_and_parsing_is_the_identity(millis in -62_135_596_800_000i64..253_402_207_200_000) {
+        let time = Timestamp::from_millis(millis);
+        prop_assert_eq!(Timestamp::parse(&time.to_string()), Ok(time));
+    }
+
+    #[test]
+    fn parsing_never_panics(text in "\\PC{0,40}") {
+        let _ = Timestamp::parse(&text);
+        let _ = parse_duration(&text);
+    }
+}
+
+#[test]
+fn a_time_is_printed_in_utc_with_milliseconds() {
+    assert_eq!(Timestamp::from_millis(1_769_428_801_000).to_string(), "2026-01-26T12:00:01.000Z");
+}
+
+#[test]
+fn an_offset_is_understood_and_a_missing_zone_is_refused() {
+    assert_eq!(Timestamp::parse("2026-01-26T13:00:01+01:00"), Timestamp::parse("2026-01-26T12:00:01Z"));
+    assert_eq!(Timestamp::parse("2026-01-26T12:00:01"), Err(InvalidTime));
+}
+
+#[test]
+fn durations_are_read_in_the_usual_forms() {
+    let cases =
+        [("90", 90_000), ("1500ms", 1_500), ("5m", 300_000), ("1h30m", 5_400_000), ("7d", 604_800_000)];
+    for (text, millis) in cases {
+        assert_eq!(parse_duration(text), Some(Duration::from_millis(millis)), "{text}");
+    }
+    for text in ["", "-1h", "h", "5", "5x", "1.5s", "5 m", "99999999999999999999s"] {
+        let expected = (text == "5").then_some(Duration::from_secs(5));
+        assert_eq!(parse_duration(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_lease_of_another_boot_has_expired() {
+    let now = |boot: &str, millis| Now {
+        at: Timestamp::from_millis(0),
+        boot: BootTime { boot_id: boot.to_owned(), millis },
+    };
+    let lease = Lease::starting(&now("a", 1_000), Duration::from_secs(1));
+    assert!(lease.is_live(&now("a", 1_999)));
+    assert!(!lease.is_live(&now("a", 2_000)));
+    assert!(!lease.is_live(&now("b", 1_500)));
+}
+
+#[test]
+fn a_clock_set_back_or_forth_expires_nothing() {
+    let at = |wall, boot| Now {
+        at: Timestamp::from_millis(wall),
+        boot: BootTime { boot_id: "a".to_owned(), millis: boot },
+    };
+    let lease = Lease::starting(&at(1_000_000, 0), Duration::from_secs(60));
+    assert!(lease.is_live(&at(1_000_000 + 86_400_000, 30_000)));
+    assert!(lease.is_live(&at(1_000_000 - 86_400_000, 30_000)));
+    assert!(!lease.is_live(&at(1_000_000, 60_000)));
+}

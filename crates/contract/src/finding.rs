@@ -1,0 +1,60 @@
+//! What a validator found: every fault with its place, never only the first.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::domain::limits;
+
+/// One fault of a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Finding {
+    /// Where, as a JSON path: `$.task.inputs[2].type`.
+    pub path: String,
+    /// Which rule, a stable name: `missing`, `type`, `unknown_field`, …
+    pub rule: &'static str,
+    /// What is wrong and what would be right, for a person.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+/// The findings of one document, sorted by path, bounded in number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    list: Vec<Finding>,
+    /// How many more there were than the list may hold.
+    pub omitted: usize,
+}
+
+impl Findings {
+    pub fn push(&mut self, path: impl Into<String>, rule: &'static str, message: impl Into<String>) {
+        if self.list.len() == limits::FINDINGS_MAX {
+            self.omitted += 1;
+            return;
+        }
+        self.list.push(Finding { path: path.into(), rule, message: message.into() });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub fn has_rule(&self, rule: &str) -> bool {
+        self.list.iter().any(|finding| finding.rule == rule)
+    }
+
+    pub fn sorted(mut self) -> Vec<Finding> {
+        self.list.sort();
+        self.list.dedup();
+        self.list
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
+        self.list.iter()
+    }
+}

@@ -1,0 +1,95 @@
+//! RFC 8785 canonical JSON, the only form that is hashed or signed.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The largest integer that every JSON implementation reads back exactly.
+const INTEGER_MAX: u64 = 1 << 53;
+
+#[derive(Debug, thiserror::Error)]
+pub enum NotCanonical {
+    #[error("an integer beyond 2^53 has no canonical form")]
+    LargeInteger,
+    #[error("the value has no JSON form")]
+    Unprintable(#[source] serde_json::Error),
+}
+
+/// The canonical bytes of a value. Refuses integers beyond 2^53, which other implementations would round.
+pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, NotCanonical> {
+    let value = serde_json::to_value(value).map_err(NotCanonical::Unprintable)?;
+    if has_large_integer(&value) {
+        return Err(NotCanonical::LargeInteger);
+    }
+    serde_json_canonicalizer::to_vec(&value).map_err(NotCanonical::Unprintable)
+}
+
+fn has_large_integer(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            number.as_u64().is_some_and(|n| n > INTEGER_MAX)
+                || number.as_i64().is_some_and(|n| n.unsigned_abs() > INTEGER_MAX)
+        }
+        Value::Array(items) => items.iter().any(has_large_integer),
+        Value::Object(fields) => fields.values().any(has_large_integer),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::strict;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn text(value: &Value) -> String {
+        String::from_utf8(canonical(value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_rules_of_rfc_8785_hold() {
+        // Keys sort by UTF-16 code units: U+1F600 is a surrogate pair and comes before U+FB33.
+        assert_eq!(
+            text(&json!({"\u{fb33}": 1, "\u{1f600}": 2, "a": 3})),
+            "{\"a\":3,\"\u{1f600}\":2,\"\u{fb33}\":1}"
+        );
+        assert_eq!(text(&json!([1e21, 1e-7, 0.000_001, 100.0, -0.0])), "[1e+21,1e-7,0.000001,100,0]");
+        assert_eq!(text(&json!("\u{8}\u{1f}\"\\/é")), "\"\\b\\u001f\\\"\\\\/é\"");
+    }
+
+    #[test]
+    fn integers_beyond_two_to_the_53_are_refused() {
+        assert_eq!(text(&json!(9_007_199_254_740_992_u64)), "9007199254740992");
+        for value in [json!(9_007_199_254_740_993_u64), json!([{"a": -9_007_199_254_740_993_i64}])] {
+            assert!(matches!(canonical(&value), Err(NotCanonical::LargeInteger)), "{value}");
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (-9_007_199_254_740_992_i64..=9_007_199_254_740_992).prop_map(Value::from),
+            any::<f64>().prop_filter("finite", |f| f.is_finite()).prop_map(Value::from),
+            "\\PC{0,12}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map("\\PC{0,6}", inner, 0..6)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_form_is_a_fixed_point(value in any_json()) {
+            // A float of 2^53 or more prints as an integer, which the second pass refuses; both are right.
+            let once = canonical(&value).unwrap();
+            if let Ok(again) = canonical(&strict::parse(&once).unwrap()) {
+                prop_assert_eq!(once, again);
+            }
+        }
+    }
+}

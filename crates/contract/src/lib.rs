@@ -1,0 +1,15 @@
+//! The vocabulary of writ: types, validation and pure decisions. No files, no clock, no network, no randomness.
+
+pub mod domain;
+pub mod json;
+
+pub mod chain;
+pub mod digest;
+pub mod finding;
+// pub mod secrets;
+pub mod shape;
+
+// pub mod aee;
+// pub mod aocl;
+// pub mod aop;
+// pub mod plan;
