@@ -8,6 +8,7 @@ pub mod digest;
 pub mod finding;
 // pub mod secrets;
 pub mod shape;
+pub mod verdict;
 
 // pub mod aee;
 // pub mod aocl;

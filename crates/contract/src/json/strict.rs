@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_fault_has_a_place() {
         let error = parse(b"{\n  \"a\": 1,\n  \"a\": 2\n}").unwrap_err();
-        assert_eq!((error.line, error.column), (3, 8));
+        assert_eq!((error.line, error.column), (3, 5));
         let error = parse(b"{\n  \"a\xff\": 1}").unwrap_err();
         assert_eq!((error.line, error.column), (2, 5));
     }
