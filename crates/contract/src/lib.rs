@@ -10,7 +10,7 @@ pub mod finding;
 pub mod shape;
 pub mod verdict;
 
-// pub mod aee;
+pub mod aee;
 // pub mod aocl;
 // pub mod aop;
 // pub mod plan;
