@@ -11,6 +11,6 @@ pub mod shape;
 pub mod verdict;
 
 pub mod aee;
-// pub mod aocl;
+pub mod aocl;
 // pub mod aop;
 // pub mod plan;
