@@ -10,8 +10,8 @@ pub mod secrets;
 pub mod shape;
 pub mod verdict;
 
-// pub mod aee;
-// pub mod aocl;
+pub mod aee;
+pub mod aocl;
 // pub mod aop;
 pub mod continuity;
 pub mod plan;
