@@ -2,24 +2,14 @@
 
 use contract::digest;
 use contract::domain::code::ErrorCode;
-use contract::domain::id::Minter;
 use contract::domain::limits;
-use contract::domain::time::Now;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use store::Tx;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-
-/// What the work of one request may use. Everything it writes goes through `tx` and is committed with the answer.
-pub(crate) struct Work<'w, 't> {
-    pub(crate) tx: &'w Tx<'t>,
-    pub(crate) now: &'w Now,
-    pub(crate) ids: &'w mut dyn Minter,
-    pub(crate) key: &'w Key,
-}
+use crate::record::Scribe;
 
 /// An answer, and whether it was given before.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +26,7 @@ impl Context {
         key: &Key,
         operation: &str,
         request: &R,
-        work: impl FnOnce(&mut Work<'_, '_>) -> Result<A>,
+        work: impl FnOnce(&mut Scribe<'_, '_>) -> Result<A>,
     ) -> Result<Given<A>>
     where
         R: Serialize,
@@ -50,7 +40,7 @@ impl Context {
             let same = known.fingerprint == fingerprint;
             return replay(key, operation, &known, same);
         }
-        let answer = work(&mut Work { tx: &tx, now: &now, ids: &mut *self.ids, key })?;
+        let answer = work(&mut Scribe { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {

@@ -1,7 +1,7 @@
 //! Builds the events that operations append: scrubbed, addressed and correlated in one way.
 
 use contract::domain::change::Change;
-use contract::domain::id::{Minter, mint};
+use contract::domain::id::{Event, Id, Minter, mint};
 use contract::domain::priority::Priority;
 use contract::domain::run::RunId;
 use contract::domain::task::{Task, TaskId};
@@ -69,49 +69,54 @@ impl Says {
     }
 }
 
-/// Appends an event that changes no table.
-pub(crate) fn say(
-    tx: &Tx<'_>,
-    (now, ids, caller): (&Now, &mut dyn Minter, &Caller),
-    about: &About,
-    says: Says,
-) -> Result<i64> {
-    let event = build(now, ids, caller, about, says);
-    Ok(tx.append(&about.stream, event)?)
+/// Writes events in one transaction, at one moment, for one caller.
+pub(crate) struct Scribe<'w, 't> {
+    pub(crate) tx: &'w Tx<'t>,
+    pub(crate) now: &'w Now,
+    pub(crate) ids: &'w mut dyn Minter,
+    pub(crate) caller: &'w Caller,
 }
 
-/// Makes a change and appends its event.
-pub(crate) fn change(
-    tx: &Tx<'_>,
-    (now, ids, caller): (&Now, &mut dyn Minter, &Caller),
-    about: &About,
-    message: &str,
-    change: &Change,
-) -> Result<i64> {
-    let says = Says::event(change.kind(), message, Value::Null);
-    let event = build(now, ids, caller, about, says);
-    Ok(tx.change(&about.stream, event, change)?)
-}
+impl Scribe<'_, '_> {
+    /// Appends an event that changes no table. Returns its number.
+    pub(crate) fn say(&mut self, about: &About, says: Says) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        self.say_as(about, says, id)
+    }
 
-fn build(now: &Now, ids: &mut dyn Minter, caller: &Caller, about: &About, says: Says) -> NewEvent {
-    NewEvent {
-        event_id: mint(ids, now.at),
-        at: now.at,
-        r#type: says.r#type,
-        from: caller.entity.clone(),
-        to: says.to,
-        intent: says.intent,
-        corr: about.corr.clone(),
-        reply_to: about.reply_to.clone(),
-        priority: about.priority.aee(),
-        requires: says.requires,
-        payload: scrubbed(says.payload),
-        kind: says.kind,
-        agent: caller.agent.as_str().to_owned(),
-        project_id: about.project_id.clone(),
-        task_id: about.task_id.clone(),
-        run_id: about.run_id.clone(),
-        message: secrets::scrub(&says.message).into_owned(),
+    /// The same under an id that was minted before, because others refer to it already.
+    pub(crate) fn say_as(&mut self, about: &About, says: Says, id: Id<Event>) -> Result<i64> {
+        let event = self.build(id, about, says);
+        Ok(self.tx.append(&about.stream, event)?)
+    }
+
+    /// Makes a change and appends its event. Returns the event's number.
+    pub(crate) fn change(&mut self, about: &About, message: &str, change: &Change) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        let event = self.build(id, about, Says::event(change.kind(), message, Value::Null));
+        Ok(self.tx.change(&about.stream, event, change)?)
+    }
+
+    fn build(&self, event_id: Id<Event>, about: &About, says: Says) -> NewEvent {
+        NewEvent {
+            event_id,
+            at: self.now.at,
+            r#type: says.r#type,
+            from: self.caller.entity.clone(),
+            to: says.to,
+            intent: says.intent,
+            corr: about.corr.clone(),
+            reply_to: about.reply_to.clone(),
+            priority: about.priority.aee(),
+            requires: says.requires,
+            payload: scrubbed(says.payload),
+            kind: says.kind,
+            agent: self.caller.agent.as_str().to_owned(),
+            project_id: about.project_id.clone(),
+            task_id: about.task_id.clone(),
+            run_id: about.run_id.clone(),
+            message: secrets::scrub(&says.message).into_owned(),
+        }
     }
 }
 

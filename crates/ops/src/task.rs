@@ -14,8 +14,7 @@ use contract::domain::task::{Command, Task, TaskId, apply, decide};
 use store::Tx;
 
 use crate::error::{Error, Result};
-use crate::once::Work;
-use crate::record::{About, change};
+use crate::record::{About, Scribe};
 
 /// The task with this id, or an error that names it.
 pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
@@ -25,7 +24,7 @@ pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
 
 /// Decides and makes a change of a task, and keeps the value in step. Returns each event's number with its change.
 pub(crate) fn carry_out(
-    work: &mut Work<'_, '_>,
+    work: &mut Scribe<'_, '_>,
     task: &mut Task,
     command: &Command,
     message: &str,
@@ -33,8 +32,7 @@ pub(crate) fn carry_out(
     let mut made = Vec::new();
     for decided in decide(task, command, work.now)? {
         let about = about(work.tx, task)?;
-        let number =
-            change(work.tx, (work.now, &mut *work.ids, &work.key.caller), &about, message, &decided)?;
+        let number = work.change(&about, message, &decided)?;
         apply(task, &decided, work.now.at);
         made.push((number, decided));
     }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::id::{Corr, Id, Run as RunKind};
+use super::id::{Id, Run as RunKind};
+use super::priority::Priority;
 use super::time::{Lease, Timestamp};
 use crate::plan::Plan;
 
@@ -96,6 +97,13 @@ pub struct NewRun {
     pub document_digest: String,
 }
 
+impl NewRun {
+    /// The highest priority in its plan.
+    pub fn priority(&self) -> Priority {
+        self.plan.tasks.iter().map(|task| task.priority).max().unwrap_or_default()
+    }
+}
+
 /// What an AEE task asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
@@ -126,9 +134,4 @@ pub struct Run {
     pub result: Option<Value>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-}
-
-/// A correlation id of our own, as text: others may give us theirs.
-pub fn corr_text(id: &Id<Corr>) -> String {
-    id.to_string()
 }

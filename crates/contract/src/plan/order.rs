@@ -42,6 +42,23 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
     overlaps(plan, &ancestors(&edges), findings);
 }
 
+/// The tasks' indexes with every task behind what it depends on. The plan was checked.
+pub fn sorted(plan: &Plan) -> Vec<usize> {
+    let mut placed: BTreeSet<&str> = BTreeSet::new();
+    let mut order = Vec::new();
+    while order.len() < plan.tasks.len() {
+        let before = order.len();
+        for (i, task) in plan.tasks.iter().enumerate() {
+            let ready = task.depends_on.iter().all(|name| placed.contains(name.as_str()));
+            if ready && placed.insert(&task.id) {
+                order.push(i);
+            }
+        }
+        assert!(order.len() > before, "BUG: a checked plan has an order");
+    }
+    order
+}
+
 /// One cycle, as the indexes along it with the first repeated at the end.
 fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     const NEW: u8 = 0;

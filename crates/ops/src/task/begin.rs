@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Given;
-use crate::record::change;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -28,7 +27,7 @@ pub struct Answer {
 pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
     cx.once(key, "task.begin", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
-        let agent = work.key.caller.agent.clone();
+        let agent = work.caller.agent.clone();
         let token = work.tx.next_number("fencing")?;
         let command = Command::Begin { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };
         let made = super::carry_out(work, &mut task, &command, "Task started")?;
@@ -42,9 +41,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Ans
             project_id: task.project_id.clone(),
         };
         let about = super::about(work.tx, &task)?;
-        let caller = &work.key.caller;
-        let focus_event_id =
-            change(work.tx, (work.now, &mut *work.ids, caller), &about, "Agent focus set", &focused)?;
+        let focus_event_id = work.change(&about, "Agent focus set", &focused)?;
         Ok(Answer { task: TaskView::from(&task), status_event_id, focus_event_id })
     })
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
-use crate::record::{Says, say};
+use crate::record::Says;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -65,8 +65,7 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
         let about = super::about(work.tx, &task)?;
         let payload = json!({"outcome": request.outcome, "summary": request.summary, "label": request.label});
         let says = Says::event("task_closed", request.summary.clone(), payload);
-        let caller = &work.key.caller;
-        let close_event_id = say(work.tx, (work.now, &mut *work.ids, caller), &about, says)?;
+        let close_event_id = work.say(&about, says)?;
         Ok(Answer { task: TaskView::from(&task), status_event_id, close_event_id })
     })
 }

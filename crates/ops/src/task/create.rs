@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
-use crate::record::{About, change, stream_of};
+use crate::record::{About, stream_of};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -51,9 +51,8 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
             task_id: Some(task_id.clone()),
             run_id: None,
         };
-        let caller = &work.key.caller;
         let message = format!("Task created: {}", request.title);
-        let event_id = change(work.tx, (work.now, &mut *work.ids, caller), &about, &message, &created)?;
+        let event_id = work.change(&about, &message, &created)?;
         let task = super::required(work.tx, task_id.as_str())?;
         Ok(Answer { task: TaskView::from(&task), event_id })
     })
