@@ -6,6 +6,7 @@ pub mod layer;
 pub mod payload;
 pub mod shape;
 pub mod stack;
+pub mod trace;
 
 pub use bundle::Bundle;
 pub use intents::check_payload;
