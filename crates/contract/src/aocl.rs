@@ -5,6 +5,8 @@ pub mod intents;
 pub mod layer;
 pub mod payload;
 pub mod shape;
+pub mod stack;
+pub mod trace;
 
 pub use bundle::Bundle;
 pub use intents::check_payload;
@@ -13,3 +15,4 @@ pub use payload::{
     Branch, Bypass, ContextPatch, Control, Decision, Delegation, Digests, LayerEnter, LayerExit,
     LayerPayload, LayerRef, RunSummary, StackSelect, Verification, VerifyResult,
 };
+pub use stack::Stack;
