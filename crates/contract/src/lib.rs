@@ -12,5 +12,5 @@ pub mod verdict;
 
 // pub mod aee;
 // pub mod aocl;
-// pub mod aop;
+pub mod aop;
 // pub mod plan;
