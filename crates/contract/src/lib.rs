@@ -12,6 +12,6 @@ pub mod verdict;
 
 pub mod aee;
 pub mod aocl;
-// pub mod aop;
+pub mod aop;
 pub mod continuity;
 pub mod plan;
