@@ -14,4 +14,5 @@ pub mod aee;
 pub mod aocl;
 pub mod aop;
 pub mod continuity;
+pub mod intake;
 pub mod plan;

@@ -1,1 +1,1 @@
-//! x
+//! Makes the world match the store: the control pipeline, the scheduler, supervised executors, recovery.

@@ -116,7 +116,7 @@ pub struct Intent {
 /// A living engine: a process that can be told from any other, also after its pid was used again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    pub pid: i32,
+    pub pid: u32,
     pub start_time: u64,
     pub boot_id: String,
 }
