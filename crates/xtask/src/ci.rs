@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::job::{Job, root, target_dir};
-use crate::{Result, test, tidy};
+use crate::job::{Job, knows, root, target_dir};
+use crate::{Result, bench, test, tidy};
 
 pub(crate) const ABOUT: &str = "\
-Run every check: form, tidy, clippy, tests, conformance
+Run every check: form, tidy, clippy, tests, benchmarks, conformance
 
 A failed step does not hide the next one; the closing lines list them all. The conformance step
 runs when a folder of test vectors stands beside the checkout.";
@@ -26,11 +26,12 @@ pub(crate) fn run(args: &[String]) -> Result {
     if let Some(word) = args.first() {
         return Err(format!("takes no arguments, got `{word}`"));
     }
-    let steps: [(&str, Step); 5] = [
+    let steps: [(&str, Step); 6] = [
         ("fmt", || job(&Job::cargo(&["fmt", "--all", "--check"]))),
         ("tidy", || result(tidy::run(&[]))),
         ("clippy", || job(&clippy())),
         ("test", || result(test::run_as(true, &[]))),
+        ("bench", quick_bench),
         ("conformance", conformance),
     ];
     let mut done = Vec::new();
@@ -76,6 +77,14 @@ fn clippy() -> Job {
     Job::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
+/// A benchmark that no longer runs is found here and not on the day somebody needs it.
+fn quick_bench() -> Outcome {
+    if !bench::can_run_quickly() {
+        return Outcome::Skipped("this `writ` has not all the commands the benchmarks call yet".to_owned());
+    }
+    result(bench::run(&["--quick".to_owned()]))
+}
+
 fn conformance() -> Outcome {
     if !root().join(VECTORS).is_dir() {
         return Outcome::Skipped(format!("there is no {VECTORS} beside this checkout"));
@@ -83,16 +92,11 @@ fn conformance() -> Outcome {
     if let Err(message) = Job::cargo(&["build", "--quiet", "-p", "cli"]).run() {
         return Outcome::Failed(message);
     }
-    let writ = target_dir().join("debug/writ").display().to_string();
-    if !understands_conformance(&writ) {
+    let writ = target_dir().join("debug/writ");
+    if !knows(&writ, &["conformance"]) {
         return Outcome::Skipped("this `writ` has no `conformance` command yet".to_owned());
     }
-    job(&Job::new(&writ, &["conformance", "run", VECTORS]))
-}
-
-/// A binary without the command may still exit 0, so its help text has to name it.
-fn understands_conformance(writ: &str) -> bool {
-    Job::new(writ, &["conformance", "--help"]).output().is_ok_and(|text| text.contains("conformance"))
+    job(&Job::new(&writ.display().to_string(), &["conformance", "run", VECTORS]))
 }
 
 fn job(job: &Job) -> Outcome {

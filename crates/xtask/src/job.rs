@@ -95,3 +95,9 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
+
+/// A binary that does not know a command may still exit with 0, so its help has to say something.
+pub(crate) fn knows(writ: &Path, words: &[&str]) -> bool {
+    let help = Job::new(&writ.display().to_string(), words).args(&["--help"]);
+    help.output().is_ok_and(|text| !text.trim().is_empty())
+}

@@ -6,8 +6,10 @@
     reason = "automation talks to a terminal, reads the environment and starts cargo; the product's walls do not apply to it"
 )]
 
+mod bench;
 mod ci;
 mod job;
+mod soak;
 mod test;
 mod tidy;
 
@@ -27,6 +29,8 @@ const TASKS: &[Task] = &[
     Task { name: "ci", usage: "", about: ci::ABOUT, run: ci::run },
     Task { name: "test", usage: "[ARGS]", about: test::ABOUT, run: test::run },
     Task { name: "tidy", usage: "[--verbose]", about: tidy::ABOUT, run: tidy::run },
+    Task { name: "bench", usage: "[NAME] [--quick]", about: bench::ABOUT, run: bench::run },
+    Task { name: "soak", usage: "[ARGS]", about: soak::ABOUT, run: soak::run },
 ];
 
 fn main() -> ExitCode {
@@ -60,7 +64,7 @@ fn main() -> ExitCode {
 fn help() -> String {
     let line = |task: &Task| {
         let words = format!("{} {}", task.name, task.usage);
-        format!("  {words:<20} {}\n", task.about.lines().next().unwrap_or_default())
+        format!("  {words:<24} {}\n", task.about.lines().next().unwrap_or_default())
     };
     let lines: String = TASKS.iter().map(line).collect();
     format!("cargo xtask TASK [ARGS]\n\n{lines}")

@@ -19,10 +19,13 @@ pub(crate) fn run(args: &[String]) -> Result {
 }
 
 pub(crate) fn run_as(ci: bool, args: &[String]) -> Result {
+    run_jobs(&plan(Runner::installed(), ci, args))
+}
+
+/// Runs the jobs with the programs that tests need.
+pub(crate) fn run_jobs(jobs: &[Job]) -> Result {
     let missing = provide_programs();
-    let runner = Runner::installed();
-    println!("test runner: {}", runner.name());
-    let outcome = plan(runner, ci, args).iter().try_for_each(Job::run);
+    let outcome = jobs.iter().try_for_each(Job::run);
     if !missing.is_empty() {
         eprintln!("{}", missing_notice(&missing));
     }
@@ -36,9 +39,12 @@ pub(crate) enum Runner {
 }
 
 impl Runner {
+    /// The one to use, after saying which.
     pub(crate) fn installed() -> Runner {
         let nextest = Job::cargo(&["nextest", "--version"]).succeeds();
-        if nextest { Runner::Nextest } else { Runner::CargoTest }
+        let runner = if nextest { Runner::Nextest } else { Runner::CargoTest };
+        println!("test runner: {}", runner.name());
+        runner
     }
 
     fn name(self) -> &'static str {
@@ -70,11 +76,11 @@ fn plan(runner: Runner, ci: bool, args: &[String]) -> Vec<Job> {
 }
 
 /// What tests start as child processes; a test must never find an old one.
-fn helpers() -> Job {
+pub(crate) fn helpers() -> Job {
     Job::cargo(&["build", "--quiet", "-p", "testkit", "-p", "cli", "--bins"])
 }
 
-fn selects_packages(args: &[String]) -> bool {
+pub(crate) fn selects_packages(args: &[String]) -> bool {
     let own = args.iter().take_while(|arg| *arg != "--");
     own.into_iter().any(|arg| {
         let long = arg.starts_with("--package") || arg == "--workspace" || arg == "--all";

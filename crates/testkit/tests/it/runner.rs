@@ -120,3 +120,20 @@ fn a_scratch_directory_is_gone_with_its_test() {
     drop(scratch);
     assert!(!path.exists());
 }
+
+#[test]
+fn soak_orphans_are_always_found_and_always_ended() {
+    for round in 0..testkit::rounds(3) {
+        let cli = Cli::new(fake_agent());
+        let agent = cli.spawn(["grandchild 60000 g.pid; daemon 60000 d.pid; print ready; hang"]);
+        eventually(SOON, "the orphans are there", || agent.stdout() == "ready\n");
+        let mut orphans: Vec<u32> = ["g.pid", "d.pid"]
+            .map(|file| cli.scratch().read(format!("project/{file}")).trim().parse().unwrap())
+            .to_vec();
+        orphans.sort_unstable();
+        assert_eq!(agent.kill_nine().stdout, "ready\n");
+        assert_eq!(cli.leftovers(), orphans, "round {round}");
+        drop(cli);
+        eventually(SOON, "nothing is left", || !orphans.iter().any(|pid| process::is_running(*pid)));
+    }
+}
