@@ -75,6 +75,23 @@ fn a_response_names_cost_and_files() {
 }
 
 #[test]
+fn good_messages_pass_the_contract_and_bad_ones_do_not() {
+    let good = "aop-heartbeat; aop-progress 40 half way; write a.txt one; aop-cost 0.25; aop-success; aop-partial; \
+                aop-failed E_TIMEOUT; aop-wrong-task; aop-two-responses";
+    for line in run(good).success().stdout.lines() {
+        let verdict = contract::aop::validate(line.as_bytes(), true);
+        assert!(verdict.allow, "{verdict:?}\n{line}");
+    }
+    for bad in ["aop-bad-json", "aop-no-final-signal", "aop-garbage"] {
+        for line in run(bad).success().stdout.lines() {
+            let verdict = contract::aop::validate(line.as_bytes(), false);
+            assert!(!verdict.allow, "{verdict:?}\n{line}");
+        }
+    }
+    assert!(contract::aop::validate(task().to_string().as_bytes(), true).allow);
+}
+
+#[test]
 fn what_is_broken_is_really_broken() {
     let half = run("aop-bad-json");
     assert!(half.stdout.starts_with('{') && serde_json::from_str::<Value>(&half.stdout).is_err());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::id::{Minter, Task};
+use contract::domain::id::{Task, mint};
 use contract::domain::time::{Clock, Lease};
 use testkit::{ManualClock, SeededIds};
 
@@ -44,7 +44,7 @@ fn the_same_seed_gives_the_same_ids() {
     let now = ManualClock::new().now().at;
     let ids = |seed: u64| {
         let mut ids = SeededIds::new(seed);
-        [ids.mint::<Task>(now), ids.mint::<Task>(now)]
+        [mint::<Task>(&mut ids, now), mint::<Task>(&mut ids, now)]
     };
     assert_eq!(ids(1), ids(1));
     assert_ne!(ids(1), ids(2));

@@ -31,11 +31,13 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("serde_spanned", None),
     ("sha2", None),
     ("thiserror", None),
+    ("tinyvec", None),
     ("toml", None),
     ("toml_datetime", None),
     ("toml_parser", None),
     ("toml_writer", None),
     ("typenum", None),
+    ("unicode-normalization", None),
     ("winnow", None),
     ("zmij", None),
 ];
