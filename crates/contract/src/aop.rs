@@ -1,12 +1,15 @@
 //! Agent Orchestration Protocol, JSON v2: the messages between an orchestrator and its executors.
 
 pub mod codes;
+pub mod detect;
 pub mod effective;
 pub mod event;
+pub mod fallback;
 pub mod header;
 pub mod limits;
 pub mod response;
 pub mod task;
+pub mod v1;
 
 mod extra;
 mod judge;
@@ -17,8 +20,10 @@ mod word;
 use serde::de::DeserializeOwned;
 
 pub use codes::Code;
+pub use detect::{Detected, Version, detect};
 pub use event::{Event, EventKind};
 pub use extra::Requirements;
+pub use fallback::Fallback;
 pub use header::MessageType;
 pub use response::Response;
 pub use task::{GuardRails, Task};
