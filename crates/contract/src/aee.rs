@@ -153,3 +153,5 @@ impl Envelope {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod vectors;

@@ -79,4 +79,18 @@ mod tests {
             assert_ne!(input(&bound), plain, "{bound}");
         }
     }
+    #[test]
+    fn the_vectors_hold() {
+        let file: serde_json::Value =
+            serde_json::from_str(include_str!("../../vectors/aee/signature-input.json")).unwrap();
+        for case in file["cases"].as_array().unwrap() {
+            let envelope = aee::parse(case["input"].to_string().as_bytes()).unwrap();
+            assert_eq!(
+                envelope.signature_input().unwrap(),
+                case["signed"].as_str().unwrap().as_bytes(),
+                "{}",
+                case["name"]
+            );
+        }
+    }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::aee::parse;
+use crate::aee::{parse, vectors};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -115,6 +115,16 @@ fn what_is_no_json_object_is_refused_as_a_whole() {
     ];
     for (bytes, expected) in cases {
         assert_eq!(judged(bytes, false), expected);
+    }
+}
+
+#[test]
+fn the_vectors_hold() {
+    for file in [
+        include_str!("../../../vectors/aee/envelope.json"),
+        include_str!("../../../vectors/aee/reserved-intents.json"),
+    ] {
+        vectors::run(file, |_, bytes, strict| validate(bytes, strict));
     }
 }
 

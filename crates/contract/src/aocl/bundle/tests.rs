@@ -74,6 +74,30 @@ fn a_stored_bundle_must_have_exactly_the_partitions() {
     }
 }
 
+#[test]
+fn the_vectors_hold() {
+    let file: Value = serde_json::from_str(include_str!("../../../vectors/aocl/bundle.json")).unwrap();
+    for case in file["cases"].as_array().unwrap() {
+        let mut bundle = Bundle::new();
+        let mut digests = Vec::new();
+        for change in case["deltas"].as_array().unwrap() {
+            bundle.apply(&delta(change)).unwrap();
+            digests.push(bundle.digest());
+        }
+        assert_eq!(
+            (&json!(digests), bundle.as_value()),
+            (&case["digests"], &case["after"]),
+            "{}",
+            case["name"]
+        );
+    }
+    for case in file["refused"].as_array().unwrap() {
+        let mut bundle = Bundle::new();
+        assert!(bundle.apply(&delta(&case["delta"])).is_err(), "{}", case["name"]);
+        assert_eq!(bundle, Bundle::new());
+    }
+}
+
 fn any_path() -> impl Strategy<Value = String> {
     let partition = prop::sample::select(PARTITIONS.to_vec());
     (partition, prop::collection::vec("[ab]", 1..4))

@@ -186,3 +186,39 @@ fn placeholders_chain_but_are_warned_about() {
     assert_eq!(report.warnings.iter().count(), 6);
     assert!(report.warnings.has_rule("placeholder"));
 }
+
+/// The lines of the case's base with its changes made.
+fn changed(case: &Value) -> String {
+    let base = match case["base"].as_str() {
+        Some("root-linked") => include_str!("../../../vectors/aocl/root-linked.ndjson"),
+        Some("span-linked") => include_str!("../../../vectors/aocl/span-linked.ndjson"),
+        other => panic!("unknown base {other:?}"),
+    };
+    let mut lines: Vec<Value> = base.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for change in case["changes"].as_array().unwrap() {
+        let line = usize::try_from(change["line"].as_u64().unwrap()).unwrap();
+        match change["at"].as_str() {
+            Some(place) => *lines[line].pointer_mut(place).unwrap() = change["value"].clone(),
+            None => drop(lines.remove(line)),
+        }
+    }
+    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_vectors_hold() {
+    let file = include_str!("../../../vectors/aocl/trace.json");
+    crate::aee::vectors::run(file, |case, _, _| validate(changed(case).as_bytes()));
+}
+
+#[test]
+fn the_traces_of_the_vectors_replay() {
+    for trace in [
+        include_str!("../../../vectors/aocl/root-linked.ndjson"),
+        include_str!("../../../vectors/aocl/span-linked.ndjson"),
+    ] {
+        let envelopes: Vec<Envelope> =
+            trace.lines().map(|line| aee::parse(line.as_bytes()).unwrap()).collect();
+        assert!(replay(&mut Bundle::new(), &envelopes).is_empty());
+    }
+}

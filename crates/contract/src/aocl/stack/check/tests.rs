@@ -164,6 +164,12 @@ fn unknown_fields_are_mistakes_only_when_strict() {
     assert!(!validate(bytes.as_bytes(), true).allow);
 }
 
+#[test]
+fn the_vectors_hold() {
+    let file = include_str!("../../../../vectors/aocl/stack.json");
+    crate::aee::vectors::run(file, |_, bytes, strict| validate(bytes, strict));
+}
+
 proptest! {
     #[test]
     fn judging_never_panics(bytes: Vec<u8>) {
