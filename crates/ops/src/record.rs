@@ -121,7 +121,7 @@ impl Scribe<'_, '_> {
 }
 
 /// The value with every secret in its texts replaced. Nothing is stored before this.
-pub(crate) fn scrubbed(value: Value) -> Value {
+pub fn scrubbed(value: Value) -> Value {
     match value {
         Value::String(text) => match secrets::scrub(&text) {
             std::borrow::Cow::Borrowed(_) => Value::String(text),

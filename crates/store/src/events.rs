@@ -214,6 +214,12 @@ impl Tx<'_> {
         self.event_list(&sql, rusqlite::params_from_iter(values))
     }
 
+    /// The event whose envelope has this id.
+    pub fn event_by_id(&self, id: &str) -> Result<Option<Event>> {
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE event_id = ?1");
+        Ok(self.event_list(&sql, params![id])?.pop())
+    }
+
     /// One stretch of a stream in its order, for verification.
     pub(crate) fn stretch(&self, stream: &str, after_seq: i64, limit: i64) -> Result<Vec<Event>> {
         let sql =
