@@ -136,7 +136,7 @@ static ROLLBACK_INITIATED: Object = Object {
     unknown: Unknown::Refused,
 };
 
-static ROLLED_BACK: Object = Object {
+pub(crate) static ROLLED_BACK: Object = Object {
     name: "rolled_back_artifact",
     about: "",
     fields: &[
@@ -231,7 +231,7 @@ static TOTALS: Object = Object {
     unknown: Unknown::Refused,
 };
 
-static ROLE_ASSIGNMENT: Object = Object {
+pub(crate) static ROLE_ASSIGNMENT: Object = Object {
     name: "role_assignment",
     about: "",
     fields: &[
