@@ -13,4 +13,5 @@ pub mod verdict;
 // pub mod aee;
 // pub mod aocl;
 pub mod aop;
+pub mod conformance;
 // pub mod plan;
