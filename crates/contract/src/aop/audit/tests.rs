@@ -6,7 +6,7 @@ use super::*;
 const TASK: &str = include_str!("../../../vectors/aop/valid/c-2.1-task-minimal.json");
 const RESPONSE: &str = include_str!("../../../vectors/aop/valid/c-5-response.json");
 
-fn record(kind: &str, role: &str, payload: Value) -> Value {
+fn record(kind: &str, role: &str, payload: impl Into<Value>) -> Value {
     json!({
         "audit_record_id": "0b1e8c52-6a0f-4c1e-9f53-2f3f6f1f9a77",
         "audit_version": "1.0.0",
@@ -15,7 +15,7 @@ fn record(kind: &str, role: &str, payload: Value) -> Value {
         "task_id": "TASK-001",
         "record_type": kind,
         "actor": {"name": "writ", "role": role, "provider": null, "model": null},
-        "payload": payload,
+        "payload": payload.into(),
         "context": {"parent_task_id": null, "attempt": 1, "correlation_id": "AOP-SESSION-2026-02-26-001"},
         "governance": {
             "guard_rails_applied": [],
