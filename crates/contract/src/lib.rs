@@ -14,5 +14,6 @@ pub mod aee;
 pub mod aocl;
 pub mod aop;
 pub mod continuity;
-pub mod intake;
 pub mod plan;
+pub mod intake;
+pub mod conformance;
