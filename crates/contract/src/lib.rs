@@ -12,5 +12,6 @@ pub mod verdict;
 
 pub mod aee;
 pub mod aocl;
+pub mod bridge;
 // pub mod aop;
 // pub mod plan;
