@@ -13,6 +13,7 @@ pub mod verdict;
 pub mod aee;
 pub mod aocl;
 pub mod aop;
+pub mod bridge;
 pub mod continuity;
 pub mod plan;
 pub mod intake;
