@@ -6,11 +6,13 @@ pub mod json;
 pub mod chain;
 pub mod digest;
 pub mod finding;
-// pub mod secrets;
+pub mod secrets;
 pub mod shape;
 pub mod verdict;
 
-// pub mod aee;
-// pub mod aocl;
-// pub mod aop;
-// pub mod plan;
+pub mod aee;
+pub mod aocl;
+pub mod aop;
+pub mod continuity;
+pub mod intake;
+pub mod plan;

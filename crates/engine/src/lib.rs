@@ -1,3 +1,3 @@
-//! Makes the world match the store: starts, watches and ends the processes that do the work.
+//! Makes the world match the store: the control pipeline, the scheduler, supervised executors, recovery.
 
 pub mod supervisor;

@@ -1,0 +1,101 @@
+//! Reads log lines, where the five-field subset is allowed beside whole envelopes; a message is never read so.
+
+use crate::aee::check::{check, read};
+use crate::aee::{Envelope, Type, judge};
+use crate::finding::{Finding, Findings};
+use crate::json::{Map, Value};
+use crate::verdict::Verdict;
+
+/// One line of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    Whole(Box<Envelope>),
+    Short(Short),
+}
+
+/// The five fields a log may be content with. It cannot be answered or correlated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Short {
+    pub id: String,
+    pub kind: Type,
+    pub from: String,
+    pub intent: String,
+    /// Everything else the line says.
+    pub extra: Map<String, Value>,
+}
+
+const KIND: &str = "aee_log_line";
+const REQUIRED: [&str; 5] = ["v", "id", "type", "from", "intent"];
+
+/// Reads one line: a whole envelope where it is one, otherwise its five fields.
+pub fn parse_line(line: &[u8]) -> Result<Line, Box<Verdict>> {
+    let document = judge::read_object(KIND, line)?;
+    let found = check(&document);
+    if found.is_empty() {
+        return Ok(Line::Whole(Box::new(read(document))));
+    }
+    let mut faults = Findings::default();
+    for finding in found.iter().filter(|finding| !may_be_absent(finding)) {
+        faults.push(finding.path.as_str(), finding.rule, finding.message.as_str());
+    }
+    if faults.is_empty() {
+        return Ok(Line::Short(short(document)));
+    }
+    Err(Box::new(judge::rule(KIND, "log line valid", faults, Findings::default())))
+}
+
+/// A field beyond the five may be left out; one that is there must still be right.
+fn may_be_absent(finding: &Finding) -> bool {
+    let name = finding.path.strip_prefix("$.").unwrap_or_default();
+    finding.rule == "missing" && !REQUIRED.contains(&name) && !name.contains('.')
+}
+
+/// Takes a line apart whose five fields are right.
+fn short(document: Value) -> Short {
+    let Value::Object(mut line) = document else { unreachable!("BUG: the line was checked to be an object") };
+    line.remove("v");
+    let mut text = |name: &str| match line.remove(name) {
+        Some(Value::String(text)) => text,
+        _ => unreachable!("BUG: `{name}` was checked to be text"),
+    };
+    let (id, kind, from, intent) = (text("id"), text("type"), text("from"), text("intent"));
+    let kind = Type::parse(&kind).expect("BUG: the type was checked");
+    Short { id, kind, from, intent, extra: line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(line: &str) -> String {
+        match parse_line(line.as_bytes()) {
+            Ok(Line::Whole(envelope)) => format!("whole {}", envelope.id),
+            Ok(Line::Short(short)) => format!("short {} {:?}", short.id, short.extra),
+            Err(verdict) => format!("{} {}", verdict.code, verdict.reason),
+        }
+    }
+
+    #[test]
+    fn five_fields_are_enough_for_a_log_and_never_for_a_message() {
+        let short = r#"{"v":"1","id":"evt-00001","type":"event","from":"agent.a","intent":"a.b.c","n":1}"#;
+        assert_eq!(outcome(short), r#"short evt-00001 {"n": Number(1)}"#);
+        assert_eq!(super::super::validate(short.as_bytes(), false).code, "MISSING_REQUIRED_INPUT");
+    }
+
+    #[test]
+    fn what_is_there_must_still_be_right() {
+        let cases = [
+            (r#"{"v":"1","id":"evt-00001","type":"event","from":"a"}"#, "MISSING_REQUIRED_INPUT $.intent"),
+            (r#"{"v":"1","id":"e","type":"event","from":"a","intent":"a.b"}"#, "SCHEMA_INVALID $.id"),
+            (r#"{"v":"2","id":"evt-00001"}"#, "UNKNOWN_SCHEMA_VERSION $.v"),
+            (
+                r#"{"v":"1","id":"evt-00001","type":"event","from":"a","intent":"a.b","corr":7}"#,
+                "SCHEMA_INVALID $.corr",
+            ),
+            ("", "SCHEMA_INVALID $: there is no document"),
+        ];
+        for (line, expected) in cases {
+            assert!(outcome(line).starts_with(expected), "{line}: {}", outcome(line));
+        }
+    }
+}

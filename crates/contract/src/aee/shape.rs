@@ -1,0 +1,87 @@
+//! The shape of the envelope and of the small objects in it.
+
+use crate::shape::{
+    NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required, text,
+};
+
+/// The fourteen fields in the order in which they are printed.
+pub const FIELDS: [&str; 14] = [
+    "v", "id", "ts", "type", "from", "to", "intent", "corr", "reply_to", "trace", "priority", "requires",
+    "payload", "sig",
+];
+
+/// The shortest id and correlation: long enough not to be a counter.
+pub const ID_CHARS_MIN: usize = 8;
+
+pub const TYPE_WORDS: &[&str] = &["task", "result", "event", "error", "stream"];
+pub const PRIORITY_WORDS: &[&str] = &["low", "normal", "high", "urgent"];
+pub const EVIDENCE_WORDS: &[&str] = &["none", "minimal", "standard", "full"];
+
+/// From no trust at all to certainty.
+pub const CONFIDENCE: Shape = Shape::Number { min: 0.0, max: 1.0 };
+
+const ID: Shape = text(ID_CHARS_MIN, UNBOUNDED);
+
+/// One envelope. That a result and an error need `reply_to` is checked beside the shape.
+pub static ENVELOPE: Object = Object {
+    name: "aee_envelope",
+    about: "One message or event: who says what to whom, in which work, in answer to what.",
+    fields: &[
+        required("v", Shape::Word(&[super::VERSION]), "Version of the envelope."),
+        required("id", ID, "Names this envelope; unique."),
+        required("ts", text(10, UNBOUNDED), "When it was made; RFC 3339 in UTC is recommended."),
+        required("type", Shape::Word(TYPE_WORDS), "What it is for."),
+        required("from", text(1, UNBOUNDED), "Who sends: agent.*, human.*, service.*."),
+        required("to", text(1, UNBOUNDED), "Who receives; also a bus.* or a sink such as log.aocl."),
+        required("intent", text(3, UNBOUNDED), "What is meant, as a dotted name; it fixes the payload."),
+        required("corr", ID, "Ties together all envelopes of one work item."),
+        optional("reply_to", Shape::Nullable(&TEXT), "The envelope this one answers; required for answers."),
+        optional("trace", Shape::Nullable(&Shape::Object(&TRACE)), "Hooks for a tracing system."),
+        required("priority", Shape::Word(PRIORITY_WORDS), "How urgent it is."),
+        optional("requires", Shape::Nullable(&Shape::Object(&REQUIRES)), "What the sender expects."),
+        required("payload", Shape::AnyObject, "What the intent says it is."),
+        optional(
+            "sig",
+            Shape::Nullable(&Shape::Either(&[Shape::AnyObject, TEXT])),
+            "Signature over ten of the fields.",
+        ),
+    ],
+    // Unknown fields mean nothing and are passed on; only a strict reader takes them for mistakes.
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+static TRACE: Object = Object {
+    name: "aee_trace",
+    about: "",
+    fields: &[optional("trace_id", TEXT, ""), optional("span_id", TEXT, "")],
+    unknown: Unknown::Kept,
+};
+
+/// What the sender of a task expects. Unknown keys may be ignored; a known one must be readable.
+pub static REQUIRES: Object = Object {
+    name: "aee_requires",
+    about: "",
+    fields: &[
+        optional("timeout_ms", NOT_NEGATIVE, "How long the answer may take."),
+        optional("human_approval", Shape::Bool, "Whether a person must agree first."),
+        optional("evidence", Shape::Bool, "Whether the answer must carry proof."),
+        optional("format", TEXT, "How the answer should be written."),
+        optional("min_confidence", CONFIDENCE, "The least confidence that is good enough."),
+        optional("decision_evidence", Shape::Word(EVIDENCE_WORDS), "How much of the decision is recorded."),
+    ],
+    unknown: Unknown::Kept,
+};
+
+/// A pointer to another envelope, used instead of nesting it.
+pub static REFERENCE: Object = Object {
+    name: "aee_reference",
+    about: "",
+    fields: &[
+        required("id", NON_BLANK, ""),
+        required("type", Shape::Word(&["aee.envelope"]), ""),
+        optional("corr", TEXT, ""),
+        optional("locator", TEXT, ""),
+        optional("hash", TEXT, ""),
+    ],
+    unknown: Unknown::Kept,
+};

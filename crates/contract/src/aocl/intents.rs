@@ -1,0 +1,60 @@
+//! The names of the control events, and which payload each has.
+
+use crate::aocl::shape;
+use crate::finding::Findings;
+use crate::json::Value;
+use crate::shape::{Object, Shape, check as shape_check};
+
+pub const STACK_SELECT: &str = "aocl.stack.select";
+pub const LAYER_ENTER: &str = "aocl.layer.enter";
+pub const LAYER_DECISION: &str = "aocl.layer.decision";
+pub const CONTEXT_PATCH: &str = "aocl.context.patch";
+pub const LAYER_EXIT: &str = "aocl.layer.exit";
+pub const CONTROL_BYPASS: &str = "aocl.control.bypass";
+pub const CONTROL_BRANCH: &str = "aocl.control.branch";
+pub const VERIFY_RESULT: &str = "aocl.verify.result";
+pub const RUN_SUMMARY: &str = "aocl.run.summary";
+
+pub const ALL: [&str; 9] = [
+    STACK_SELECT,
+    LAYER_ENTER,
+    LAYER_DECISION,
+    CONTEXT_PATCH,
+    LAYER_EXIT,
+    CONTROL_BYPASS,
+    CONTROL_BRANCH,
+    VERIFY_RESULT,
+    RUN_SUMMARY,
+];
+
+/// Whether an intent belongs to the control layers, known to this version or not.
+pub fn is_control(intent: &str) -> bool {
+    intent.starts_with("aocl.")
+}
+
+/// Whether an event with this intent is about one layer.
+pub fn is_layer_event(intent: &str) -> bool {
+    matches!(intent, LAYER_ENTER | LAYER_DECISION | CONTEXT_PATCH | LAYER_EXIT)
+}
+
+/// The shape of the payload that `intent` fixes, if it is a control intent we know.
+pub fn payload_shape(intent: &str) -> Option<&'static Object> {
+    match intent {
+        STACK_SELECT => Some(&shape::STACK_SELECT),
+        LAYER_ENTER | LAYER_DECISION | LAYER_EXIT => Some(&shape::LAYER_EVENT),
+        CONTEXT_PATCH => Some(&shape::CONTEXT_PATCH),
+        CONTROL_BYPASS => Some(&shape::BYPASS),
+        CONTROL_BRANCH => Some(&shape::BRANCH),
+        VERIFY_RESULT => Some(&shape::VERIFY_RESULT),
+        RUN_SUMMARY => Some(&shape::RUN_SUMMARY),
+        _ => None,
+    }
+}
+
+/// The faults of a control payload; other intents are not judged here.
+pub fn check_payload(intent: &str, payload: &Value) -> Findings {
+    match payload_shape(intent) {
+        Some(object) => shape_check::check(&Shape::Object(object), payload, false),
+        None => Findings::default(),
+    }
+}

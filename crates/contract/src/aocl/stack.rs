@@ -1,0 +1,197 @@
+//! Stack files: which layers a request meets, in a row (`pipeline`) or along conditions (`dag`).
+
+pub mod check;
+mod graph;
+pub mod reference;
+
+pub use check::{parse, validate};
+pub use reference::Reference;
+
+use serde::{Deserialize, Serialize};
+
+use crate::aocl::Layer;
+
+/// Layers or nodes in one stack: a person must be able to read it.
+pub const NODES_MAX: usize = 64;
+pub const EDGES_MAX: usize = 512;
+
+/// One stack that was found to be sound; [`parse`] is the way to get one from a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stack {
+    pub stack_id: String,
+    pub version: String,
+    pub walk: Walk,
+    pub defaults: Defaults,
+    pub bypass_policy: BypassPolicy,
+    pub policy_overrides: PolicyOverrides,
+}
+
+/// How a request goes through the stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Walk {
+    /// One after the other.
+    Pipeline(Vec<Step>),
+    /// From the root along the first edge whose condition holds.
+    Dag { nodes: Vec<Node>, edges: Vec<Edge> },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub id: String,
+    #[serde(rename = "ref")]
+    pub reference: Reference,
+    #[serde(default = "yes")]
+    pub enabled: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    pub id: String,
+    #[serde(rename = "ref")]
+    pub reference: Reference,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    pub from: String,
+    pub to: String,
+    /// A condition over `context` and `control`; none always holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Defaults {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// 0 forbids actions altogether.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parallel_actions: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bypass_allowed_for_roles: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BypassPolicy {
+    #[serde(default)]
+    pub allowed_roles: Vec<String>,
+    #[serde(default)]
+    pub never_bypass: Vec<String>,
+    /// Kept as it was written; writ records every bypass, whatever this says.
+    #[serde(default = "yes")]
+    pub audit_required: bool,
+}
+
+/// Switches for what layers may do. Only the word `enabled`, or nothing, leaves a thing switched on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PolicyOverrides {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_execution: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_access: Option<String>,
+}
+
+/// The answer to a request to skip a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BypassAnswer {
+    Allowed,
+    /// Nobody may skip this layer.
+    NeverBypassed,
+    RoleNotAllowed,
+}
+
+impl Stack {
+    /// The stack that is used where none is named: all layers in a row, and nobody may skip any.
+    pub fn standard() -> Self {
+        let step = |layer: Layer| Step {
+            id: layer.id().to_owned(),
+            reference: Reference::Layer(layer),
+            enabled: true,
+        };
+        Self {
+            stack_id: "default".to_owned(),
+            version: crate::aocl::layer::VERSION.to_owned(),
+            walk: Walk::Pipeline(Layer::ALL.into_iter().map(step).collect()),
+            defaults: Defaults::default(),
+            bypass_policy: BypassPolicy { audit_required: true, ..BypassPolicy::default() },
+            policy_overrides: PolicyOverrides::default(),
+        }
+    }
+
+    /// The layers a request can meet, in file order: enabled steps, or all nodes.
+    pub fn members(&self) -> Vec<(&str, Reference)> {
+        match &self.walk {
+            Walk::Pipeline(steps) => steps
+                .iter()
+                .filter(|step| step.enabled)
+                .map(|step| (step.id.as_str(), step.reference))
+                .collect(),
+            Walk::Dag { nodes, .. } => nodes.iter().map(|node| (node.id.as_str(), node.reference)).collect(),
+        }
+    }
+
+    /// Where a request starts.
+    pub fn root(&self) -> &str {
+        match &self.walk {
+            Walk::Pipeline(_) => {
+                self.members().first().expect("BUG: a sound pipeline has an enabled layer").0
+            }
+            Walk::Dag { nodes, edges } => {
+                let is_target = |node: &&Node| edges.iter().any(|edge| edge.to == node.id);
+                let root = nodes.iter().find(|node| !node.reference.is_branch() && !is_target(node));
+                &root.expect("BUG: a sound dag has one root").id
+            }
+        }
+    }
+
+    /// The ways on from a node of a dag, in file order; the first whose condition holds is taken.
+    pub fn edges_from(&self, id: &str) -> Vec<&Edge> {
+        match &self.walk {
+            Walk::Pipeline(_) => Vec::new(),
+            Walk::Dag { edges, .. } => edges.iter().filter(|edge| edge.from == id).collect(),
+        }
+    }
+
+    /// Whether work done under this stack can be granted as verified: someone must look at it.
+    pub fn can_verify(&self) -> bool {
+        self.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Verify))
+    }
+
+    /// Whether someone with this role may skip the layer.
+    pub fn bypass(&self, role: &str, layer_id: &str) -> BypassAnswer {
+        let listed = |list: &[String], word: &str| list.iter().any(|item| item == word);
+        let guard = Layer::NEVER_BYPASSED.iter().any(|layer| layer.id() == layer_id);
+        // A guard under another name is still that guard.
+        let runs_guard = self.members().iter().any(|(id, reference)| {
+            *id == layer_id
+                && Layer::NEVER_BYPASSED.iter().any(|layer| *reference == Reference::Layer(*layer))
+        });
+        if guard || runs_guard || listed(&self.bypass_policy.never_bypass, layer_id) {
+            return BypassAnswer::NeverBypassed;
+        }
+        let may = listed(&self.bypass_policy.allowed_roles, role)
+            || listed(&self.defaults.bypass_allowed_for_roles, role);
+        if may { BypassAnswer::Allowed } else { BypassAnswer::RoleNotAllowed }
+    }
+}
+
+impl PolicyOverrides {
+    pub fn tools_enabled(&self) -> bool {
+        is_enabled(self.tool_execution.as_deref())
+    }
+
+    pub fn network_enabled(&self) -> bool {
+        is_enabled(self.network_access.as_deref())
+    }
+}
+
+fn is_enabled(word: Option<&str>) -> bool {
+    word.is_none_or(|word| word == "enabled")
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests;

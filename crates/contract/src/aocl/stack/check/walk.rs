@@ -1,0 +1,147 @@
+//! Whether a request can walk a stack, and whether it can get around the layers nobody may skip.
+
+use std::collections::BTreeSet;
+
+use crate::aocl::Layer;
+use crate::aocl::stack::graph::Graph;
+use crate::aocl::stack::{Edge, Node, Reference, Stack, Walk};
+use crate::finding::Findings;
+
+pub(super) fn check(stack: &Stack, findings: &mut Findings, warnings: &mut Findings) {
+    let (field, members): (&str, Vec<(&str, Reference)>) = match &stack.walk {
+        Walk::Pipeline(steps) => ("layers", steps.iter().map(|s| (s.id.as_str(), s.reference)).collect()),
+        Walk::Dag { nodes, .. } => ("nodes", nodes.iter().map(|n| (n.id.as_str(), n.reference)).collect()),
+    };
+    check_names(field, &members, findings, warnings);
+    if !findings.is_empty() {
+        return;
+    }
+    match &stack.walk {
+        Walk::Pipeline(_) => check_pipeline(stack, findings),
+        Walk::Dag { nodes, edges } => check_dag(nodes, edges, findings, warnings),
+    }
+    check_bypass(stack, &members, warnings);
+    let delegates =
+        stack.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Delegate));
+    if delegates && !stack.can_verify() {
+        let message = format!("without {} no work can be granted as verified", Layer::Verify);
+        warnings.push(format!("$.{field}"), "unverified", message);
+    }
+}
+
+/// A canonical name must mean its own layer: traces and bypass rules go by the name.
+fn check_names(field: &str, members: &[(&str, Reference)], findings: &mut Findings, warnings: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (index, (id, reference)) in members.iter().enumerate() {
+        let place = format!("$.{field}[{index}]");
+        if !seen.insert(*id) {
+            findings.push(format!("{place}.id"), "duplicate", format!("`{id}` is in the stack already"));
+        }
+        let is_branch_name = id.starts_with("BR.");
+        match Layer::from_id(id) {
+            Some(layer) if *reference != Reference::Layer(layer) => {
+                let message = format!("`{id}` must have the ref {}", layer.reference());
+                findings.push(format!("{place}.ref"), "ref_mismatch", message);
+            }
+            Some(_) => {}
+            None if is_branch_name != reference.is_branch() => {
+                findings.push(
+                    format!("{place}.ref"),
+                    "ref_mismatch",
+                    "branches are named `BR.*`, and only they",
+                );
+            }
+            None if is_branch_name => {}
+            None => {
+                warnings.push(
+                    format!("{place}.id"),
+                    "unknown_layer",
+                    format!("`{id}` is no canonical layer"),
+                );
+            }
+        }
+    }
+}
+
+fn check_pipeline(stack: &Stack, findings: &mut Findings) {
+    let members = stack.members();
+    if members.is_empty() {
+        return findings.push("$.layers", "empty", "no layer is enabled");
+    }
+    let place =
+        |layer: Layer| members.iter().position(|(_, reference)| *reference == Reference::Layer(layer));
+    let Some(work) = place(Layer::Delegate) else { return };
+    for guard in Layer::NEVER_BYPASSED.into_iter().filter(|guard| place(*guard).is_none_or(|at| at > work)) {
+        findings.push("$.layers", "guard_skipped", unguarded(guard));
+    }
+}
+
+fn check_dag(nodes: &[Node], edges: &[Edge], findings: &mut Findings, warnings: &mut Findings) {
+    let names: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
+    check_edges(&names, edges, findings, warnings);
+    let graph = Graph::new(&names, edges.iter().map(|edge| (edge.from.as_str(), edge.to.as_str())));
+    if let Some(cycle) = graph.cycle() {
+        let message = format!("a request could go round for ever: {} -> {}", cycle.join(" -> "), cycle[0]);
+        return findings.push("$.edges", "cycle", message);
+    }
+    let is_branch = |id: &str| nodes.iter().any(|node| node.id == id && node.reference.is_branch());
+    let roots: Vec<&str> = graph.roots().into_iter().filter(|id| !is_branch(id)).collect();
+    let [root] = roots.as_slice() else {
+        let message = match roots.as_slice() {
+            [] => "no layer is the first".to_owned(),
+            several => format!("exactly one layer may be the first, not {}", several.join(", ")),
+        };
+        return findings.push("$.nodes", "single_root", message);
+    };
+    let reachable = graph.reachable(root, None);
+    for (index, id) in names.iter().enumerate().filter(|(_, id)| !reachable.contains(*id)) {
+        let list = if is_branch(id) { &mut *warnings } else { &mut *findings };
+        list.push(format!("$.nodes[{index}]"), "unreachable", format!("no way leads to `{id}`"));
+    }
+    let node_of = |layer: Layer| nodes.iter().find(|node| node.reference == Reference::Layer(layer));
+    let Some(work) = node_of(Layer::Delegate) else { return };
+    for guard in Layer::NEVER_BYPASSED {
+        let around = node_of(guard).map(|node| node.id.as_str());
+        if graph.reachable(root, around).contains(work.id.as_str()) {
+            findings.push("$.edges", "guard_skipped", unguarded(guard));
+        }
+    }
+}
+
+fn check_edges(names: &[&str], edges: &[Edge], findings: &mut Findings, warnings: &mut Findings) {
+    for (index, edge) in edges.iter().enumerate() {
+        for (end, id) in [("from", &edge.from), ("to", &edge.to)] {
+            if !names.contains(&id.as_str()) {
+                findings.push(
+                    format!("$.edges[{index}].{end}"),
+                    "unknown_node",
+                    format!("`{id}` is no node"),
+                );
+            }
+        }
+        let shadow = edges[..index].iter().position(|other| other.from == edge.from && other.when.is_none());
+        if let Some(earlier) = shadow {
+            let message = format!("never taken: $.edges[{earlier}] has no condition and comes first");
+            warnings.push(format!("$.edges[{index}]"), "shadowed", message);
+        }
+    }
+}
+
+fn check_bypass(stack: &Stack, members: &[(&str, Reference)], warnings: &mut Findings) {
+    let listed = &stack.bypass_policy.never_bypass;
+    for (index, id) in listed.iter().enumerate() {
+        let known = Layer::from_id(id).is_some() || members.iter().any(|(member, _)| member == id);
+        if !known {
+            let place = format!("$.bypass_policy.never_bypass[{index}]");
+            warnings.push(
+                place,
+                "unknown_layer",
+                format!("`{id}` is not in this stack and protects nothing"),
+            );
+        }
+    }
+}
+
+fn unguarded(guard: Layer) -> String {
+    format!("{} could be reached without passing {guard}", Layer::Delegate)
+}

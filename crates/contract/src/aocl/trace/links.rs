@@ -1,0 +1,130 @@
+//! How the envelopes of a trace answer each other, and that one way is kept.
+
+use std::collections::BTreeMap;
+
+use crate::aee::{Envelope, Type};
+use crate::aocl::intents;
+use crate::finding::Findings;
+
+/// The two ways to set `reply_to` on control events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Every event points at the request.
+    RootLinked,
+    /// Every layer event points at the one before it.
+    SpanLinked,
+}
+
+impl Strategy {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Strategy::RootLinked => "root_linked",
+            Strategy::SpanLinked => "span_linked",
+        }
+    }
+}
+
+/// Reports replies that lead nowhere and a mix of strategies.
+pub(super) fn check(envelopes: &[Envelope], findings: &mut Findings) -> Option<Strategy> {
+    let root = envelopes.first()?;
+    let mut seen = Seen { root, by_id: BTreeMap::new(), last: None, last_of_a_layer: None, strategy: None };
+    for (index, envelope) in envelopes.iter().enumerate() {
+        if index > 0
+            && let Err((rule, message)) = seen.judge(envelope)
+        {
+            findings.push(format!("$[{index}].reply_to"), rule, message);
+        }
+        seen.remember(envelope);
+    }
+    check_tasks(envelopes, &seen, findings);
+    seen.strategy
+}
+
+/// What was read so far.
+struct Seen<'t> {
+    root: &'t Envelope,
+    by_id: BTreeMap<&'t str, &'t Envelope>,
+    last: Option<&'t Envelope>,
+    last_of_a_layer: Option<&'t Envelope>,
+    strategy: Option<Strategy>,
+}
+
+impl<'t> Seen<'t> {
+    fn remember(&mut self, envelope: &'t Envelope) {
+        self.by_id.entry(&envelope.id).or_insert(envelope);
+        if is_event(envelope) {
+            self.last = Some(envelope);
+            if intents::is_layer_event(&envelope.intent) {
+                self.last_of_a_layer = Some(envelope);
+            }
+        }
+    }
+
+    fn judge(&mut self, envelope: &Envelope) -> Result<(), (&'static str, String)> {
+        let target =
+            match &envelope.reply_to {
+                None => None,
+                Some(id) => Some(*self.by_id.get(id.as_str()).ok_or_else(|| {
+                    ("dangling_reply", format!("`{id}` is no earlier envelope of this trace"))
+                })?),
+            };
+        if is_event(envelope) {
+            return self.judge_event(target);
+        }
+        match target {
+            // An answer answers a task; who else would it be for?
+            Some(target) if envelope.kind.is_answer() && target.kind != Type::Task => {
+                let message =
+                    format!("a {} answers a task, not a {}", envelope.kind.as_str(), target.kind.as_str());
+                Err(("reply_target", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_event(&mut self, target: Option<&Envelope>) -> Result<(), (&'static str, String)> {
+        let is =
+            |one: Option<&Envelope>| one.is_some_and(|one| target.is_some_and(|target| target.id == one.id));
+        let used = if is(Some(self.root)) {
+            Strategy::RootLinked
+        } else if is(self.last) || is(self.last_of_a_layer) {
+            Strategy::SpanLinked
+        } else {
+            let message = "must be the request, or the layer event before this one".to_owned();
+            return Err(("reply_target", message));
+        };
+        match self.strategy {
+            // The first event after the request fits both ways.
+            None if self.last.is_none() => Ok(()),
+            None => {
+                self.strategy = Some(used);
+                Ok(())
+            }
+            Some(kept) if kept == used => Ok(()),
+            Some(kept) => {
+                let message = format!("is {}, while the trace is {}", used.as_str(), kept.as_str());
+                Err(("mixed_strategy", message))
+            }
+        }
+    }
+}
+
+/// Delegated tasks come from the request or, span-linked, from the decision that sent them out.
+fn check_tasks(envelopes: &[Envelope], seen: &Seen<'_>, findings: &mut Findings) {
+    for (index, envelope) in envelopes.iter().enumerate().skip(1).filter(|(_, e)| e.kind == Type::Task) {
+        let Some(target) = envelope.reply_to.as_deref().and_then(|id| seen.by_id.get(id)) else { continue };
+        let fits = match seen.strategy {
+            Some(Strategy::SpanLinked) => is_event(target),
+            Some(Strategy::RootLinked) | None => target.id == seen.root.id || is_event(target),
+        };
+        if !fits {
+            let message = "must be the request or the decision that sent this task out";
+            findings.push(format!("$[{index}].reply_to"), "reply_target", message);
+        }
+    }
+}
+
+/// Whether the envelope is a control event.
+fn is_event(envelope: &Envelope) -> bool {
+    intents::is_control(&envelope.intent) && matches!(envelope.kind, Type::Event | Type::Stream)
+}
