@@ -45,7 +45,7 @@ fn a_shim_survives_signals_that_are_meant_for_others() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
-fn nothing_outlives_an_owner_that_is_killed() {
+fn kill_nine_of_an_owner_leaves_nothing_behind() {
     for round in 0..30_u64 {
         let mut owner = Owner::start(&SCRIPTS);
         // A different point each time: before the shims, in their start, in the work.
