@@ -73,7 +73,12 @@ pub(crate) struct Hands<'d> {
 }
 
 impl<'d> Dispatcher<'d> {
-    pub(crate) fn new(hands: Hands<'d>, run: Run, pipeline: Pipeline, tasks: Vec<(Task, Vec<Attempt>)>) -> Self {
+    pub(crate) fn new(
+        hands: Hands<'d>,
+        run: Run,
+        pipeline: Pipeline,
+        tasks: Vec<(Task, Vec<Attempt>)>,
+    ) -> Self {
         let (sender, reports) = mpsc::channel();
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
         let board = board(&run, &tasks);

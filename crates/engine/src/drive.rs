@@ -31,7 +31,12 @@ pub enum Ending {
 }
 
 /// Works the run, or attaches to the engine that does. No child of this process is left when it returns.
-pub fn drive(cx: &mut Context, settings: &Settings, id: &RunId, observer: &mut dyn Observer) -> Result<Ending> {
+pub fn drive(
+    cx: &mut Context,
+    settings: &Settings,
+    id: &RunId,
+    observer: &mut dyn Observer,
+) -> Result<Ending> {
     let owner = identity();
     let caller = engine_caller();
     let mut told = false;

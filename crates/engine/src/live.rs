@@ -38,7 +38,10 @@ pub(crate) struct Live {
 pub(crate) enum Phase {
     Executing,
     /// Which check runs, and what it has printed.
-    Checking { index: usize, watched: Box<Watched> },
+    Checking {
+        index: usize,
+        watched: Box<Watched>,
+    },
 }
 
 impl Live {

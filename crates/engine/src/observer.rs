@@ -7,14 +7,39 @@ use contract::domain::status::{Evidence, Status};
 /// One thing that happened to a task, by its name in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told<'t> {
-    Started { task: &'t str, attempt: i64 },
-    Progress { task: &'t str, percentage: Option<u64>, message: &'t str },
-    Checking { task: &'t str, command: &'t str },
-    Retrying { task: &'t str, reason: &'t str, wait: Duration },
-    Ended { task: &'t str, status: Status, evidence: Option<Evidence>, reason: Option<&'t str>, took: Duration },
-    Recovered { task: &'t str, decision: &'t str },
+    Started {
+        task: &'t str,
+        attempt: i64,
+    },
+    Progress {
+        task: &'t str,
+        percentage: Option<u64>,
+        message: &'t str,
+    },
+    Checking {
+        task: &'t str,
+        command: &'t str,
+    },
+    Retrying {
+        task: &'t str,
+        reason: &'t str,
+        wait: Duration,
+    },
+    Ended {
+        task: &'t str,
+        status: Status,
+        evidence: Option<Evidence>,
+        reason: Option<&'t str>,
+        took: Duration,
+    },
+    Recovered {
+        task: &'t str,
+        decision: &'t str,
+    },
     /// Children are being ended.
-    Stopping { signal: Option<i32> },
+    Stopping {
+        signal: Option<i32>,
+    },
     /// Another engine works the run; this one waits for its result.
     Attached,
 }

@@ -76,7 +76,9 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let reason = match decision {
         Decision::Verified => "its checks pass, so it had finished",
         Decision::Rerun => "it was interrupted and may be run again",
-        Decision::Parked => "it was interrupted, its checks do not pass, and the plan does not say it may run again",
+        Decision::Parked => {
+            "it was interrupted, its checks do not pass, and the plan does not say it may run again"
+        }
     };
     if last.state == AttemptState::Started {
         dispatcher.note(Entry::EndAttempt {
@@ -111,7 +113,13 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
 }
 
 /// The legal path to each decision's state.
-fn note_moves(dispatcher: &mut Dispatcher<'_>, task: usize, status: Status, decision: Decision, reason: &str) {
+fn note_moves(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    status: Status,
+    decision: Decision,
+    reason: &str,
+) {
     let path: &[Status] = match (decision, status) {
         (Decision::Verified, Status::Blocked) => &[Status::InProgress, Status::Done],
         (Decision::Verified, _) => &[Status::Done],
@@ -122,7 +130,12 @@ fn note_moves(dispatcher: &mut Dispatcher<'_>, task: usize, status: Status, deci
     for &to in path {
         let task_id = dispatcher.tasks[task].id.clone();
         let verified = to == Status::Done;
-        dispatcher.note(Entry::MoveTask { task_id, to, reason: Some(format!("unknown: {reason}")), verified });
+        dispatcher.note(Entry::MoveTask {
+            task_id,
+            to,
+            reason: Some(format!("unknown: {reason}")),
+            verified,
+        });
     }
 }
 

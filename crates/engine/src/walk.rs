@@ -86,7 +86,8 @@ fn fetch(dispatcher: &mut Dispatcher<'_>) -> Result<Fetched> {
     if intent.name == reserved::CONTEXT_FETCH
         && let Some(id) = intent.payload.get("id").and_then(Value::as_str)
     {
-        fetched.envelope = ops::event::by_event_id(dispatcher.cx, id)?.map(|event| ops::event::envelope(&event));
+        fetched.envelope =
+            ops::event::by_event_id(dispatcher.cx, id)?.map(|event| ops::event::envelope(&event));
     }
     Ok(fetched)
 }
@@ -115,7 +116,8 @@ fn ending_of_halt(dispatcher: &Dispatcher<'_>) -> Halt {
 }
 
 fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
-    let open: Vec<usize> = (0..dispatcher.tasks.len()).filter(|&i| !dispatcher.tasks[i].status.is_terminal()).collect();
+    let open: Vec<usize> =
+        (0..dispatcher.tasks.len()).filter(|&i| !dispatcher.tasks[i].status.is_terminal()).collect();
     for &task in &open {
         let task_id = dispatcher.tasks[task].id.clone();
         let reason = Some("the run was canceled".to_owned());
@@ -126,22 +128,27 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
 }
 
 /// L9 and L10, the reply, and the run's state, in one transaction.
-fn leave(dispatcher: &mut Dispatcher<'_>, end: &End<'_>, halted: Option<Layer>, since: Timestamp) -> Result<()> {
+fn leave(
+    dispatcher: &mut Dispatcher<'_>,
+    end: &End<'_>,
+    halted: Option<Layer>,
+    since: Timestamp,
+) -> Result<()> {
     let begun = Instant::now();
     let asked = dispatcher.run.asked.clone();
-    let branch = halted.map(|layer| format!("{} -> {}", layer.id(), Layer::Assemble.id()));
+    let branch = halted.map(|layer| format!("{} -> {}", layer.id(), Layer::Respond.id()));
     if let Some(layer) = halted {
         // Tasks of a refused run were made with it and will never be worked.
         refuse_tasks(dispatcher, end)?;
         let reason = "the layer ended the walk".to_owned();
-        let to = Some(Layer::Assemble.id().to_owned());
+        let to = Some(Layer::Respond.id().to_owned());
         let taken = Branch { run_id: asked.id.to_string(), from: layer.id().to_owned(), to, reason };
         dispatcher.pipeline.note(intents::CONTROL_BRANCH, "Branch taken", &taken, None);
     }
     let worked: Vec<_> = dispatcher.tasks.iter().cloned().zip(dispatcher.attempts.iter().cloned()).collect();
     let (outcome, assembled) = l9_assemble::run(&asked, &worked, end);
     let timing_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(0);
-    dispatcher.pipeline.record(Layer::Assemble, outcome, timing_ms, None)?;
+    dispatcher.pipeline.record(Layer::Respond, outcome, timing_ms, None)?;
     let walked = Walked {
         run: &asked,
         executed: dispatcher.pipeline.executed(),
@@ -157,7 +164,10 @@ fn leave(dispatcher: &mut Dispatcher<'_>, end: &End<'_>, halted: Option<Layer>, 
     dispatcher.note(Entry::Envelope(Note {
         kind: if refused { Type::Error } else { Type::Result },
         to: asked.intent.as_ref().map_or_else(|| asked.requested_by.clone(), |intent| intent.from.clone()),
-        intent: asked.intent.as_ref().map_or_else(|| "writ.run.submit".to_owned(), |intent| intent.name.clone()),
+        intent: asked
+            .intent
+            .as_ref()
+            .map_or_else(|| "writ.run.submit".to_owned(), |intent| intent.name.clone()),
         message: "Answer".to_owned(),
         payload: assembled.reply,
         task_id: None,

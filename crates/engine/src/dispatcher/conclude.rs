@@ -103,7 +103,12 @@ impl Dispatcher<'_> {
             tree_digest: tree.as_deref(),
         });
         self.note_return(task, claim, &reported);
-        self.pipeline.record(Layer::Delegate, delegated, u64::try_from(millis(took)).unwrap_or(0), Some(&id))?;
+        self.pipeline.record(
+            Layer::Delegate,
+            delegated,
+            u64::try_from(millis(took)).unwrap_or(0),
+            Some(&id),
+        )?;
         self.pipeline.record(Layer::Verify, verified, elapsed_ms(begun), Some(&id))?;
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
@@ -113,17 +118,15 @@ impl Dispatcher<'_> {
     /// The executor's answer as an envelope to the delegation.
     fn note_return(&mut self, task: usize, claim: &Claim, reported: &Reported) {
         let (kind, status, payload) = match claim {
-            Claim::Success => (Type::Result, "success", json!({"claim": "success", "summary": reported.summary})),
+            Claim::Success => {
+                (Type::Result, "success", json!({"claim": "success", "summary": reported.summary}))
+            }
             Claim::Failure { code, message } => {
                 (Type::Error, "failure", json!({"code": code, "message": message, "retryable": false}))
             }
         };
         let (to, intent) = (self.delegate(task), self.intent());
-        self.pipeline.delegations.push(Delegation {
-            to,
-            intent: intent.clone(),
-            status: status.to_owned(),
-        });
+        self.pipeline.delegations.push(Delegation { to, intent: intent.clone(), status: status.to_owned() });
         self.note(Entry::Envelope(Note {
             kind,
             to: "service.writ".to_owned(),
@@ -139,11 +142,18 @@ impl Dispatcher<'_> {
         let id = self.tasks[task].id.clone();
         let retries_left = live.attempt.number <= i64::from(spec.retries);
         let (state, code, message) = match verdict {
-            Verdict::Done { .. } => (AttemptState::Succeeded, None, reported.summary.clone().unwrap_or_default()),
+            Verdict::Done { .. } => {
+                (AttemptState::Succeeded, None, reported.summary.clone().unwrap_or_default())
+            }
             Verdict::Failed { code, message } => (AttemptState::Failed, Some(code.clone()), message.clone()),
         };
         self.note(end_of(live, state, code, message, reported));
-        let move_to = |to, reason: Option<String>, verified| Entry::MoveTask { task_id: id.clone(), to, reason, verified };
+        let move_to = |to, reason: Option<String>, verified| Entry::MoveTask {
+            task_id: id.clone(),
+            to,
+            reason,
+            verified,
+        };
         match verdict {
             Verdict::Done { verified } => self.note(move_to(Status::Done, None, *verified)),
             Verdict::Failed { code, message } if retries_left => {
@@ -219,7 +229,13 @@ impl Dispatcher<'_> {
     }
 }
 
-fn end_of(live: &Live, state: AttemptState, code: Option<String>, message: String, reported: &Reported) -> Entry {
+fn end_of(
+    live: &Live,
+    state: AttemptState,
+    code: Option<String>,
+    message: String,
+    reported: &Reported,
+) -> Entry {
     let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
     Entry::EndAttempt {
         task_id: live.attempt.task_id.clone(),

@@ -71,7 +71,11 @@ impl Dispatcher<'_> {
 
     /// A delegated task carries the caller's intent.
     pub(super) fn intent(&self) -> String {
-        self.run.asked.intent.as_ref().map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
+        self.run
+            .asked
+            .intent
+            .as_ref()
+            .map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
     }
 
     fn shape(&mut self, task: usize, number: i64) -> Result<Option<Shaped>> {
@@ -90,7 +94,8 @@ impl Dispatcher<'_> {
         let context_ms = elapsed_ms(begun);
         let begun = Instant::now();
         let environment = &self.settings.environment;
-        let lookup = |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
+        let lookup =
+            |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
         let given = l6_shape::Given {
             run: &self.run.asked,
             task: subject,
@@ -143,7 +148,8 @@ impl Dispatcher<'_> {
         spec.env = self.child_environment(&shaped.env);
         spec.stdin = shaped.stdin.map_or(Stdin::Closed, Stdin::Bytes);
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let silence_max = shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
+        let silence_max =
+            shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
         let mut live = Live {
             attempt,
             generation: self.next_generation(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::aop::task::{Category, Complexity, Input, Provider, Role, Session, Target, Task as AopTask, Work};
+use contract::aop::task::{
+    Category, Complexity, Input, Provider, Role, Session, Target, Task as AopTask, Work,
+};
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::{Timestamp, human_duration};
@@ -75,7 +77,11 @@ fn argv(spec: &PlanTask) -> Vec<String> {
 
 /// A command as the system runs it: as it is, or as one line for the shell its author asked for.
 pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
-    if shell { ["sh", "-c"].iter().map(|s| (*s).to_owned()).chain(command.iter().cloned()).collect() } else { command.to_vec() }
+    if shell {
+        ["sh", "-c"].iter().map(|s| (*s).to_owned()).chain(command.iter().cloned()).collect()
+    } else {
+        command.to_vec()
+    }
 }
 
 /// A submitted TASK goes on as it came, with its attempt; a plan's task is put into the contract's form.
