@@ -1,0 +1,3 @@
+//! What the store promises, shown on real files.
+
+mod numbers;
