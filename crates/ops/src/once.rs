@@ -46,7 +46,8 @@ impl Context {
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
             return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
         }
-        tx.keep_answer((&key.caller.agent, &key.request_id), operation, &fingerprint, &stored, now.at)?;
+        let answered = store::Answered { operation: operation.to_owned(), fingerprint, answer: Some(stored) };
+        tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
         tx.commit()?;
         Ok(Given { answer, replayed: false })
     }

@@ -140,7 +140,7 @@ impl Tx<'_> {
 
     /// Events of a stream that the head table does not know.
     fn verify_strays(&self, found: &mut Verification) -> Result<()> {
-        let mut statement = self.sql.prepare(
+        let mut statement = self.prepare(
             "SELECT e.stream, max(e.seq) FROM events e LEFT JOIN heads h ON h.stream = e.stream
              GROUP BY e.stream HAVING max(h.seq) IS NULL OR max(e.seq) > max(h.seq)",
         )?;
@@ -158,9 +158,8 @@ impl Tx<'_> {
     }
 
     fn heads(&self) -> Result<Vec<Anchored>> {
-        let mut statement = self
-            .sql
-            .prepare("SELECT stream, seq, hash, anchor_seq, anchor_hash FROM heads ORDER BY stream")?;
+        let mut statement =
+            self.prepare("SELECT stream, seq, hash, anchor_seq, anchor_hash FROM heads ORDER BY stream")?;
         let rows = statement.query_map([], |row| {
             Ok(Anchored {
                 stream: row.get(0)?,

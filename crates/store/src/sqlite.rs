@@ -107,8 +107,7 @@ pub(crate) fn copy(path: &Path, target: &Path) -> Result<()> {
 impl Tx<'_> {
     /// How many events were ever appended. `SQLite` keeps this number itself and never takes it back.
     pub fn events_ever(&self) -> Result<i64> {
-        let mut statement =
-            self.sql.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
+        let mut statement = self.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
         Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 }
