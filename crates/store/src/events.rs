@@ -128,7 +128,7 @@ pub struct EventFilter {
     pub limit: usize,
 }
 
-const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
+pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
      priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
 
 impl Tx<'_> {
@@ -225,13 +225,6 @@ impl Tx<'_> {
         Ok(self.event_list(&sql, params![id])?.pop())
     }
 
-    /// One stretch of a stream in its order, for verification.
-    pub(crate) fn stretch(&self, stream: &str, after_seq: i64, limit: i64) -> Result<Vec<Event>> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM events WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
-        self.event_list(&sql, params![stream, after_seq, limit])
-    }
-
     fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(values)?;
@@ -243,7 +236,7 @@ impl Tx<'_> {
     }
 }
 
-fn event_of(row: &Row<'_>) -> Result<Event> {
+pub(crate) fn event_of(row: &Row<'_>) -> Result<Event> {
     let id: i64 = row.get(0)?;
     let json = |column: &str, text: String| {
         serde_json::from_str(&text).map_err(|_| unreadable(column, &format!("event {id}"), &text))
