@@ -129,6 +129,7 @@ impl Dispatcher<'_> {
         self.pipeline.delegations.push(Delegation { to, intent: intent.clone(), status: status.to_owned() });
         self.note(Entry::Envelope(Note {
             kind,
+            from: Some(self.delegate(task)),
             to: "service.writ".to_owned(),
             intent,
             message: format!("Returned: {}", self.tasks[task].title),
