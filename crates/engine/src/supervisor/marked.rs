@@ -1,7 +1,7 @@
 //! Finds processes by the marks in their environments.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::mark::{Marker, SHIM_VARIABLE, VARIABLE};
@@ -43,13 +43,24 @@ pub(super) fn marked_in(table: &[Process], filter: impl Fn(&Marker) -> bool) -> 
         .collect()
 }
 
+/// Whether the process certainly carries no mark. One that is ending has no environment any more; it has no
+/// arguments then either.
+pub(super) fn is_unmarked(process: &Process) -> bool {
+    let is_bare = environment_of(process).is_ok_and(|environment| mark_of(&environment).is_none());
+    is_bare && std::fs::read(format!("/proc/{}/cmdline", process.pid)).is_ok_and(|line| !line.is_empty())
+}
+
 /// Processes of other users cannot be read and count as unmarked.
 fn read_mark(process: Process) -> Option<MarkedProcess> {
-    let mut environment = Vec::new();
-    let file = File::open(format!("/proc/{}/environ", process.pid)).ok()?;
-    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).ok()?;
-    let (marker, role) = mark_of(&environment)?;
+    let (marker, role) = mark_of(&environment_of(&process).ok()?)?;
     Some(MarkedProcess { process, marker, role })
+}
+
+fn environment_of(process: &Process) -> io::Result<Vec<u8>> {
+    let mut environment = Vec::new();
+    let file = File::open(format!("/proc/{}/environ", process.pid))?;
+    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment)?;
+    Ok(environment)
 }
 
 fn mark_of(environment: &[u8]) -> Option<(Marker, Role)> {

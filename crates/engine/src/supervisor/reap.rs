@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::killing::{Killing, Targets};
 use super::mark::{Marker, OwnerIdentity};
-use super::marked::{MarkedProcess, Role, marked_in};
+use super::marked::{self, MarkedProcess, Role, marked_in};
 use super::process_table::{self, Process};
 
 /// What a reaping did.
@@ -80,19 +80,34 @@ pub fn end_all_of(owner: &OwnerIdentity) -> Result<Reaped, OwnerLives> {
     Ok(reap_leftovers(|marker| &marker.owner == owner))
 }
 
-/// Ends what a shim left behind when it was killed: all of its session, and all that carries the mark.
-/// Orphans become children of this process if it is a subreaper, so the dead ones are collected here.
+/// Ends what a shim left behind when it was killed: all of its session, all that carries the mark, and the
+/// orphans without one that came to this process, if it is a subreaper. The dead ones are collected here.
 pub(super) fn end_orphans(shim_pid: u32, marker: &Marker) -> Reaped {
+    // The shim is dead but not collected, so it can still be looked at.
+    let since = process_table::read(shim_pid).map_or(u64::MAX, |shim| shim.start_time);
     let mut killing = Killing::default();
     let reaped = end(&mut killing, |table| {
         let in_session = table.iter().filter(|process| process.session == shim_pid).copied();
         let carriers = processes_of(marked_in(table, |other| other == marker));
-        in_session.chain(carriers).filter(|process| process.pid != shim_pid).collect()
+        let roots = in_session.chain(carriers).chain(nameless_orphans(table, since));
+        roots.filter(|process| process.pid != shim_pid).collect()
     });
     for &(pid, _) in killing.killed() {
         collect_zombie(pid);
     }
     reaped
+}
+
+/// Children of this process that it did not start: in a session of their own, which only shims have otherwise,
+/// and those are marked.
+fn nameless_orphans(table: &[Process], since: u64) -> Vec<Process> {
+    let own = table.iter().find(|process| process.pid == std::process::id());
+    // To process 1 come orphans of all kinds.
+    let Some(own) = own.filter(|own| own.pid != 1) else { return Vec::new() };
+    let is_stranger = |process: &&Process| {
+        process.parent == own.pid && process.session != own.session && process.start_time >= since
+    };
+    table.iter().filter(is_stranger).filter(|process| marked::is_unmarked(process)).copied().collect()
 }
 
 /// Shims of dead owners end by themselves, and they know their descendants better than any mark does.

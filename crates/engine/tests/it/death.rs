@@ -20,7 +20,7 @@ const SCRIPTS: [&str; 4] = [
 fn a_killed_shim_is_reported_and_cleaned_up_after() {
     supervisor::become_subreaper().unwrap();
     for _ in 0..5 {
-        let run = Run::start("setsid sleep $0 & env -i sleep $0 & (sleep $0 &); echo ready; wait");
+        let run = Run::start("setsid sleep $0 & setsid env -i sleep $0 & (sleep $0 &); echo ready; wait");
         run.wait_for_line("ready");
         eventually("all four run", || {
             alive(&run.token).iter().filter(|p| p.pid != run.handle.shim_pid()).count() == 4
