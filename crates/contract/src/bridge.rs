@@ -5,6 +5,9 @@ pub mod dispatch;
 pub mod envelope;
 pub mod frontmatter;
 pub mod harvest;
+pub mod learning;
+mod markdown;
+pub mod pattern;
 pub mod stage1;
 
 /// The schema versions that are read; the highest is written.
