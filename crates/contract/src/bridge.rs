@@ -1,13 +1,18 @@
 //! The OL-AO bridge: what two agent command lines hand each other, as envelopes and as files.
 
 pub mod candidate;
+pub mod constraint;
+pub mod council;
 pub mod dispatch;
 pub mod envelope;
 pub mod frontmatter;
 pub mod harvest;
 pub mod learning;
 mod markdown;
+pub mod memrl;
 pub mod pattern;
+pub mod promise;
+pub mod ratchet;
 pub mod stage1;
 
 /// The schema versions that are read; the highest is written.
