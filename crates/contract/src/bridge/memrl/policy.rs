@@ -195,15 +195,15 @@ impl Policy {
             for class in FAILURE_CLASSES {
                 rules.extend(BUCKETS.iter().map(|bucket| exact_rule(mode, class, bucket)));
             }
+            rules.push(Rule {
+                rule_id: format!("{}.fallback", mode.as_str()),
+                memrl_mode: mode,
+                failure_class: "*".to_owned(),
+                attempt_bucket: "*".to_owned(),
+                action: Action::Escalate,
+                priority: 0,
+            });
         }
-        rules.extend(Mode::ALL.map(|mode| Rule {
-            rule_id: format!("{}.fallback", mode.as_str()),
-            memrl_mode: mode,
-            failure_class: "*".to_owned(),
-            attempt_bucket: "*".to_owned(),
-            action: Action::Escalate,
-            priority: 0,
-        }));
         Self {
             schema_version: 1,
             default_mode: Mode::Off,
