@@ -58,3 +58,13 @@ impl Findings {
         self.list.iter()
     }
 }
+
+impl FromIterator<Finding> for Findings {
+    fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
+        let mut all = Findings::default();
+        for finding in findings {
+            all.push(finding.path, finding.rule, finding.message);
+        }
+        all
+    }
+}

@@ -6,12 +6,15 @@ pub mod json;
 pub mod chain;
 pub mod digest;
 pub mod finding;
-// pub mod secrets;
+pub mod secrets;
 pub mod shape;
 pub mod verdict;
 
 pub mod aee;
 pub mod aocl;
+pub mod aop;
 pub mod bridge;
-// pub mod aop;
-// pub mod plan;
+pub mod conformance;
+pub mod continuity;
+pub mod intake;
+pub mod plan;

@@ -1,1 +1,19 @@
-//! x
+//! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
+
+pub mod audit;
+pub mod context;
+pub mod error;
+pub mod event;
+pub mod registry;
+pub mod run;
+pub mod status;
+pub mod task;
+
+mod once;
+mod record;
+
+pub use context::{Caller, Context};
+pub use error::{Error, Result};
+pub use once::Given;
+pub use record::scrubbed;
+pub use store::{Event, Fault, Tip, Verification};

@@ -1,1 +1,68 @@
-//! x
+//! Durable state: the only crate with SQL. A `Store` is one database file, a `Tx` one transaction on it.
+
+mod agents;
+mod attempts;
+mod audit;
+mod error;
+mod events;
+mod open;
+mod projection;
+mod replay;
+mod requests;
+mod runs;
+mod sqlite;
+mod tasks;
+
+use std::path::{Path, PathBuf};
+
+pub use audit::{Fault, Tip, Verification};
+pub use error::{Error, Result};
+pub use events::{Event, EventFilter, NewEvent, Stream};
+pub use requests::Answered;
+pub use runs::RunFilter;
+pub use tasks::TaskFilter;
+
+/// One open database.
+pub struct Store {
+    connection: rusqlite::Connection,
+    path: PathBuf,
+}
+
+/// One transaction: everything in it happens, or nothing does. Dropping it undoes it.
+pub struct Tx<'s> {
+    sql: rusqlite::Transaction<'s>,
+}
+
+impl Store {
+    /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
+    pub fn begin(&mut self) -> Result<Tx<'_>> {
+        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        Ok(Tx { sql })
+    }
+
+    /// Begins a transaction that only reads, and sees one moment of the store.
+    pub fn read(&mut self) -> Result<Tx<'_>> {
+        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
+        Ok(Tx { sql })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Tx<'_> {
+    /// Makes everything durable. When this returns, it survives a crash and a power cut.
+    pub fn commit(self) -> Result<()> {
+        Ok(self.sql.commit()?)
+    }
+
+    /// The next value of a counter that never repeats and never goes back.
+    pub fn next_number(&self, counter: &str) -> Result<i64> {
+        let mut statement = self.sql.prepare_cached(
+            "INSERT INTO counters (name, value) VALUES (?1, 1)
+             ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value",
+        )?;
+        Ok(statement.query_row([counter], |row| row.get(0))?)
+    }
+}

@@ -1,1 +1,21 @@
-//! x
+//! What tests of every crate share: time that stands still, ids from a seed, a hermetic `writ`, a scripted agent.
+
+mod binary;
+mod cli;
+mod clock;
+mod ids;
+mod output;
+pub mod process;
+mod scratch;
+mod soak;
+mod wait;
+
+pub use binary::fake_agent;
+pub use cli::{Background, Call, Cli};
+pub use clock::ManualClock;
+pub use ids::SeededIds;
+pub use output::Output;
+pub use rustix::process::Signal;
+pub use scratch::Scratch;
+pub use soak::rounds;
+pub use wait::{eventually, eventually_some};

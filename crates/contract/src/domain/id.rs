@@ -167,28 +167,16 @@ impl<'de, K: Kind> Deserialize<'de> for Id<K> {
 pub trait Minter {
     /// 128 fresh random bits.
     fn random_bits(&mut self) -> u128;
-
-    /// A new id that sorts by time (UUID v7 layout).
-    fn mint<K: Kind>(&mut self, now: super::time::Timestamp) -> Id<K>
-    where
-        Self: Sized,
-    {
-        Id::from_bits(v7_bits(now, self.random_bits()))
-    }
-
-    /// A new run id (UUID v4 layout), because operator documents ask for version 4.
-    fn mint_run(&mut self) -> Id<Run>
-    where
-        Self: Sized,
-    {
-        Id::from_bits(v4_bits(self.random_bits()))
-    }
 }
 
-impl Minter for Box<dyn Minter> {
-    fn random_bits(&mut self) -> u128 {
-        (**self).random_bits()
-    }
+/// A new id that sorts by time (UUID v7 layout).
+pub fn mint<K: Kind>(ids: &mut dyn Minter, now: super::time::Timestamp) -> Id<K> {
+    Id::from_bits(v7_bits(now, ids.random_bits()))
+}
+
+/// A new run id (UUID v4 layout), because operator documents ask for version 4.
+pub fn mint_run(ids: &mut dyn Minter) -> Id<Run> {
+    Id::from_bits(v4_bits(ids.random_bits()))
 }
 
 const VERSION_MASK: u128 = 0xF << 76;

@@ -24,7 +24,7 @@ proptest! {
 
 #[test]
 fn an_id_of_another_kind_is_refused() {
-    let run = Fixed(7).mint_run();
+    let run = mint_run(&mut Fixed(7));
     assert_eq!(Id::<Task>::parse(run.as_str()), Err(InvalidId { kind: "task" }));
 }
 
@@ -37,16 +37,16 @@ fn an_id_from_elsewhere_is_kept_as_it_is() {
 
 #[test]
 fn a_run_id_is_a_uuid_of_version_4() {
-    let uuid = Fixed(u128::MAX).mint_run().uuid().unwrap();
+    let uuid = mint_run(&mut Fixed(u128::MAX)).uuid().unwrap();
     assert_eq!(uuid, "ffffffff-ffff-4fff-bfff-ffffffffffff");
 }
 
 #[test]
 fn ids_minted_later_sort_later() {
     let mut minter = Fixed(u128::MAX);
-    let early: Id<Task> = minter.mint(Timestamp::from_millis(1_000));
+    let early: Id<Task> = mint(&mut minter, Timestamp::from_millis(1_000));
     minter.0 = 0;
-    let late: Id<Task> = minter.mint(Timestamp::from_millis(1_001));
+    let late: Id<Task> = mint(&mut minter, Timestamp::from_millis(1_001));
     assert!(early < late);
 }
 

@@ -1,0 +1,115 @@
+//! Agent Orchestration Protocol, JSON v2: the messages between an orchestrator and its executors.
+
+pub mod audit;
+pub mod codes;
+pub mod detect;
+pub mod effective;
+pub mod event;
+pub mod fallback;
+pub mod header;
+pub mod limits;
+pub mod response;
+pub mod task;
+pub mod v1;
+
+mod extra;
+mod judge;
+mod priority;
+mod settle;
+mod word;
+
+use serde::de::DeserializeOwned;
+
+pub use codes::Code;
+pub use detect::{Detected, Version, detect};
+pub use event::{Event, EventKind};
+pub use extra::Requirements;
+pub use fallback::Fallback;
+pub use header::MessageType;
+pub use response::Response;
+pub use task::{GuardRails, Task};
+
+use crate::finding::Finding;
+use crate::shape::Object;
+use crate::verdict::Verdict;
+use judge::{Ask, Judged};
+
+const ANY: &[MessageType] = &[MessageType::Task, MessageType::Response, MessageType::Event];
+const FROM_EXECUTOR: &[MessageType] = &[MessageType::Response, MessageType::Event];
+
+/// The shape of every message, for whoever publishes their schemas.
+pub fn shapes() -> Vec<&'static Object> {
+    let events = EventKind::ALL.iter().map(|kind| event::shape::of(*kind));
+    [&task::shape::TASK, &response::shape::RESPONSE].into_iter().chain(events).collect()
+}
+
+/// Judges one message of any type. A RESPONSE is held against the default guard rails. In strict mode the words
+/// of older drafts, incomplete responses and exceeded soft limits are faults too.
+pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
+    match judge::judge(bytes, Ask { wanted: ANY, strict, requirements: Requirements::of(None) }) {
+        Ok(judged) => judge::allowed(judged),
+        Err(verdict) => *verdict,
+    }
+}
+
+/// Reads a TASK and gives its warnings beside it.
+pub fn parse_task(bytes: &[u8]) -> Result<(Task, Vec<Finding>), Box<Verdict>> {
+    parse(bytes, &[MessageType::Task], Requirements::of(None))
+}
+
+/// Reads a RESPONSE, held against the guard rails of its TASK, and gives its warnings beside it.
+pub fn parse_response(
+    bytes: &[u8],
+    guard_rails: Option<&GuardRails>,
+) -> Result<(Response, Vec<Finding>), Box<Verdict>> {
+    parse(bytes, &[MessageType::Response], Requirements::of(guard_rails))
+}
+
+/// Reads an EVENT of any kind and gives its warnings beside it.
+pub fn parse_event(bytes: &[u8]) -> Result<(Event, Vec<Finding>), Box<Verdict>> {
+    parse(bytes, &[MessageType::Event], Requirements::of(None))
+}
+
+/// One line of an executor's output.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "matched where it is read, never kept in numbers")]
+pub enum Line {
+    Event(Event),
+    Response(Response),
+}
+
+/// Reads one line of an executor's output: an EVENT, or the RESPONSE.
+pub fn parse_line(bytes: &[u8], guard_rails: Option<&GuardRails>) -> Result<Line, Box<Verdict>> {
+    let requirements = Requirements::of(guard_rails);
+    let judged = judge::judge(bytes, Ask { wanted: FROM_EXECUTOR, strict: false, requirements })?;
+    match judged.message {
+        MessageType::Event => typed(judged).map(|(event, _)| Line::Event(event)),
+        MessageType::Response | MessageType::Task => {
+            typed(judged).map(|(response, _)| Line::Response(response))
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(
+    bytes: &[u8],
+    wanted: &'static [MessageType],
+    requirements: Requirements,
+) -> Result<(T, Vec<Finding>), Box<Verdict>> {
+    judge::judge(bytes, Ask { wanted, strict: false, requirements }).and_then(typed)
+}
+
+/// The shapes admit nothing that the types cannot hold; should that ever be untrue, the message is refused.
+fn typed<T: DeserializeOwned>(judged: Judged) -> Result<(T, Vec<Finding>), Box<Verdict>> {
+    let code = match judged.message {
+        MessageType::Response => Code::MalformedResponse,
+        MessageType::Task | MessageType::Event => Code::SchemaValidation,
+    };
+    let Judged { value, warnings, .. } = judged;
+    match serde_json::from_value(value) {
+        Ok(message) => Ok((message, warnings.sorted())),
+        Err(error) => Err(judge::whole(code, "type", error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Tells v2 messages, v1 prompts and free text apart, and what becomes of a v2 message that does not fit.
+
+use serde_json::Value;
+
+use super::codes::Code;
+use super::extra::Requirements;
+use super::fallback::Fallback;
+use super::judge::{self, Ask};
+use super::word::words;
+use super::{ANY, header, limits, v1};
+use crate::json::strict;
+
+words! {
+    Version { V2 = "v2", V1 = "v1", Unstructured = "unstructured" }
+}
+
+/// What the input is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detected {
+    pub version: Version,
+    /// Why the input is not taken as it claims to be; nothing for valid v2 and for a v1 prompt.
+    pub code: Option<Code>,
+    /// For a v2 message that does not fit its schema: the event to send and the prompt to go on with.
+    pub fallback: Option<Fallback>,
+}
+
+impl Detected {
+    fn plain(version: Version, code: Option<Code>) -> Self {
+        Self { version, code, fallback: None }
+    }
+}
+
+pub fn detect(bytes: &[u8]) -> Detected {
+    if bytes.len() > limits::bytes_max(None) {
+        return Detected::plain(Version::Unstructured, Some(Code::ContextOverflow));
+    }
+    match strict::parse(bytes) {
+        Ok(value) if value["aop_version"].as_str().is_some_and(header::is_v2) => detect_v2(bytes, &value),
+        _ => match std::str::from_utf8(bytes) {
+            Ok(text) if v1::is_v1(text) => Detected::plain(Version::V1, None),
+            _ => Detected::plain(Version::Unstructured, Some(Code::ParseFailure)),
+        },
+    }
+}
+
+/// A message over a hard limit stays what it is: another form would not make it smaller.
+fn detect_v2(bytes: &[u8], value: &Value) -> Detected {
+    let requirements = Requirements::of(None);
+    match judge::judge(bytes, Ask { wanted: ANY, strict: false, requirements }) {
+        Ok(_) => Detected::plain(Version::V2, None),
+        Err(verdict) if verdict.code == Code::ContextOverflow.as_str() => {
+            Detected::plain(Version::V2, Some(Code::ContextOverflow))
+        }
+        Err(verdict) => Detected {
+            version: Version::V1,
+            code: Some(Code::read(&verdict.code)),
+            fallback: Some(Fallback::from_refusal(bytes, value, &verdict)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

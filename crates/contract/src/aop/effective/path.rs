@@ -1,0 +1,94 @@
+//! Paths as a TASK writes them, of either operating system: normalised, compared by whole components.
+
+/// A path without `.`, `..`, doubled separators or differences in spelling.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Normal {
+    /// `/`, `c:/`, `//`, or nothing for a relative path.
+    root: String,
+    parts: Vec<String>,
+}
+
+impl Normal {
+    /// Nothing for a path that climbs above its own root.
+    fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        let drive = bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
+        // A backslash separates only where it can mean that; elsewhere it is a letter like any other.
+        let windows = drive || text.starts_with("\\\\");
+        let separator = |c: char| c == '/' || (windows && c == '\\');
+        let (root, rest) = if drive {
+            (format!("{}:/", text[..1].to_ascii_lowercase()), &text[2..])
+        } else if windows {
+            ("//".to_owned(), text)
+        } else if text.starts_with('/') {
+            ("/".to_owned(), text)
+        } else {
+            (String::new(), text)
+        };
+        let mut parts: Vec<String> = Vec::new();
+        for part in rest.split(separator) {
+            match part {
+                "" | "." => {}
+                ".." => drop(parts.pop()?),
+                name => parts.push(name.to_owned()),
+            }
+        }
+        Some(Self { root, parts })
+    }
+
+    fn holds(&self, other: &Self) -> bool {
+        self.root == other.root && other.parts.starts_with(&self.parts)
+    }
+
+    fn print(&self) -> String {
+        format!("{}{}", self.root, self.parts.join("/"))
+    }
+}
+
+/// The normalised form of `path`, relative ones below `base`. Nothing for a path that climbs out of the world.
+pub fn normal(base: &str, path: &str) -> Option<String> {
+    absolute(base, path).map(|path| path.print())
+}
+
+/// The normalised forms of `paths`; those inside another one add nothing and are left out, as are impossible ones.
+pub fn scopes(base: &str, paths: &[String]) -> Vec<String> {
+    let mut found: Vec<Normal> = paths.iter().filter_map(|path| absolute(base, path)).collect();
+    found.sort();
+    found.dedup();
+    let outer = found.iter().filter(|path| !found.iter().any(|other| other != *path && other.holds(path)));
+    outer.map(Normal::print).collect()
+}
+
+/// Whether `path` is one of `scopes` or below one.
+pub fn is_within(base: &str, scopes: &[String], path: &str) -> bool {
+    let Some(path) = absolute(base, path) else { return false };
+    scopes.iter().filter_map(|scope| absolute(base, scope)).any(|scope| scope.holds(&path))
+}
+
+/// What both lists grant: of two paths where one holds the other, the inner one.
+pub fn intersection(base: &str, left: &[String], right: &[String]) -> Vec<String> {
+    let inside = |paths: &[String], others: &[String]| -> Vec<String> {
+        paths.iter().filter(|path| is_within(base, others, path)).cloned().collect()
+    };
+    let mut both = inside(left, right);
+    both.extend(inside(right, left));
+    scopes(base, &both)
+}
+
+fn absolute(base: &str, path: &str) -> Option<Normal> {
+    let own = Normal::parse(path);
+    match own {
+        Some(normal) if !normal.root.is_empty() => Some(normal),
+        None if is_rooted(path) => None,
+        // Also a path such as `../x`, which climbs out of itself but not out of its base's root.
+        _ => Normal::parse(&format!("{base}/{path}")),
+    }
+}
+
+fn is_rooted(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    path.starts_with(['/', '\\']) || (bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':')
+}
+
+#[cfg(test)]
+mod tests;

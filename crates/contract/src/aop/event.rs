@@ -1,0 +1,259 @@
+//! The EVENT message: what happens while a task or a session runs.
+
+mod report;
+pub(crate) mod shape;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+pub use report::{
+    AuditTrail, CostSummary, DelegationEdge, DelegationGraph, DelegationNode, EdgeKind, RoleAssignment,
+    SessionFinalReport, SessionStatus, TaskOutcome, Totals,
+};
+
+use super::header::{AOP_VERSION, Extensions, Family, SCHEMA_VERSION};
+use super::priority;
+use super::word::words;
+use crate::domain::priority::Priority;
+use crate::domain::time::Timestamp;
+
+words! {
+    /// The message type of an EVENT.
+    EventMessage { Event = "EVENT" }
+}
+
+words! {
+    EventKind {
+        Heartbeat = "HEARTBEAT",
+        ProgressUpdate = "PROGRESS_UPDATE",
+        PriorityEscalation = "PRIORITY_ESCALATION",
+        RollbackInitiated = "ROLLBACK_INITIATED",
+        VersionFallback = "VERSION_FALLBACK",
+        SessionFinalReport = "SESSION_FINAL_REPORT",
+    }
+}
+
+/// A whole EVENT: on the wire the body's fields stand beside these.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub aop_version: String,
+    /// The contract's own examples leave this out; it then is the current one, and we always print it.
+    pub schema_version: String,
+    pub session_id: Option<String>,
+    pub task_id: Option<String>,
+    pub timestamp: Timestamp,
+    pub body: Body,
+    pub extensions: Option<Extensions>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    Heartbeat(HeartbeatBody),
+    ProgressUpdate(ProgressUpdate),
+    PriorityEscalation(PriorityEscalation),
+    RollbackInitiated(RollbackInitiated),
+    VersionFallback(VersionFallback),
+    SessionFinalReport(Box<SessionFinalReport>),
+}
+
+impl Event {
+    /// An event with the current header.
+    pub fn new(
+        session_id: Option<String>,
+        task_id: Option<String>,
+        timestamp: Timestamp,
+        body: Body,
+    ) -> Self {
+        Self {
+            aop_version: AOP_VERSION.to_owned(),
+            schema_version: SCHEMA_VERSION.to_owned(),
+            session_id,
+            task_id,
+            timestamp,
+            body,
+            extensions: None,
+        }
+    }
+
+    pub fn kind(&self) -> EventKind {
+        match self.body {
+            Body::Heartbeat(_) => EventKind::Heartbeat,
+            Body::ProgressUpdate(_) => EventKind::ProgressUpdate,
+            Body::PriorityEscalation(_) => EventKind::PriorityEscalation,
+            Body::RollbackInitiated(_) => EventKind::RollbackInitiated,
+            Body::VersionFallback(_) => EventKind::VersionFallback,
+            Body::SessionFinalReport(_) => EventKind::SessionFinalReport,
+        }
+    }
+}
+
+/// The executor is alive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeartbeatBody {
+    pub agent: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress_percentage: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_phase: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_checkpoint: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgressUpdate {
+    pub agent: String,
+    pub progress: Progress,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    pub percentage: u64,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_phase: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current_checkpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_time_remaining_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Extensions>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PriorityEscalation {
+    #[serde(with = "priority")]
+    pub old_priority: Priority,
+    #[serde(with = "priority")]
+    pub new_priority: Priority,
+    pub reason: String,
+    pub escalated_by: String,
+}
+
+/// Sent after the attempt, with the result for every artifact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RollbackInitiated {
+    pub trigger: String,
+    pub artifacts_rolled_back: Vec<RolledBack>,
+}
+
+/// `status` is `SUCCESS` or `FAILED` when we print it; others write other words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RolledBack {
+    pub path: String,
+    pub restored_from: String,
+    pub status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Extensions>,
+}
+
+/// A message could not be taken as v2 and goes on as a v1 prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VersionFallback {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_version: Option<String>,
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// Texts when we print them; others may say more about each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validation_errors: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_preview: Option<String>,
+}
+
+/// The fields beside the body, for reading.
+#[derive(Deserialize)]
+struct Frame {
+    aop_version: String,
+    schema_version: Option<String>,
+    event: EventKind,
+    session_id: Option<String>,
+    task_id: Option<String>,
+    timestamp: Timestamp,
+    extensions: Option<Extensions>,
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        read(&value).map_err(serde::de::Error::custom)
+    }
+}
+
+fn read(value: &Value) -> Result<Event, serde_json::Error> {
+    let frame = Frame::deserialize(value)?;
+    let body = match frame.event {
+        EventKind::Heartbeat => Body::Heartbeat(Deserialize::deserialize(value)?),
+        EventKind::ProgressUpdate => Body::ProgressUpdate(Deserialize::deserialize(value)?),
+        EventKind::PriorityEscalation => Body::PriorityEscalation(Deserialize::deserialize(value)?),
+        EventKind::RollbackInitiated => Body::RollbackInitiated(Deserialize::deserialize(value)?),
+        EventKind::VersionFallback => Body::VersionFallback(Deserialize::deserialize(value)?),
+        EventKind::SessionFinalReport => Body::SessionFinalReport(Deserialize::deserialize(value)?),
+    };
+    Ok(Event {
+        aop_version: frame.aop_version,
+        schema_version: frame.schema_version.unwrap_or_else(|| SCHEMA_VERSION.to_owned()),
+        session_id: frame.session_id,
+        task_id: frame.task_id,
+        timestamp: frame.timestamp,
+        body,
+        extensions: frame.extensions,
+    })
+}
+
+/// The same for printing.
+#[derive(Serialize)]
+struct Printed<'a, B> {
+    aop_version: &'a str,
+    schema_version: &'a str,
+    protocol_family: Family,
+    message_type: EventMessage,
+    event: EventKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<&'a str>,
+    timestamp: Timestamp,
+    #[serde(flatten)]
+    body: &'a B,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extensions: Option<&'a Extensions>,
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.body {
+            Body::Heartbeat(body) => self.printed(body).serialize(serializer),
+            Body::ProgressUpdate(body) => self.printed(body).serialize(serializer),
+            Body::PriorityEscalation(body) => self.printed(body).serialize(serializer),
+            Body::RollbackInitiated(body) => self.printed(body).serialize(serializer),
+            Body::VersionFallback(body) => self.printed(body).serialize(serializer),
+            Body::SessionFinalReport(body) => self.printed(body.as_ref()).serialize(serializer),
+        }
+    }
+}
+
+impl Event {
+    fn printed<'a, B>(&'a self, body: &'a B) -> Printed<'a, B> {
+        Printed {
+            aop_version: &self.aop_version,
+            schema_version: &self.schema_version,
+            protocol_family: Family::Aop,
+            message_type: EventMessage::Event,
+            event: self.kind(),
+            session_id: self.session_id.as_deref(),
+            task_id: self.task_id.as_deref(),
+            timestamp: self.timestamp,
+            body,
+            extensions: self.extensions.as_ref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! What every AOP message shares: versions, extensions, and the shapes of small values.
+
+use serde_json::{Map as Fields, Value};
+
+use super::word::words;
+use crate::domain::time::Timestamp;
+use crate::shape::{Field, Form, Map, NON_BLANK, Shape, Text, UNBOUNDED, optional};
+
+/// The protocol revision this implementation speaks and prints.
+pub const AOP_VERSION: &str = "2.0.2-C";
+pub const SCHEMA_VERSION: &str = "2.0.2";
+
+/// Vendor data under `x_` names: kept as it came, never interpreted.
+pub type Extensions = Fields<String, Value>;
+
+words! {
+    /// The only protocol family there is.
+    Family { Aop = "AOP" }
+}
+
+words! {
+    /// What kind of message this is.
+    MessageType { Task = "TASK", Response = "RESPONSE", Event = "EVENT" }
+}
+
+/// Whether a version string belongs to this protocol generation.
+pub fn is_v2(version: &str) -> bool {
+    version.starts_with("2.")
+}
+
+/// Identifiers and names: opaque, but never blank.
+pub(super) const NAME: Shape = NON_BLANK;
+pub(super) const VERSION: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&VERSION_FORM) });
+pub(super) const TIME: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&TIME_FORM) });
+pub(super) const EXTENSIONS: Shape = Shape::Map(&Map {
+    value: Shape::Anything,
+    key: Text { min: 0, max: UNBOUNDED, form: Some(&EXTENSION_FORM) },
+});
+
+static VERSION_FORM: Form =
+    Form { name: "a version that starts with `2.`", pattern: "^2\\.", accepts: is_v2 };
+
+static EXTENSION_FORM: Form =
+    Form { name: "prefixed with `x_`", pattern: "^x_", accepts: |name| name.starts_with("x_") };
+
+/// Times without a zone are common in the field; they count as UTC and earn a warning.
+pub(super) static TIME_FORM: Form = Form {
+    name: "a time in RFC 3339 form, such as 2026-01-26T12:00:00Z",
+    pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+    accepts: |text| Timestamp::parse(text).is_ok() || with_zone(text).is_some(),
+};
+
+/// The same time with `Z` appended, if that is all it lacked.
+pub(super) fn with_zone(text: &str) -> Option<String> {
+    let has_clock = matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' '));
+    if !has_clock || Timestamp::parse(text).is_ok() {
+        return None;
+    }
+    let zoned = format!("{text}Z");
+    Timestamp::parse(&zoned).is_ok().then_some(zoned)
+}
+
+/// An optional field that may also be `null`.
+pub(super) const fn maybe(name: &'static str, shape: &'static Shape, about: &'static str) -> Field {
+    optional(name, Shape::Nullable(shape), about)
+}
+
+/// Any object of the contract may carry vendor data.
+pub(super) const fn extensions() -> Field {
+    maybe("extensions", &EXTENSIONS, "vendor data under names that start with x_")
+}

@@ -1,0 +1,64 @@
+//! The agent contract's documents: what its commands print, field for field.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::domain::task::Task;
+
+/// A task as the agent contract shows it. `evidence` is ours: it says what stands behind a `completed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskView {
+    pub id: String,
+    pub title: String,
+    pub description: String,
+    pub status: String,
+    pub priority: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_reason: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub depends_on: Vec<String>,
+    pub version: i64,
+    pub created_at: String,
+    pub updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+}
+
+impl From<&Task> for TaskView {
+    fn from(task: &Task) -> Self {
+        TaskView {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            description: task.description.clone(),
+            status: task.status.continuity().to_owned(),
+            priority: task.priority,
+            project_id: task.project_id.clone(),
+            blocked_reason: task.continuity_reason(),
+            depends_on: task.depends_on.iter().map(ToString::to_string).collect(),
+            version: task.version,
+            created_at: task.created_at.to_string(),
+            updated_at: task.updated_at.to_string(),
+            evidence: task.evidence.map(|evidence| evidence.as_str().to_owned()),
+            run_id: task.part.as_ref().map(|part| part.run_id.to_string()),
+        }
+    }
+}
+
+/// An event as the agent contract shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventView {
+    pub id: i64,
+    pub kind: String,
+    pub agent_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// Empty where the event belongs to no task.
+    pub task_id: String,
+    pub message: String,
+    pub metadata: Value,
+    pub created_at: String,
+}

@@ -1,0 +1,87 @@
+//! An attempt: one execution of a task by a child process, journalled before the child is started.
+
+use serde::{Deserialize, Serialize};
+
+use super::check::CheckSeen;
+use super::id::{Attempt as AttemptKind, Id};
+use super::money::MicroUsd;
+use super::run::{Owner, RunId};
+use super::task::TaskId;
+use super::time::Timestamp;
+
+pub type AttemptId = Id<AttemptKind>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptState {
+    /// In the journal; the child may or may not have started.
+    Started,
+    Succeeded,
+    Failed,
+    /// Ended by writ before it was finished: canceled, interrupted.
+    Interrupted,
+    /// The engine died and nothing proves what happened. A person decides.
+    Unknown,
+}
+
+impl AttemptState {
+    pub const ALL: [AttemptState; 5] = [
+        AttemptState::Started,
+        AttemptState::Succeeded,
+        AttemptState::Failed,
+        AttemptState::Interrupted,
+        AttemptState::Unknown,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AttemptState::Started => "started",
+            AttemptState::Succeeded => "succeeded",
+            AttemptState::Failed => "failed",
+            AttemptState::Interrupted => "interrupted",
+            AttemptState::Unknown => "unknown",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewAttempt {
+    pub id: AttemptId,
+    pub task_id: TaskId,
+    pub run_id: RunId,
+    /// Counted from 1 over the life of the task.
+    pub number: i64,
+    pub executor: String,
+    pub owner: Owner,
+}
+
+/// How an attempt ended, and everything writ saw.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    /// An AOP error code, where the attempt failed.
+    pub code: Option<String>,
+    pub message: String,
+    pub stdout_digest: Option<String>,
+    pub stderr_digest: Option<String>,
+    pub checks: Vec<CheckSeen>,
+    pub cost: Option<MicroUsd>,
+    pub tokens: Option<i64>,
+    /// Processes that outlived the child and were ended by writ.
+    pub leftovers_killed: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    #[serde(flatten)]
+    pub begun: NewAttempt,
+    pub state: AttemptState,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub outcome: Option<Outcome>,
+}

@@ -1,0 +1,101 @@
+//! Checks: commands that writ itself runs before it grants `done`.
+
+use serde::{Deserialize, Serialize};
+
+/// What a check's outcome must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Expects {
+    #[default]
+    #[serde(rename = "EXIT_CODE_0")]
+    ExitCode0,
+    /// Exit 0 and some output.
+    MatchFound,
+    /// Exit 1 and no output.
+    NoMatch,
+    /// The command names a path, which must exist.
+    FileExists,
+}
+
+impl Expects {
+    pub const WORDS: &'static [&'static str] = &["EXIT_CODE_0", "MATCH_FOUND", "NO_MATCH", "FILE_EXISTS"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Expects::ExitCode0 => "EXIT_CODE_0",
+            Expects::MatchFound => "MATCH_FOUND",
+            Expects::NoMatch => "NO_MATCH",
+            Expects::FileExists => "FILE_EXISTS",
+        }
+    }
+}
+
+/// A command that decides whether a task is done. It comes from the task's author, never from an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// An argument list; with `shell` its one element is a script for `sh -c`.
+    pub command: Vec<String>,
+    #[serde(default)]
+    pub shell: bool,
+    #[serde(default)]
+    pub expects: Expects,
+}
+
+/// What writ saw when it ran a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSeen {
+    pub command: Vec<String>,
+    pub expects: Expects,
+    pub passed: bool,
+    /// `None` when it was ended by a signal, timed out or could not be started.
+    pub exit_code: Option<i32>,
+    pub output_digest: String,
+    /// The end of its output, scrubbed, for a person.
+    pub output_tail: String,
+    /// Why it did not pass, or what happened to it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub problem: Option<String>,
+}
+
+/// Whether an outcome is what the check expects, and if not, why. Anything unforeseen is a failed check.
+pub fn judge(expects: Expects, exit_code: Option<i32>, output_is_empty: bool) -> Result<(), String> {
+    let Some(code) = exit_code else { return Err("did not exit by itself".to_owned()) };
+    match (expects, code, output_is_empty) {
+        (Expects::ExitCode0 | Expects::FileExists, 0, _) => Ok(()),
+        (Expects::MatchFound, 0, false) | (Expects::NoMatch, 1, true) => Ok(()),
+        (Expects::ExitCode0, code, _) => Err(format!("exit code {code}, expected 0")),
+        (Expects::FileExists, _, _) => Err("the file does not exist".to_owned()),
+        (Expects::MatchFound, 0, true) => Err("exit code 0 but no output, expected a match".to_owned()),
+        (Expects::MatchFound, code, _) => Err(format!("exit code {code}, expected 0 and a match")),
+        (Expects::NoMatch, 0, _) => Err("exit code 0, expected 1 and no match".to_owned()),
+        (Expects::NoMatch, 1, false) => Err("exit code 1 but some output, expected no match".to_owned()),
+        (Expects::NoMatch, code, _) => Err(format!("exit code {code}, expected 1 and no match")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_expected_outcome_passes() {
+        let mut passing = Vec::new();
+        for expects in [Expects::ExitCode0, Expects::MatchFound, Expects::NoMatch, Expects::FileExists] {
+            for code in [None, Some(0), Some(1), Some(2)] {
+                for empty in [true, false] {
+                    if judge(expects, code, empty).is_ok() {
+                        passing.push(format!("{} {code:?} empty={empty}", expects.as_str()));
+                    }
+                }
+            }
+        }
+        insta::assert_snapshot!(passing.join("\n"), @r"
+        EXIT_CODE_0 Some(0) empty=true
+        EXIT_CODE_0 Some(0) empty=false
+        MATCH_FOUND Some(0) empty=false
+        NO_MATCH Some(1) empty=true
+        FILE_EXISTS Some(0) empty=true
+        FILE_EXISTS Some(0) empty=false
+        ");
+    }
+}

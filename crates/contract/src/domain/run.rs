@@ -1,0 +1,137 @@
+//! A run: one submitted document on its way through the layers.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::id::{Id, Run as RunKind};
+use super::priority::Priority;
+use super::time::{Lease, Timestamp};
+use crate::plan::Plan;
+
+pub type RunId = Id<RunKind>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Accepted and stored; no engine has taken it yet.
+    Submitted,
+    Running,
+    /// Interrupted, or parked because a person must decide. Can be continued.
+    Stopped,
+    Done,
+    Failed,
+    Canceled,
+}
+
+impl RunState {
+    pub const ALL: [RunState; 6] = [
+        RunState::Submitted,
+        RunState::Running,
+        RunState::Stopped,
+        RunState::Done,
+        RunState::Failed,
+        RunState::Canceled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunState::Submitted => "submitted",
+            RunState::Running => "running",
+            RunState::Stopped => "stopped",
+            RunState::Done => "done",
+            RunState::Failed => "failed",
+            RunState::Canceled => "canceled",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+
+    /// Ended for good, with a result that is replayed. A stopped run has not ended.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, RunState::Done | RunState::Failed | RunState::Canceled)
+    }
+}
+
+/// What kind of document was submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentKind {
+    Plan,
+    AopTask,
+    AeeTask,
+}
+
+impl DocumentKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DocumentKind::Plan => "plan",
+            DocumentKind::AopTask => "aop_task",
+            DocumentKind::AeeTask => "aee_task",
+        }
+    }
+}
+
+/// What was asked for, by whom, and where. Fixed at submission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewRun {
+    pub id: RunId,
+    /// Shared by every envelope of the run. An AEE task brings its own.
+    pub corr: String,
+    /// The id of the originating request envelope; every event of the run replies to it.
+    pub origin_id: String,
+    pub kind: DocumentKind,
+    pub objective: String,
+    /// An absolute path.
+    pub workspace: String,
+    /// The normalized plan; empty where the document is answered without one.
+    pub plan: Plan,
+    /// The originating AEE envelope's intent, payload and requirements, where there was one.
+    pub intent: Option<Intent>,
+    pub requested_by: String,
+    /// A run started from inside another is one deeper.
+    pub depth: u32,
+    pub parent_run: Option<RunId>,
+    /// The digest of the submitted bytes.
+    pub document_digest: String,
+}
+
+impl NewRun {
+    /// The highest priority in its plan.
+    pub fn priority(&self) -> Priority {
+        self.plan.tasks.iter().map(|task| task.priority).max().unwrap_or_default()
+    }
+}
+
+/// What an AEE task asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    pub name: String,
+    pub from: String,
+    pub payload: Value,
+    pub requires: Value,
+}
+
+/// A living engine: a process that can be told from any other, also after its pid was used again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    pub start_time: u64,
+    pub boot_id: String,
+}
+
+/// A run as the store knows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    #[serde(flatten)]
+    pub asked: NewRun,
+    pub state: RunState,
+    pub owner: Option<Owner>,
+    pub owner_lease: Option<Lease>,
+    pub cancel_requested: bool,
+    /// The answer, once the run has ended.
+    pub result: Option<Value>,
+    pub created_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}

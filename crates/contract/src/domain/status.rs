@@ -1,0 +1,148 @@
+//! The one state table of tasks, and each contract's words for its states.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Todo,
+    InProgress,
+    Blocked,
+    Done,
+    Failed,
+    Canceled,
+}
+
+/// What stands behind a `done`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// writ ran the checks itself.
+    Verified,
+    /// Somebody said so; there was nothing to check.
+    Claimed,
+}
+
+impl Evidence {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Evidence::Verified => "verified",
+            Evidence::Claimed => "claimed",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        [Evidence::Verified, Evidence::Claimed].into_iter().find(|evidence| evidence.as_str() == word)
+    }
+}
+
+impl Status {
+    pub const ALL: [Status; 6] =
+        [Status::Todo, Status::InProgress, Status::Blocked, Status::Done, Status::Failed, Status::Canceled];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Todo => "todo",
+            Status::InProgress => "in_progress",
+            Status::Blocked => "blocked",
+            Status::Done => "done",
+            Status::Failed => "failed",
+            Status::Canceled => "canceled",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Status::Done | Status::Failed | Status::Canceled)
+    }
+
+    /// The operator contract's transitions. A non-terminal state may be asserted again (a field update); a
+    /// terminal one only as a replay of itself.
+    pub fn may_become(self, next: Status) -> bool {
+        use Status::{Blocked, Canceled, Done, Failed, InProgress, Todo};
+        match (self, next) {
+            (Todo, Todo | InProgress | Blocked | Failed | Canceled) => true,
+            (InProgress, InProgress | Done | Blocked | Failed | Canceled) => true,
+            (Blocked, Blocked | Todo | InProgress | Failed | Canceled) => true,
+            (Done, Done) | (Failed, Failed) | (Canceled, Canceled) => true,
+            (Todo, Done) | (InProgress, Todo) | (Blocked, Done) => false,
+            (Done | Failed | Canceled, _) => false,
+        }
+    }
+
+    /// The agent contract's word. It has four; failed and canceled are told apart by the blocked reason.
+    pub fn continuity(self) -> &'static str {
+        match self {
+            Status::Todo => "pending",
+            Status::InProgress => "in_progress",
+            Status::Done => "completed",
+            Status::Blocked | Status::Failed | Status::Canceled => "blocked",
+        }
+    }
+
+    pub fn from_continuity(word: &str) -> Option<Self> {
+        match word {
+            "pending" => Some(Status::Todo),
+            "in_progress" => Some(Status::InProgress),
+            "completed" => Some(Status::Done),
+            "blocked" => Some(Status::Blocked),
+            _ => None,
+        }
+    }
+
+    /// AOP's word. A task canceled because a dependency failed is SKIPPED there; the caller knows which it is.
+    pub fn aop(self, skipped: bool) -> &'static str {
+        match self {
+            Status::Todo | Status::Blocked => "PENDING",
+            Status::InProgress => "IN_PROGRESS",
+            Status::Done => "COMPLETED",
+            Status::Failed => "FAILED",
+            Status::Canceled if skipped => "SKIPPED",
+            Status::Canceled => "ABORTED",
+        }
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transition_table_is_the_operator_contracts() {
+        let table: Vec<String> = Status::ALL
+            .iter()
+            .map(|from| {
+                let to: Vec<&str> =
+                    Status::ALL.iter().filter(|to| from.may_become(**to)).map(|to| to.as_str()).collect();
+                format!("{from} -> {}", to.join(" "))
+            })
+            .collect();
+        insta::assert_snapshot!(table.join("\n"), @r"
+        todo -> todo in_progress blocked failed canceled
+        in_progress -> in_progress blocked done failed canceled
+        blocked -> todo in_progress blocked failed canceled
+        done -> done
+        failed -> failed
+        canceled -> canceled
+        ");
+    }
+
+    #[test]
+    fn words_survive_their_own_contract() {
+        for status in Status::ALL {
+            assert_eq!(Status::parse(status.as_str()), Some(status));
+        }
+        for word in ["pending", "in_progress", "completed", "blocked"] {
+            assert_eq!(Status::from_continuity(word).map(Status::continuity), Some(word));
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! A task and every decision about it. Pure: `decide` says what would change, `apply` changes it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::change::Change;
+use super::code::ErrorCode;
+use super::id::{Id, Run, Task as TaskKind};
+use super::request::Agent;
+use super::status::{Evidence, Status};
+use super::time::{Lease, Now, Timestamp};
+use crate::plan::PlanTask;
+
+pub type TaskId = Id<TaskKind>;
+
+/// One unit of work, as the store knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub title: String,
+    pub description: String,
+    pub status: Status,
+    /// Set when the status is done.
+    pub evidence: Option<Evidence>,
+    /// The continuity contract's integer; `Priority::from_number` names it.
+    pub priority: i64,
+    pub project_id: Option<String>,
+    /// Why it is blocked, failed or canceled.
+    pub blocked_reason: Option<String>,
+    /// Grows with each change.
+    pub version: i64,
+    pub claim: Option<Claim>,
+    /// The run it belongs to, its name in that run's plan, and what is to be done.
+    pub part: Option<PlanPart>,
+    pub depends_on: Vec<TaskId>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// A task's place in the plan of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanPart {
+    pub run_id: Id<Run>,
+    /// Counted from 1 in the order of the plan; operator documents print it as `T-<n>`.
+    pub number: i64,
+    pub spec: PlanTask,
+}
+
+/// Who works on a task, until when, and with which fencing token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    pub agent: String,
+    pub token: i64,
+    pub lease: Lease,
+}
+
+/// Whose rules govern a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rules {
+    /// The operator contract: only the transitions of the state table.
+    Operator,
+    /// The agent contract: any move; leaving a terminal state starts the task anew.
+    Continuity,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Take the task and start it.
+    Begin { agent: Agent, lease: Duration, token: i64 },
+    /// Bring it into another state. `Done` takes its evidence from `verified`.
+    Move { to: Status, reason: Option<String>, rules: Rules, verified: bool },
+    /// Give a claim back.
+    Release { agent: Agent },
+}
+
+/// The domain says no. A normal answer, not a fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    pub code: ErrorCode,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl Task {
+    pub fn has_checks(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| !part.spec.checks.is_empty())
+    }
+
+    /// The live claim, if there is one. An expired lease is no claim.
+    pub fn live_claim(&self, now: &Now) -> Option<&Claim> {
+        self.claim.as_ref().filter(|claim| claim.lease.is_live(now))
+    }
+
+    /// What the continuity surface prints as the reason: failed and canceled are told apart by a prefix.
+    pub fn continuity_reason(&self) -> Option<String> {
+        let reason = self.blocked_reason.as_deref().unwrap_or("");
+        match self.status {
+            Status::Failed => Some(format!("failure:{reason}")),
+            Status::Canceled => Some(format!("canceled:{reason}")),
+            Status::Blocked => self.blocked_reason.clone(),
+            Status::Todo | Status::InProgress | Status::Done => None,
+        }
+    }
+}
+
+/// Says what `command` would change, or why it may not. Changes nothing.
+pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, Refusal> {
+    match command {
+        Command::Begin { agent, lease, token } => begin(task, agent, *lease, *token, now),
+        Command::Move { to, reason, rules, verified } => {
+            let evidence = evidence_for(task, *to, *verified)?;
+            if *rules == Rules::Operator && !task.status.may_become(*to) {
+                let message = format!("a task that is {} cannot become {to}", task.status);
+                return Err(Refusal::new(ErrorCode::WrongState, message));
+            }
+            Ok(vec![moved(task, *to, reason.clone(), evidence)])
+        }
+        Command::Release { agent } => match &task.claim {
+            Some(claim) if claim.agent == agent.as_str() => {
+                Ok(vec![Change::TaskReleased { task_id: task.id.clone() }])
+            }
+            Some(_) | None => Ok(Vec::new()),
+        },
+    }
+}
+
+fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
+    if let Some(claim) = task.live_claim(now).filter(|claim| claim.agent != agent.as_str()) {
+        let message = format!("the task is held by `{}`", claim.agent);
+        return Err(Refusal::new(ErrorCode::HeldByAnother, message)
+            .hint("take another task: `writ ready` lists them"));
+    }
+    if task.part.is_some() && task.status == Status::InProgress && task.claim.is_none() {
+        let message = "the task is being executed by a run";
+        return Err(Refusal::new(ErrorCode::HeldByAnother, message));
+    }
+    let mut changes = Vec::new();
+    if task.status != Status::InProgress {
+        changes.push(moved(task, Status::InProgress, None, None));
+    }
+    changes.push(Change::TaskClaimed {
+        task_id: task.id.clone(),
+        claim: Claim { agent: agent.as_str().to_owned(), token, lease: Lease::starting(now, lease) },
+    });
+    Ok(changes)
+}
+
+/// A task with checks is done only when writ ran them; one without can only be claimed done.
+fn evidence_for(task: &Task, to: Status, verified: bool) -> Result<Option<Evidence>, Refusal> {
+    match (to == Status::Done, task.has_checks(), verified) {
+        (false, _, _) => Ok(None),
+        (true, true, true) => Ok(Some(Evidence::Verified)),
+        (true, false, _) => Ok(Some(Evidence::Claimed)),
+        (true, true, false) => {
+            let message = "the task has checks that must pass before it is done";
+            Err(Refusal::new(ErrorCode::CheckFailed, message))
+        }
+    }
+}
+
+fn moved(task: &Task, to: Status, reason: Option<String>, evidence: Option<Evidence>) -> Change {
+    // A reason explains a state; it must not outlive it.
+    let reason = reason.filter(|_| matches!(to, Status::Blocked | Status::Failed | Status::Canceled));
+    Change::TaskMoved { task_id: task.id.clone(), from: task.status, to, evidence, reason }
+}
+
+/// Applies a change that was decided. Changes of other tasks and other things leave the task as it is.
+pub fn apply(task: &mut Task, change: &Change, at: Timestamp) {
+    match change {
+        Change::TaskMoved { task_id, to, evidence, reason, .. } if *task_id == task.id => {
+            task.status = *to;
+            task.evidence = *evidence;
+            task.blocked_reason.clone_from(reason);
+            if *to != Status::InProgress {
+                task.claim = None;
+            }
+        }
+        Change::TaskClaimed { task_id, claim } if *task_id == task.id => task.claim = Some(claim.clone()),
+        Change::TaskReleased { task_id } if *task_id == task.id => task.claim = None,
+        _ => return,
+    }
+    task.version += 1;
+    task.updated_at = at;
+}
+
+#[cfg(test)]
+mod tests;

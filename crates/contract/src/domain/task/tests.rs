@@ -1,0 +1,165 @@
+use super::*;
+use crate::domain::check::{Check, Expects};
+use crate::domain::time::BootTime;
+use proptest::prelude::*;
+
+fn now(boot_ms: i64) -> Now {
+    Now { at: Timestamp::from_millis(boot_ms), boot: BootTime { boot_id: "b".to_owned(), millis: boot_ms } }
+}
+
+fn task(checks: usize) -> Task {
+    let mut spec = PlanTask::minimal("a");
+    spec.checks =
+        vec![Check { command: vec!["true".to_owned()], shell: false, expects: Expects::ExitCode0 }; checks];
+    Task {
+        id: Id::from_bits(1),
+        title: "t".to_owned(),
+        description: String::new(),
+        status: Status::Todo,
+        evidence: None,
+        priority: 0,
+        project_id: None,
+        blocked_reason: None,
+        version: 1,
+        claim: None,
+        part: (checks > 0).then(|| PlanPart { run_id: Id::from_bits(2), number: 1, spec }),
+        depends_on: Vec::new(),
+        created_at: Timestamp::from_millis(0),
+        updated_at: Timestamp::from_millis(0),
+    }
+}
+
+/// Runs a script of commands against one task and prints what came of each.
+fn run(checks: usize, script: &str) -> String {
+    let mut task = task(checks);
+    let mut time = 0;
+    let mut token = 0;
+    let mut lines = Vec::new();
+    for step in script.split(';').map(str::trim) {
+        let words: Vec<&str> = step.split(' ').collect();
+        let command = match words.as_slice() {
+            ["wait", minutes] => {
+                time += minutes.parse::<i64>().unwrap() * 60_000;
+                continue;
+            }
+            ["begin", agent] => {
+                token += 1;
+                Command::Begin { agent: Agent::parse(agent).unwrap(), lease: Duration::from_mins(15), token }
+            }
+            ["release", agent] => Command::Release { agent: Agent::parse(agent).unwrap() },
+            [rules, to, rest @ ..] => Command::Move {
+                to: Status::parse(to).unwrap(),
+                reason: rest.first().filter(|w| **w != "verified").map(|w| (*w).to_owned()),
+                rules: if *rules == "op" { Rules::Operator } else { Rules::Continuity },
+                verified: rest.contains(&"verified"),
+            },
+            _ => panic!("{step}"),
+        };
+        match decide(&task, &command, &now(time)) {
+            Ok(changes) => {
+                changes.iter().for_each(|change| apply(&mut task, change, now(time).at));
+                let holder = task.claim.as_ref().map(|c| format!(" held by {} with {}", c.agent, c.token));
+                let evidence = task.evidence.map_or("", Evidence::as_str);
+                let reason = task.continuity_reason().map(|r| format!(" because {r:?}"));
+                lines.push(format!(
+                    "{step}: {} {evidence}{}{}",
+                    task.status,
+                    holder.unwrap_or_default(),
+                    reason.unwrap_or_default()
+                ));
+            }
+            Err(refusal) => lines.push(format!("{step}: {} {refusal}", refusal.code)),
+        }
+    }
+    lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_live_claim_keeps_others_out_until_its_lease_ends() {
+    insta::assert_snapshot!(run(0, "begin ann; begin bob; wait 14; begin ann; wait 14; begin bob; wait 1; begin bob; release ann; release bob"), @r"
+    begin ann: in_progress  held by ann with 1
+    begin bob: HELD_BY_ANOTHER the task is held by `ann`
+    begin ann: in_progress  held by ann with 3
+    begin bob: HELD_BY_ANOTHER the task is held by `ann`
+    begin bob: in_progress  held by bob with 5
+    release ann: in_progress  held by bob with 5
+    release bob: in_progress
+    ");
+}
+
+#[test]
+fn done_needs_verification_where_there_are_checks() {
+    insta::assert_snapshot!(run(1, "op in_progress; op done; ct done; op done verified; op todo; ct todo"), @r"
+    op in_progress: in_progress
+    op done: CHECK_FAILED the task has checks that must pass before it is done
+    ct done: CHECK_FAILED the task has checks that must pass before it is done
+    op done verified: done verified
+    op todo: WRONG_STATE a task that is done cannot become todo
+    ct todo: todo
+    ");
+}
+
+#[test]
+fn done_without_checks_is_only_claimed() {
+    insta::assert_snapshot!(run(0, "ct done verified; op done; op failed"), @r"
+    ct done verified: done claimed
+    op done: done claimed
+    op failed: WRONG_STATE a task that is done cannot become failed
+    ");
+}
+
+#[test]
+fn a_reason_does_not_outlive_its_state() {
+    insta::assert_snapshot!(run(0, "ct blocked waiting; ct in_progress; ct failed broken; ct canceled late; ct todo"), @r#"
+    ct blocked waiting: blocked  because "waiting"
+    ct in_progress: in_progress
+    ct failed broken: failed  because "failure:broken"
+    ct canceled late: canceled  because "canceled:late"
+    ct todo: todo
+    "#);
+}
+
+fn any_command() -> impl Strategy<Value = Command> {
+    let agent = prop_oneof![Just("ann"), Just("bob")].prop_map(|name| Agent::parse(name).unwrap());
+    prop_oneof![
+        (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Begin {
+            agent,
+            lease: Duration::from_mins(15),
+            token
+        }),
+        agent.prop_map(|agent| Command::Release { agent }),
+        (prop::sample::select(&Status::ALL[..]), any::<bool>(), any::<bool>()).prop_map(
+            |(to, operator, verified)| {
+                let rules = if operator { Rules::Operator } else { Rules::Continuity };
+                Command::Move { to, reason: Some("r".to_owned()), rules, verified }
+            }
+        ),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_sequence_of_commands_breaks_an_invariant(
+        checks in 0usize..2,
+        steps in prop::collection::vec((any_command(), 0i64..20), 0..30),
+    ) {
+        let mut task = task(checks);
+        let mut time = 0;
+        for (command, minutes) in steps {
+            time += minutes * 60_000;
+            let before = task.clone();
+            let holder = task.live_claim(&now(time)).map(|claim| claim.agent.clone());
+            match decide(&task, &command, &now(time)) {
+                Ok(changes) => changes.iter().for_each(|change| apply(&mut task, change, now(time).at)),
+                Err(_) => prop_assert_eq!(&before, &task),
+            }
+            prop_assert_eq!(task.evidence.is_some(), task.status == Status::Done);
+            prop_assert!(!(checks > 0 && task.evidence == Some(Evidence::Claimed)));
+            prop_assert!(task.claim.is_none() || task.status == Status::InProgress);
+            prop_assert!(task.version >= before.version);
+            if let (Some(holder), Command::Begin { agent, .. }) = (holder, &command) {
+                prop_assert!(task.claim.as_ref().is_some_and(|claim| claim.agent == holder) || agent.as_str() == holder);
+            }
+        }
+    }
+}

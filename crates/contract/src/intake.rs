@@ -1,0 +1,64 @@
+//! Turns what a user submits into one thing: a plan, whatever contract the document came from.
+
+mod from_aee;
+mod from_aop;
+
+use std::collections::BTreeMap;
+
+use crate::digest;
+use crate::domain::run::{DocumentKind, Intent};
+use crate::finding::Findings;
+use crate::plan::document::{self, Document};
+use crate::plan::{Plan, read};
+
+pub use from_aee::{RUN_PLAN, RUN_TASK};
+
+/// A document that was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intake {
+    pub kind: DocumentKind,
+    pub objective: String,
+    /// As the document says it; a plan's is relative to its file.
+    pub workspace: Option<String>,
+    /// Empty where the intent is answered without running anything.
+    pub plan: Plan,
+    pub intent: Option<Intent>,
+    pub corr: Option<String>,
+    pub document_digest: String,
+}
+
+/// Which program speaks for an agent, by its name or its provider, in lower case.
+pub type Executors = BTreeMap<String, Vec<String>>;
+
+/// Reads a plan, an AOP TASK or an AEE task, finding out by itself which it is. Reports every finding.
+pub fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, (DocumentKind, Findings)> {
+    let document = document::read(bytes).map_err(|findings| (DocumentKind::Plan, findings))?;
+    let digest = digest::of_bytes(bytes);
+    let kind = document.kind;
+    understand(&document, bytes, executors)
+        .map(|intake| Intake { document_digest: digest, ..intake })
+        .map_err(|findings| (kind, findings))
+}
+
+fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
+    match document.kind {
+        DocumentKind::Plan => read::from_value(&document.value).map(from_plan),
+        DocumentKind::AopTask => from_aop::read(bytes, executors),
+        DocumentKind::AeeTask => from_aee::read(bytes, executors),
+    }
+}
+
+fn from_plan(plan: Plan) -> Intake {
+    Intake {
+        kind: DocumentKind::Plan,
+        objective: plan.objective.clone(),
+        workspace: plan.workspace.clone(),
+        plan,
+        intent: None,
+        corr: None,
+        document_digest: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

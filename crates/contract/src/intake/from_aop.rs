@@ -1,0 +1,170 @@
+//! An AOP TASK as a plan of one task.
+
+use super::{Executors, Intake};
+use crate::aop::{self, effective, task::Task};
+use crate::domain::check::{Check, Expects};
+use crate::domain::limits;
+use crate::domain::run::DocumentKind;
+use crate::domain::scope::Scope;
+use crate::finding::Findings;
+use crate::plan::{Budget, Executor, Plan, PlanTask};
+
+/// The extension by which a TASK's author names the program that does it.
+const COMMAND_EXTENSION: &str = "x_command";
+
+pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
+    let (task, _) =
+        aop::parse_task(bytes).map_err(|verdict| verdict.details.findings.into_iter().collect())?;
+    let mut findings = Findings::default();
+    let plan_task = plan_task(&task, executors, &mut findings);
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let workspace = Some(task.task.environment.workspace_root.clone());
+    let plan = Plan {
+        objective: task.task.objective.clone(),
+        workspace: workspace.clone(),
+        max_parallel: 1,
+        tasks: vec![plan_task],
+    };
+    Ok(Intake {
+        kind: DocumentKind::AopTask,
+        objective: title_of(&task.task.objective),
+        workspace,
+        plan,
+        intent: None,
+        corr: None,
+        document_digest: String::new(),
+    })
+}
+
+fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> PlanTask {
+    let retries = effective::retries(task);
+    let budget = effective::budget(task);
+    let timeout = effective::timeout(task).min(limits::TASK_TIMEOUT_MAX);
+    let millis = |length: std::time::Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    PlanTask {
+        title: title_of(&task.task.objective),
+        executor: Executor::AopStdio,
+        command: command(task, executors, findings),
+        prompt: Some(task.task.objective.clone()),
+        writes: scopes(task, &effective::access(task).write, findings),
+        reads: scopes(task, &effective::access(task).read, findings),
+        priority: effective::priority(task),
+        timeout_ms: millis(timeout),
+        retries: u32::try_from(retries.max).unwrap_or(u32::MAX).min(limits::RETRIES_MAX),
+        backoff_ms: (1..=retries.max.min(20)).map(|retry| millis(retries.wait(retry))).collect(),
+        budget: Budget {
+            cost: budget.cost_max,
+            tokens: budget.tokens_max.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX)),
+        },
+        checks: checks(task, findings),
+        aop: serde_json::to_value(task).ok(),
+        ..PlanTask::minimal(&name_of(&task.task.task_id))
+    }
+}
+
+/// The author's own word first, then what the user configured for this agent or its provider.
+fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<String> {
+    let extension = task.task.extensions.as_ref().and_then(|extensions| extensions.get(COMMAND_EXTENSION));
+    if let Some(value) = extension {
+        let words: Option<Vec<String>> = serde_json::from_value(value.clone()).ok();
+        return words
+            .filter(|words| words.first().is_some_and(|program| !program.is_empty()))
+            .unwrap_or_else(|| {
+                let message = "must be a list of arguments such as [\"my-agent\", \"--headless\"]";
+                findings.push("$.task.extensions.x_command", "type", message);
+                Vec::new()
+            });
+    }
+    let names = [task.target.agent_name.to_lowercase(), task.target.provider.as_str().to_lowercase()];
+    names.iter().find_map(|name| executors.get(name)).cloned().unwrap_or_else(|| {
+        let message = format!(
+            "E_AGENT_NOT_FOUND: no program is known for `{}`; name one in task.extensions.x_command, or under \
+             [executors.{}] in the user's configuration",
+            names[0], names[0]
+        );
+        findings.push("$.target.agent_name", "agent_not_found", message);
+        Vec::new()
+    })
+}
+
+/// Everything the TASK says can be checked: outputs that must exist, their validations, and checkpoints.
+fn checks(task: &Task, findings: &mut Findings) -> Vec<Check> {
+    let shell = task.task.environment.shell.is_some();
+    let mut checks = Vec::new();
+    for (i, output) in task.task.expected_outputs.iter().enumerate() {
+        if let Some(path) = output.path.as_ref().filter(|_| output.kind.eq_ignore_ascii_case("FILE")) {
+            checks.push(Check { command: vec![path.clone()], shell: false, expects: Expects::FileExists });
+        }
+        if let Some(validation) = &output.validation {
+            let path = format!("$.task.expected_outputs[{i}].validation.command");
+            checks.extend(check(&validation.command, validation.expects.as_str(), shell, &path, findings));
+        }
+    }
+    for (p, phase) in task.phases.iter().enumerate() {
+        for (c, checkpoint) in phase.checkpoints.iter().enumerate() {
+            if let Some(validation) = &checkpoint.validation {
+                let path = format!("$.phases[{p}].checkpoints[{c}].validation.command");
+                checks.extend(check(
+                    &validation.command,
+                    validation.expects.as_str(),
+                    shell,
+                    &path,
+                    findings,
+                ));
+            }
+        }
+    }
+    checks
+}
+
+fn check(command: &str, expects: &str, shell: bool, path: &str, findings: &mut Findings) -> Option<Check> {
+    let expects = match expects {
+        "MATCH_FOUND" => Expects::MatchFound,
+        "NO_MATCH" => Expects::NoMatch,
+        "FILE_EXISTS" => Expects::FileExists,
+        _ => Expects::ExitCode0,
+    };
+    if expects == Expects::FileExists {
+        return Some(Check { command: vec![command.to_owned()], shell: false, expects });
+    }
+    // The author asked for a shell by naming one; otherwise the words are the arguments.
+    if shell {
+        return Some(Check { command: vec![command.to_owned()], shell: true, expects });
+    }
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    if words.is_none() {
+        findings.push(path, "form", "cannot be split into arguments; name a shell in task.environment.shell");
+    }
+    words.map(|command| Check { command, shell: false, expects })
+}
+
+fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> {
+    let root = &task.task.environment.workspace_root;
+    let mut scopes = Vec::new();
+    for path in paths {
+        match Scope::parse(path, Some(root)) {
+            Ok(scope) => scopes.push(scope),
+            Err(fault) => {
+                findings.push("$.task.access.filesystem", fault.rule(), format!("`{path}` {fault}"))
+            }
+        }
+    }
+    scopes
+}
+
+/// A plan's task id has a narrower form than AOP's; what does not fit is replaced.
+fn name_of(task_id: &str) -> String {
+    let name: String = task_id
+        .chars()
+        .take(64)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
+        .collect();
+    if name.starts_with(|c: char| c.is_ascii_alphanumeric()) { name } else { "task".to_owned() }
+}
+
+fn title_of(objective: &str) -> String {
+    let line = objective.lines().find(|line| !line.trim().is_empty()).unwrap_or("task").trim();
+    line.chars().take(limits::TITLE_CHARS_MAX).collect()
+}

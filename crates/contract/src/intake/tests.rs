@@ -1,0 +1,111 @@
+use super::*;
+use crate::domain::check::Expects;
+use crate::domain::priority::Priority;
+use serde_json::{Value, json};
+
+fn executors() -> Executors {
+    [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect()
+}
+
+fn aop() -> Value {
+    json!({
+        "aop_version": "2.0.2-C", "schema_version": "2.0.2", "protocol_family": "AOP", "message_type": "TASK",
+        "session": {"session_id": "S-1", "created_at": "2026-02-26T14:00:00Z", "orchestrator": "o", "origin": "CLI"},
+        "target": {"agent_name": "Emma", "role": "EXECUTOR", "provider": "CODEX", "model": "m"},
+        "task": {
+            "task_id": "TASK 1", "objective": "\nDo it\nwell", "category": "OTHER", "complexity": "LOW",
+            "environment": {"workspace_root": "/srv/repo"},
+            "expected_outputs": [{
+                "type": "FILE", "path": "/srv/repo/out.txt", "description": "d",
+                "validation": {"command": "grep -q 'a b' out.txt", "expects": "EXIT_CODE_0"}
+            }],
+            "access": {"filesystem": {"read_paths": ["/srv/repo"], "write_paths": ["/srv/repo/src"]}}
+        },
+        "execution_policy": {"timeout_seconds": 90, "max_retries": 2, "retry_backoff_seconds": [1, 2]},
+        "guard_rails": {"timeout_seconds": 60}
+    })
+}
+
+fn aee(intent: &str, payload: Value) -> Value {
+    json!({
+        "v": "1", "id": "01REQUEST", "ts": "2026-01-26T12:00:00Z", "type": "task", "from": "human.ann",
+        "to": "service.writ", "intent": intent, "corr": "01CORRELATION", "reply_to": null, "trace": null,
+        "priority": "urgent", "requires": {"timeout_ms": 5000}, "payload": payload, "sig": null
+    })
+}
+
+fn plan() -> Value {
+    json!({"objective": "o", "task": [{"id": "a", "command": ["true"]}]})
+}
+
+fn read_value(value: &Value) -> Result<Intake, String> {
+    read(value.to_string().as_bytes(), &executors()).map_err(|(kind, findings)| {
+        let list: Vec<String> = findings.sorted().iter().map(ToString::to_string).collect();
+        format!("{}: {}", kind.as_str(), list.join("; "))
+    })
+}
+
+#[test]
+fn an_aop_task_becomes_a_plan_of_one_task() {
+    let intake = read_value(&aop()).unwrap();
+    let task = &intake.plan.tasks[0];
+    assert_eq!((intake.objective.as_str(), task.id.as_str()), ("Do it", "TASK-1"));
+    assert_eq!(task.command, ["emma-agent"]);
+    // Guard rails outrank the execution policy.
+    assert_eq!((task.timeout_ms, task.retries, task.backoff_ms.as_slice()), (60_000, 2, &[1_000, 2_000][..]));
+    assert_eq!(task.writes, [crate::domain::scope::Scope::parse("src", None).unwrap()]);
+    assert_eq!(task.checks[0].expects, Expects::FileExists);
+    assert_eq!(task.checks[1].command, ["grep", "-q", "a b", "out.txt"]);
+}
+
+#[test]
+fn the_author_of_a_task_may_name_its_program() {
+    let mut task = aop();
+    task["task"]["extensions"] = json!({"x_command": ["mine", "-x"]});
+    assert_eq!(read_value(&task).unwrap().plan.tasks[0].command, ["mine", "-x"]);
+    task["task"]["extensions"] = json!({"x_command": "mine -x"});
+    assert!(read_value(&task).unwrap_err().contains("$.task.extensions.x_command: must be a list"));
+}
+
+#[test]
+fn an_agent_nobody_knows_is_refused_by_name() {
+    let mut task = aop();
+    task["target"]["agent_name"] = json!("nobody");
+    let refused = read_value(&task).unwrap_err();
+    assert!(
+        refused.starts_with(
+            "aop_task: $.target.agent_name: E_AGENT_NOT_FOUND: no program is known for `nobody`"
+        )
+    );
+}
+
+#[test]
+fn an_aee_task_carries_a_plan_and_makes_it_urgent() {
+    let intake = read_value(&aee("writ.run.plan", json!({"plan": plan()}))).unwrap();
+    assert_eq!(intake.corr.as_deref(), Some("01CORRELATION"));
+    assert_eq!((intake.plan.tasks[0].priority, intake.plan.tasks[0].timeout_ms), (Priority::Critical, 5_000));
+    let intake = read_value(&aee("writ.run.task", json!({"task": aop()}))).unwrap();
+    assert_eq!(intake.plan.tasks[0].command, ["emma-agent"]);
+}
+
+#[test]
+fn faults_inside_an_envelope_have_their_whole_path() {
+    let refused =
+        read_value(&aee("writ.run.plan", json!({"plan": {"objective": "o", "task": []}}))).unwrap_err();
+    assert_eq!(refused, "aee_task: $.payload.plan.task: needs at least 1, has 0");
+    let refused = read_value(&aee("writ.run.plan", json!({}))).unwrap_err();
+    assert_eq!(refused, "aee_task: $.payload.plan: `plan` is required for writ.run.plan");
+}
+
+#[test]
+fn only_tasks_are_run() {
+    let mut event = aee("x.y.z", json!({}));
+    event["type"] = json!("event");
+    assert!(read_value(&event).unwrap_err().contains("$.type: only an envelope of type task can be run"));
+}
+
+#[test]
+fn a_reserved_intent_has_no_plan() {
+    let intake = read_value(&aee("aee.status.ping", json!({}))).unwrap();
+    assert_eq!((intake.plan.tasks.len(), intake.objective.as_str()), (0, "aee.status.ping"));
+}

@@ -1,0 +1,124 @@
+//! The plan file: an objective and the tasks that reach it, in TOML or JSON.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::check::Check;
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::priority::Priority;
+use crate::domain::scope::Scope;
+
+pub mod document;
+pub mod order;
+pub mod read;
+pub mod shapes;
+
+/// A plan that was checked: every name resolves, the order has no cycle, writes do not collide.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    pub objective: String,
+    /// Where the tasks work. Relative to the plan file; the caller makes it absolute.
+    pub workspace: Option<String>,
+    pub max_parallel: usize,
+    pub tasks: Vec<PlanTask>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Executor {
+    /// A command; its exit code is its claim.
+    Shell,
+    /// A program that reads an AOP TASK on standard input and answers with EVENT lines and a RESPONSE.
+    AopStdio,
+}
+
+impl Executor {
+    pub const WORDS: &'static [&'static str] = &["shell", "aop-stdio"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Executor::Shell => "shell",
+            Executor::AopStdio => "aop-stdio",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanTask {
+    pub id: String,
+    pub title: String,
+    pub executor: Executor,
+    /// An argument list; with `shell` its one element is a script for `sh -c`.
+    pub command: Vec<String>,
+    pub shell: bool,
+    /// What an agent is asked to do.
+    pub prompt: Option<String>,
+    pub writes: Vec<Scope>,
+    pub reads: Vec<Scope>,
+    pub scratch: Vec<Scope>,
+    /// Values are literal, or `env:NAME` for what must not be written down.
+    pub env: BTreeMap<String, String>,
+    pub depends_on: Vec<String>,
+    pub priority: Priority,
+    pub timeout_ms: u64,
+    /// How often a failed attempt is repeated.
+    pub retries: u32,
+    /// Waits before each repetition; the last one repeats.
+    pub backoff_ms: Vec<u64>,
+    /// Whether running it again after an interruption does no harm.
+    pub retry_safe: bool,
+    pub budget: Budget,
+    pub checks: Vec<Check>,
+    /// An AOP TASK that was submitted as such and is handed to the executor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aop: Option<serde_json::Value>,
+}
+
+/// What a task may spend. Absent means not limited by this task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Budget {
+    pub cost: Option<MicroUsd>,
+    pub tokens: Option<i64>,
+}
+
+impl PlanTask {
+    /// A task with every default, whose command does nothing.
+    pub fn minimal(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            title: id.to_owned(),
+            executor: Executor::Shell,
+            command: vec!["true".to_owned()],
+            shell: false,
+            prompt: None,
+            writes: Vec::new(),
+            reads: Vec::new(),
+            scratch: Vec::new(),
+            env: BTreeMap::new(),
+            depends_on: Vec::new(),
+            priority: Priority::Normal,
+            timeout_ms: u64::try_from(limits::TASK_TIMEOUT_DEFAULT.as_millis())
+                .expect("BUG: the default fits"),
+            retries: 0,
+            backoff_ms: Vec::new(),
+            retry_safe: false,
+            budget: Budget::default(),
+            checks: Vec::new(),
+            aop: None,
+        }
+    }
+
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// How long to wait before attempt `number`, counted from 1.
+    pub fn backoff(&self, number: i64) -> Duration {
+        let Some(last) = self.backoff_ms.last() else { return Duration::ZERO };
+        let index = usize::try_from(number - 2).unwrap_or(0);
+        Duration::from_millis(*self.backoff_ms.get(index).unwrap_or(last))
+    }
+}

@@ -1,0 +1,296 @@
+//! Reads a plan and reports everything that is wrong with it at once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Budget, Executor, Plan, PlanTask, order, shapes};
+use crate::domain::check::{Check, Expects};
+use crate::domain::limits;
+use crate::domain::money::MicroUsd;
+use crate::domain::priority::Priority;
+use crate::domain::scope::Scope;
+use crate::domain::time::parse_duration;
+use crate::finding::Findings;
+use crate::json::strict;
+use crate::secrets;
+use crate::shape::{Shape, check::check};
+
+/// Turns a plan's value into a checked plan.
+pub fn from_value(value: &Value) -> Result<Plan, Findings> {
+    let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
+    refuse_secrets(value, &mut String::from("$"), &mut findings);
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let raw: RawPlan = serde_json::from_value(value.clone()).map_err(|error| {
+        let mut findings = Findings::default();
+        findings.push("$", "type", error.to_string());
+        findings
+    })?;
+    let plan = raw.finish(&mut findings);
+    order::check(&plan, &mut findings);
+    if findings.is_empty() { Ok(plan) } else { Err(findings) }
+}
+
+/// TOML text as the JSON value it stands for.
+pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let before = &text[..at.min(text.len())];
+        strict::Malformed {
+            message: error.message().replace('\n', " "),
+            line: before.matches('\n').count() + 1,
+            column: at - before.rfind('\n').map_or(0, |newline| newline + 1) + 1,
+        }
+    })?;
+    serde_json::to_value(table).map_err(|error| strict::Malformed {
+        message: error.to_string(),
+        line: 0,
+        column: 0,
+    })
+}
+
+/// Secrets are never stored, so a plan may not contain one. The finding names the rule, never the text.
+fn refuse_secrets(value: &Value, path: &mut String, findings: &mut Findings) {
+    match value {
+        Value::String(text) => {
+            if let Some(rule) = secrets::find(text) {
+                findings.push(path.clone(), "secret", secret_message(rule));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                with_step(path, &format!("[{index}]"), |path| refuse_secrets(item, path, findings));
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                with_step(path, &format!(".{name}"), |path| {
+                    // A value that is harmless alone may be a secret under its name: PASSWORD = "…".
+                    if let Value::String(text) = field
+                        && secrets::find(text).is_none()
+                        && let Some(rule) = secrets::find(&format!("{name}={text}"))
+                    {
+                        findings.push(path.clone(), "secret", secret_message(rule));
+                    }
+                    refuse_secrets(field, path, findings);
+                });
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn secret_message(rule: &str) -> String {
+    format!(
+        "looks like a secret ({rule}); write `env:NAME` under `env` and keep the value in the environment"
+    )
+}
+
+fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {
+    let length = path.len();
+    path.push_str(step);
+    then(path);
+    path.truncate(length);
+}
+
+#[derive(Deserialize)]
+struct RawPlan {
+    objective: String,
+    workspace: Option<String>,
+    max_parallel: Option<usize>,
+    task: Vec<RawTask>,
+}
+
+#[derive(Deserialize)]
+struct RawTask {
+    id: String,
+    title: Option<String>,
+    executor: Option<Executor>,
+    command: Command,
+    #[serde(default)]
+    shell: bool,
+    prompt: Option<String>,
+    #[serde(default)]
+    writes: Vec<String>,
+    #[serde(default)]
+    reads: Vec<String>,
+    #[serde(default)]
+    scratch: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    depends_on: Vec<String>,
+    #[serde(default)]
+    priority: Priority,
+    timeout: Option<Length>,
+    #[serde(default)]
+    retries: u32,
+    #[serde(default)]
+    backoff: Vec<Length>,
+    #[serde(default)]
+    retry_safe: bool,
+    budget: Option<RawBudget>,
+    #[serde(default)]
+    checks: Vec<RawCheck>,
+}
+
+#[derive(Deserialize)]
+struct RawBudget {
+    max_cost_usd: Option<f64>,
+    max_tokens: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct RawCheck {
+    command: Command,
+    #[serde(default)]
+    expects: Expects,
+    #[serde(default)]
+    shell: bool,
+}
+
+/// A command as it may be written: a list, or one text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Command {
+    Arguments(Vec<String>),
+    Line(String),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Length {
+    Seconds(u64),
+    Text(String),
+}
+
+impl Length {
+    fn millis(&self) -> u64 {
+        let length = match self {
+            Length::Seconds(seconds) => Some(Duration::from_secs(*seconds)),
+            Length::Text(text) => parse_duration(text),
+        };
+        let length = length.unwrap_or(limits::TASK_TIMEOUT_DEFAULT);
+        u64::try_from(length.as_millis()).expect("BUG: the shape bounds a length of time")
+    }
+}
+
+impl RawPlan {
+    fn finish(self, findings: &mut Findings) -> Plan {
+        let tasks = self.task.into_iter().enumerate().map(|(i, task)| task.finish(i, findings)).collect();
+        Plan {
+            objective: self.objective,
+            workspace: self.workspace,
+            max_parallel: self.max_parallel.unwrap_or(limits::PARALLEL_DEFAULT),
+            tasks,
+        }
+    }
+}
+
+impl RawTask {
+    fn finish(self, index: usize, findings: &mut Findings) -> PlanTask {
+        let at = format!("$.task[{index}]");
+        let executor = self.executor.unwrap_or(Executor::Shell);
+        if executor == Executor::AopStdio && self.prompt.is_none() {
+            findings.push(format!("{at}.prompt"), "missing", "an `aop-stdio` task needs a `prompt`");
+        }
+        if executor == Executor::Shell && self.prompt.is_some() {
+            findings.push(format!("{at}.prompt"), "unused", "a `shell` task has no use for a `prompt`");
+        }
+        let checks = self.checks.into_iter().enumerate();
+        let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
+        let budget = self.budget.map_or_else(Budget::default, |budget| Budget {
+            cost: budget.max_cost_usd.and_then(|usd| amount(usd, &at, findings)),
+            tokens: budget.max_tokens,
+        });
+        PlanTask {
+            command: self.command.arguments(self.shell, &format!("{at}.command"), findings),
+            writes: scopes(&self.writes, &format!("{at}.writes"), findings),
+            reads: scopes(&self.reads, &format!("{at}.reads"), findings),
+            scratch: scopes(&self.scratch, &format!("{at}.scratch"), findings),
+            timeout_ms: self.timeout.map_or(PlanTask::minimal("").timeout_ms, |length| length.millis()),
+            backoff_ms: self.backoff.iter().map(Length::millis).collect(),
+            title: self.title.unwrap_or_else(|| self.id.clone()),
+            id: self.id,
+            executor,
+            shell: self.shell,
+            prompt: self.prompt,
+            env: self.env,
+            depends_on: self.depends_on,
+            priority: self.priority,
+            retries: self.retries,
+            retry_safe: self.retry_safe,
+            budget,
+            checks,
+            aop: None,
+        }
+    }
+}
+
+impl RawCheck {
+    fn finish(self, at: &str, findings: &mut Findings) -> Check {
+        let path = format!("{at}.command");
+        let command = match (self.expects, self.command) {
+            // The command names a path, so one text is enough.
+            (Expects::FileExists, Command::Line(path)) => vec![path],
+            (_, command) => command.arguments(self.shell, &path, findings),
+        };
+        if self.expects == Expects::FileExists && command.len() != 1 {
+            findings.push(path, "form", "FILE_EXISTS takes one path");
+        }
+        Check { command, shell: self.shell, expects: self.expects }
+    }
+}
+
+impl Command {
+    fn arguments(self, shell: bool, path: &str, findings: &mut Findings) -> Vec<String> {
+        match self {
+            Command::Line(line) if shell => vec![line],
+            Command::Line(line) => {
+                let message =
+                    "must be a list of arguments such as [\"cargo\", \"test\"]; or set `shell = true`";
+                findings.push(path, "type", message);
+                vec![line]
+            }
+            Command::Arguments(list) if shell && list.len() != 1 => {
+                findings.push(path, "form", "with `shell = true` the command is one line of text");
+                list
+            }
+            Command::Arguments(list) => {
+                if list[0].trim().is_empty() {
+                    findings.push(format!("{path}[0]"), "min_length", "the program must not be empty");
+                }
+                if list.iter().any(|argument| argument.contains('\0')) {
+                    findings.push(path, "form", "an argument must not contain NUL");
+                }
+                list
+            }
+        }
+    }
+}
+
+fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
+    let mut scopes = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        match Scope::parse(text, None) {
+            Ok(scope) => scopes.push(scope),
+            Err(fault) => findings.push(format!("{path}[{index}]"), fault.rule(), fault.to_string()),
+        }
+    }
+    scopes
+}
+
+fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {
+    let amount = MicroUsd::from_dollars(usd);
+    if amount.is_none() {
+        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "is more than a billion dollars");
+    }
+    amount
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+use super::*;
+use crate::plan::document;
+use proptest::prelude::*;
+
+/// Reads TOML and prints either the plan's order of tasks or every finding.
+fn run(toml: &str) -> String {
+    let findings = match document::read(toml.as_bytes()).and_then(|document| from_value(&document.value)) {
+        Ok(plan) => {
+            return format!("ok: {}", plan.tasks.iter().map(|t| t.id.as_str()).collect::<Vec<_>>().join(" "));
+        }
+        Err(findings) => findings,
+    };
+    findings
+        .sorted()
+        .iter()
+        .map(|f| format!("{} [{}] {}", f.path, f.rule, f.message))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+const HEAD: &str = "objective = \"o\"\n";
+
+fn task(id: &str, rest: &str) -> String {
+    format!("[[task]]\nid = \"{id}\"\ncommand = [\"true\"]\n{rest}\n")
+}
+
+#[test]
+fn every_default_is_filled_in() {
+    let value = toml_value(&format!("{HEAD}{}", task("a", ""))).unwrap();
+    let plan = from_value(&value).unwrap();
+    assert_eq!(plan.tasks, vec![PlanTask::minimal("a")]);
+    assert_eq!((plan.max_parallel, plan.workspace), (4, None));
+}
+
+#[test]
+fn a_cycle_is_named() {
+    let plan = format!(
+        "{HEAD}{}{}{}",
+        task("a", "depends_on = [\"c\"]"),
+        task("b", "depends_on = [\"a\"]"),
+        task("c", "depends_on = [\"b\"]")
+    );
+    insta::assert_snapshot!(run(&plan), @"$.task[0].depends_on [cycle] the tasks wait for each other: a -> c -> b -> a");
+    insta::assert_snapshot!(run(&format!("{HEAD}{}", task("a", "depends_on = [\"a\"]"))), @"$.task[0].depends_on[0] [cycle] a task cannot depend on itself");
+}
+
+#[test]
+fn a_dependency_must_exist_and_an_id_be_unique() {
+    let plan = format!("{HEAD}{}{}", task("build", ""), task("build", "depends_on = [\"buidl\", \"zzz\"]"));
+    insta::assert_snapshot!(run(&plan), @r"
+    $.task[1].depends_on[0] [unknown_dependency] there is no task `buidl`; did you mean `build`?
+    $.task[1].depends_on[1] [unknown_dependency] there is no task `zzz`
+    $.task[1].id [duplicate] `build` is the id of $.task[0] already
+    ");
+}
+
+#[test]
+fn writers_of_one_path_need_an_order() {
+    let collide = |order: &str| {
+        format!(
+            "{HEAD}{}{}{}",
+            task("a", "writes = [\"src\"]"),
+            task("m", "depends_on = [\"a\"]"),
+            task("b", order)
+        )
+    };
+    insta::assert_snapshot!(run(&collide("writes = [\"./src/x.rs\"]")), @"$.task[2].writes [overlapping_writes] `a` writes `src` and `b` writes `src/x.rs`, and neither waits for the other; add a depends_on");
+    insta::assert_snapshot!(run(&collide("writes = [\"src/x.rs\"]\ndepends_on = [\"m\"]")), @"ok: a m b");
+    insta::assert_snapshot!(run(&collide("writes = [\"src2\"]")), @"ok: a m b");
+}
+
+#[test]
+fn wrong_types_and_unknown_fields_are_all_named() {
+    let plan = "objectiv = 1\nmax_parallel = 0\n[[task]]\nid = \"-\"\ncommand = \"make all\"\ntimout = 3\ntimeout = \"soon\"\nwrites = [\"../x\", \"*.rs\"]\n[[task.checks]]\ncommand = []\nexpects = \"OK\"\n";
+    insta::assert_snapshot!(run(plan), @r"
+    $.max_parallel [minimum] must be at least 1, is 0
+    $.objectiv [unknown_field] unknown field `objectiv`; did you mean `objective`?
+    $.objective [missing] `objective` is required
+    $.task[0].checks[0].command [min_items] needs at least 1, has 0
+    $.task[0].checks[0].expects [enum] must be one of EXIT_CODE_0, MATCH_FOUND, NO_MATCH, FILE_EXISTS; is `OK`
+    $.task[0].id [form] must be a name of letters, digits, `-`, `_` and `.`, starting with a letter or digit
+    $.task[0].timeout [form] must be a length of time such as `90s`, `5m` or `1h30m`, up to 7 days
+    $.task[0].timout [unknown_field] unknown field `timout`; did you mean `timeout`?
+    ");
+    let plan = "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = \"make all\"\nwrites = [\"../x\", \"*.rs\"]\nprompt = \"p\"";
+    insta::assert_snapshot!(run(plan), @r#"
+    $.task[0].command [type] must be a list of arguments such as ["cargo", "test"]; or set `shell = true`
+    $.task[0].prompt [unused] a `shell` task has no use for a `prompt`
+    $.task[0].writes[0] [workspace_escape] leads out of the workspace
+    $.task[0].writes[1] [glob_not_supported] globs are not supported; name the file or its directory
+    "#);
+}
+
+#[test]
+fn a_literal_secret_is_refused_without_being_repeated() {
+    let secret = ["hunter", "2secret!"].concat();
+    let plan = format!(
+        "{HEAD}{}",
+        task("a", &format!("[task.env]\nDB_PASSWORD = \"{secret}\"\nTOKEN = \"env:TOKEN\""))
+    );
+    let found = run(&plan);
+    assert!(!found.contains(&secret));
+    insta::assert_snapshot!(found, @"$.task[0].env.DB_PASSWORD [secret] looks like a secret (credential_assignment); write `env:NAME` under `env` and keep the value in the environment");
+}
+
+#[test]
+fn faults_of_the_text_itself_have_a_line_and_a_column() {
+    insta::assert_snapshot!(run("objective = \"o\"\nmax = = 1"), @"$ [parse] line 2, column 7: extra `=`, expected nothing");
+    insta::assert_snapshot!(run("{\"objective\": 1,\n \"objective\": 2}"), @"$ [parse] line 2, column 12: duplicate key `objective`");
+    let findings = document::read(b"objective = \"\xff\"").unwrap_err().sorted();
+    assert_eq!(findings[0].to_string(), "$: line 1, column 14: not valid UTF-8");
+    let findings = document::read(&vec![b' '; 10 * 1024 * 1024]).unwrap_err().sorted();
+    assert_eq!(findings[0].to_string(), "$: is 10485760 bytes long; at most 1048576 are read");
+}
+
+#[test]
+fn a_long_chain_is_ordered_without_recursion() {
+    let mut plan = HEAD.to_owned();
+    for i in 0..500 {
+        let rest = if i == 0 { String::new() } else { format!("depends_on = [\"t{}\"]", i - 1) };
+        plan.push_str(&task(&format!("t{i}"), &format!("writes = [\".\"]\n{rest}")));
+    }
+    assert!(run(&plan).starts_with("ok: t0 t1"));
+}
+
+#[test]
+fn the_kind_of_a_document_is_told_by_its_fields() {
+    let kind = |text: &str| document::read(text.as_bytes()).map(|document| document.kind.as_str());
+    assert_eq!(kind("{\"aop_version\": \"2.0.2-C\"}"), Ok("aop_task"));
+    assert_eq!(kind("{\"v\": \"1\", \"intent\": \"x\"}"), Ok("aee_task"));
+    assert_eq!(kind("[[task]]\nid = \"a\""), Ok("plan"));
+    assert_eq!(kind("{\"objective\": \"o\"}"), Ok("plan"));
+}
+
+proptest! {
+    #[test]
+    fn reading_never_panics(bytes: Vec<u8>) {
+        let _ = document::read(&bytes).and_then(|document| from_value(&document.value));
+    }
+}

@@ -1,0 +1,157 @@
+//! Finds and removes secrets. Named rules, our own expressions from public token formats, linear time.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+struct Rule {
+    name: &'static str,
+    /// A cheap test: text without any of these cannot match.
+    hints: &'static [&'static str],
+    pattern: &'static str,
+}
+
+/// Specific formats stand before the generic ones, so that a match carries the most telling name.
+const RULES: &[Rule] = &[
+    Rule {
+        name: "private_key_block",
+        hints: &["-----BEGIN"],
+        pattern: r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
+    },
+    Rule {
+        name: "aws_access_key_id",
+        hints: &["AKIA", "ASIA", "ABIA", "ACCA", "A3T"],
+        pattern: r"\b(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}\b",
+    },
+    Rule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"\bsk-ant-[A-Za-z0-9_-]{20,}" },
+    Rule {
+        name: "openai_api_key",
+        hints: &["sk-"],
+        pattern: r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}",
+    },
+    Rule {
+        name: "github_token",
+        hints: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+        pattern: r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+    },
+    Rule { name: "gitlab_pat", hints: &["glpat-"], pattern: r"\bglpat-[A-Za-z0-9_-]{20,}" },
+    Rule {
+        name: "slack_token",
+        hints: &["xox", "xapp-"],
+        pattern: r"\b(?:xox[bpares]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,})",
+    },
+    Rule {
+        name: "slack_webhook",
+        hints: &["hooks.slack.com"],
+        pattern: r"hooks\.slack\.com/services/[A-Za-z0-9/_-]{20,}",
+    },
+    Rule {
+        name: "stripe_key",
+        hints: &["_test_", "_live_", "_prod_"],
+        pattern: r"\b[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,99}",
+    },
+    Rule { name: "google_api_key", hints: &["AIza"], pattern: r"\bAIza[A-Za-z0-9_-]{35}" },
+    Rule { name: "npm_token", hints: &["npm_"], pattern: r"\bnpm_[A-Za-z0-9]{36}" },
+    Rule { name: "pypi_token", hints: &["pypi-"], pattern: r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" },
+    Rule { name: "huggingface_token", hints: &["hf_"], pattern: r"\bhf_[A-Za-z0-9]{34,}" },
+    Rule {
+        name: "sendgrid_key",
+        hints: &["SG."],
+        pattern: r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}",
+    },
+    Rule { name: "vault_token", hints: &["hvs."], pattern: r"\bhvs\.[A-Za-z0-9_-]{24,}" },
+    Rule { name: "age_secret_key", hints: &["AGE-SECRET-KEY-1"], pattern: r"\bAGE-SECRET-KEY-1[A-Z0-9]{58}" },
+    Rule {
+        name: "jwt",
+        hints: &["ey"],
+        pattern: r"\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    },
+    Rule {
+        name: "bearer_token",
+        hints: &["earer ", "asic ", "EARER ", "ASIC "],
+        pattern: r"(?i)\b(?:bearer|basic) [A-Za-z0-9+/=._~-]{16,}",
+    },
+    Rule {
+        name: "url_credentials",
+        hints: &["://"],
+        pattern: r"\b[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]+:[^/\s@\[]{3,}@",
+    },
+    Rule {
+        name: "credential_assignment",
+        hints: &["=", ":"],
+        pattern: r#"(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?key|access[_-]?token|auth[_-]?token|token|password|passwd|pwd|credentials?|private[_-]?key)["']?\s*(?::=|=|:)\s*["']?(?P<value>[^\s"'\[\]{}<>$]{6,})"#,
+    },
+];
+
+/// Compiled when first needed: most texts hold no hint of any rule, and start-up must stay cheap.
+static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
+
+fn compiled(index: usize) -> &'static Regex {
+    COMPILED[index]
+        .get_or_init(|| Regex::new(RULES[index].pattern).expect("BUG: the rule's expression is valid"))
+}
+
+/// The generic rule's hints are everywhere; only with one of these words can it match.
+const CREDENTIAL_WORDS: &[&str] = &["key", "secret", "token", "passw", "pwd", "credential"];
+
+/// The name of the first rule that finds a secret. The secret itself is never part of an answer.
+pub fn find(text: &str) -> Option<&'static str> {
+    candidates(text).find(|(rule, regex)| first_match(rule, regex, text).is_some()).map(|(rule, _)| rule.name)
+}
+
+/// The text with every secret replaced by `[REDACTED:<rule>]`. Doing it twice changes nothing more.
+pub fn scrub(text: &str) -> Cow<'_, str> {
+    let mut result = Cow::Borrowed(text);
+    for (rule, regex) in candidates(text) {
+        let mut rest = 0;
+        let mut clean = String::new();
+        for found in regex.captures_iter(&result) {
+            let whole = found.get(0).expect("BUG: group 0 is the match");
+            if !is_telling(rule, found.name("value").map(|m| m.as_str())) {
+                continue;
+            }
+            clean.push_str(&result[rest..whole.start()]);
+            clean.push_str("[REDACTED:");
+            clean.push_str(rule.name);
+            clean.push(']');
+            rest = whole.end();
+        }
+        if rest > 0 {
+            clean.push_str(&result[rest..]);
+            result = Cow::Owned(clean);
+        }
+    }
+    result
+}
+
+fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
+    let may_match = |rule: &Rule| {
+        rule.hints.iter().any(|hint| text.contains(hint))
+            && (rule.name != "credential_assignment" || {
+                let lower = text.to_ascii_lowercase();
+                CREDENTIAL_WORDS.iter().any(|word| lower.contains(word))
+            })
+    };
+    let hinted: Vec<usize> = (0..RULES.len()).filter(|&i| may_match(&RULES[i])).collect();
+    hinted.into_iter().map(|i| (&RULES[i], compiled(i)))
+}
+
+fn first_match(rule: &Rule, regex: &Regex, text: &str) -> Option<()> {
+    regex
+        .captures_iter(text)
+        .find(|found| is_telling(rule, found.name("value").map(|m| m.as_str())))
+        .map(|_| ())
+}
+
+/// Prose such as `token: refreshed` is no assignment: a value must be long, or hold a digit or a symbol.
+fn is_telling(rule: &Rule, value: Option<&str>) -> bool {
+    let Some(value) = value.filter(|_| rule.name == "credential_assignment") else { return true };
+    let refers = value.starts_with("env:") || value.starts_with("REDACTED");
+    let odd =
+        value.chars().any(|c| c.is_ascii_digit() || (c.is_ascii_punctuation() && !".,;:()/".contains(c)));
+    !refers && (odd || value.len() >= 12)
+}
+
+#[cfg(test)]
+mod tests;

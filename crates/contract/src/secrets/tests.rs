@@ -1,0 +1,56 @@
+use super::*;
+use proptest::prelude::*;
+
+/// Kept in parts, so that scanners of the repository stay quiet. All values are made up.
+const CASES: &[(&[&str], Option<&str>)] = &[
+    (&["AKIA", "ABCDEFGHIJKLMNOP"], Some("aws_access_key_id")),
+    (&["sk-", "ant-api03-", "a1B2c3D4e5F6g7H8i9J0k1L2"], Some("anthropic_api_key")),
+    (&["sk-", "proj-", "a1B2c3D4e5F6g7H8i9J0"], Some("openai_api_key")),
+    (&["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"], Some("github_token")),
+    (&["xox", "b-", "123456789012-abcdef"], Some("slack_token")),
+    (&["-----BEGIN RSA ", "PRIVATE KEY-----\nMIIE cut off"], Some("private_key_block")),
+    (&["ey", "JhbGciOiJIUzI1NiJ9", ".ey", "JzdWIiOiIxMjM0NTY3ODkwIn0", ".abcdefghijklmnop"], Some("jwt")),
+    (&["Authorization: Bearer ", "0123456789abcdef0123"], Some("bearer_token")),
+    (&["postgres://svc:", "pa55word", "@db/x"], Some("url_credentials")),
+    (&["DB_PASS", "WORD=hunter2!"], Some("credential_assignment")),
+    (&["\"pass", "word\": \"c0rrect-horse\""], Some("credential_assignment")),
+    (&["my-api-key = ", "abcdefabcdefab"], Some("credential_assignment")),
+    (&["Refreshed the token cache; no conflicts"], None),
+    (&["token: refreshed"], None),
+    (&["the secret: unlock the door"], None),
+    (&["edited src/auth/token.py and secrets.md"], None),
+    (&["run 3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4"], None),
+    (&["api_key=[REDACTED:credential_assignment]"], None),
+    (&["token = \"env:GITHUB_TOKEN\""], None),
+    (&["PASSWORD=$DB_PASSWORD"], None),
+    (&["https://example.org:8080/a@b"], None),
+];
+
+#[test]
+fn secrets_are_found_by_the_rule_that_names_them_and_prose_is_left_alone() {
+    for (parts, rule) in CASES {
+        let text = parts.concat();
+        assert_eq!(find(&text), *rule, "{parts:?}");
+    }
+}
+
+#[test]
+fn scrubbing_leaves_no_secret_and_is_done_once() {
+    for (parts, rule) in CASES {
+        let text = format!("before {} after", parts.concat());
+        let clean = scrub(&text);
+        assert_eq!(find(&clean), None, "{parts:?}: {clean}");
+        assert_eq!(scrub(&clean), clean, "{parts:?}");
+        assert!(clean.starts_with("before "), "{parts:?}: {clean}");
+        assert_eq!(rule.is_some(), clean != text, "{parts:?}: {clean}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn scrubbing_anything_leaves_nothing_to_find(text in "[ -~]{0,200}", case in 0..CASES.len()) {
+        let text = format!("{text}{}{text}", CASES[case].0.concat());
+        let clean = scrub(&text).into_owned();
+        prop_assert_eq!(find(&clean), None, "{}", clean);
+    }
+}

@@ -1,0 +1,154 @@
+//! A program that answers an AOP TASK: EVENT lines while it works, one RESPONSE at the end.
+
+use std::time::Duration;
+
+use contract::aop::event::Body;
+use contract::aop::response::{FinalSignal, Response, State};
+use contract::aop::task::Task;
+use contract::aop::{self, Line};
+use contract::domain::limits;
+use contract::domain::money::MicroUsd;
+
+use super::shell::{failure, own_failure};
+use super::{Ended, Reported};
+use crate::pipeline::l7_delegate::Claim;
+
+/// Reads the child's standard output line by line.
+pub(crate) struct Conversation {
+    task: Box<Task>,
+    line: Vec<u8>,
+    /// The line is too long to be a message; the rest of it is skipped.
+    oversize: bool,
+    response: Option<Box<Response>>,
+    fault: Option<String>,
+}
+
+/// A sign of life, with words where there are some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) percentage: Option<u64>,
+    pub(crate) message: String,
+}
+
+impl Conversation {
+    pub(crate) fn new(task: Box<Task>) -> Self {
+        Self { task, line: Vec::new(), oversize: false, response: None, fault: None }
+    }
+
+    /// Takes output as it comes and gives back the signs of life in it.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Progress> {
+        let mut signs = Vec::new();
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            if !self.oversize {
+                self.line.extend_from_slice(piece);
+            }
+            if self.line.len() > limits::LINE_BYTES_MAX {
+                self.line.clear();
+                self.oversize = true;
+            }
+            if piece.ends_with(b"\n") {
+                signs.extend(self.finish_line());
+            }
+        }
+        signs
+    }
+
+    fn finish_line(&mut self) -> Option<Progress> {
+        if std::mem::take(&mut self.oversize) {
+            self.fault("E_MALFORMED_RESPONSE: a line is longer than the limit");
+            return None;
+        }
+        let line = std::mem::take(&mut self.line);
+        let line = line.trim_ascii();
+        // Programs print banners and warnings; only objects can be messages.
+        if !line.starts_with(b"{") {
+            return None;
+        }
+        match aop::parse_line(line, self.task.guard_rails.as_ref()) {
+            Ok(Line::Event(event)) => match event.body {
+                Body::Heartbeat(beat) => Some(Progress {
+                    percentage: beat.progress_percentage,
+                    message: beat.current_phase.unwrap_or_default(),
+                }),
+                Body::ProgressUpdate(update) => Some(Progress {
+                    percentage: Some(update.progress.percentage),
+                    message: update.progress.message,
+                }),
+                _ => None,
+            },
+            Ok(Line::Response(response)) => {
+                self.take(response);
+                None
+            }
+            Err(verdict) => {
+                self.fault(&format!("{}: {}", verdict.code, verdict.reason));
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, response: Response) {
+        let wrong = if response.task_id != self.task.task.task_id {
+            Some("answers another task")
+        } else if response.session_id != self.task.session.session_id {
+            Some("answers another session")
+        } else if self.response.is_some() {
+            Some("is a second RESPONSE")
+        } else {
+            None
+        };
+        match wrong {
+            Some(wrong) => self.fault(&format!("E_MALFORMED_RESPONSE: the RESPONSE {wrong}")),
+            None => self.response = Some(Box::new(response)),
+        }
+    }
+
+    fn fault(&mut self, message: &str) {
+        self.fault.get_or_insert_with(|| message.to_owned());
+    }
+
+    /// What the conversation came to. The RESPONSE decides, not the exit code; without one there is no success.
+    pub(crate) fn claim(&mut self, ended: &Ended, timeout: Duration) -> Claim {
+        if !self.line.is_empty() {
+            self.finish_line();
+        }
+        if let Some(own) = own_failure(ended, timeout) {
+            return own;
+        }
+        if let Some(fault) = &self.fault {
+            let (code, message) = fault.split_once(": ").unwrap_or(("E_MALFORMED_RESPONSE", fault));
+            return failure(code, message.to_owned());
+        }
+        let Some(response) = &self.response else {
+            return match ended.exit_code {
+                Some(0) => failure("E_MALFORMED_RESPONSE", "ended without a RESPONSE".to_owned()),
+                _ => failure("E_PROCESS_CRASH", "ended without a RESPONSE and with a failure".to_owned()),
+            };
+        };
+        let status = &response.task_status;
+        let signal = status.final_signal;
+        if status.state == State::Completed && matches!(signal, Some(FinalSignal::Success) | None) {
+            return Claim::Success;
+        }
+        let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
+        let words = signal.map_or(status.state.as_str(), FinalSignal::as_str);
+        let said = status.message.clone().unwrap_or_default();
+        failure(code, format!("{words} {said}").trim_end().to_owned())
+    }
+
+    pub(crate) fn reported(&self) -> Reported {
+        let Some(response) = &self.response else { return Reported::default() };
+        let tracking = response.cost_tracking.as_ref();
+        let tokens = tracking.and_then(|t| match (t.tokens_input, t.tokens_output) {
+            (None, None) => None,
+            (input, output) => i64::try_from(input.unwrap_or(0).saturating_add(output.unwrap_or(0))).ok(),
+        });
+        Reported {
+            cost: tracking
+                .and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd))
+                .and_then(MicroUsd::from_dollars),
+            tokens,
+            summary: response.execution_summary.as_ref().and_then(|summary| summary.summary.clone()),
+        }
+    }
+}

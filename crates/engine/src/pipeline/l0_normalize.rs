@@ -1,0 +1,27 @@
+//! L0: what came in, in one form, and whether it can be worked on at all.
+
+use contract::domain::run::NewRun;
+use serde_json::json;
+
+use super::Outcome;
+
+/// `workspace_exists` is what the runner saw on the disk.
+pub(crate) fn run(run: &NewRun, workspace_exists: bool) -> Outcome {
+    let what = match run.plan.tasks.len() {
+        0 => "a request without tasks".to_owned(),
+        1 => "a plan of 1 task".to_owned(),
+        n => format!("a plan of {n} tasks"),
+    };
+    let outcome = Outcome::decided("NORMALIZED", format!("{} read as {what}", run.kind.as_str()))
+        .set("C0.Event.kind", run.kind)
+        .set("C0.Event.digest", &run.document_digest)
+        .set("C0.Event.intent", run.intent.as_ref().map(|intent| &intent.name))
+        .set("C0.Event.objective", &run.objective)
+        .set("C5.Execution.run_id", &run.id)
+        .set("C5.Execution.workspace", &run.workspace);
+    if run.plan.tasks.is_empty() || workspace_exists {
+        return outcome;
+    }
+    let reason = format!("E_FILE_NOT_FOUND: the workspace {} is not a directory", run.workspace);
+    outcome.and("WORKSPACE_MISSING", &reason).set("C6.Audit.refused", json!(reason)).halt()
+}

@@ -1,0 +1,116 @@
+use super::*;
+use proptest::prelude::*;
+
+fn board(max_parallel: usize, tasks: &[(&str, &[usize], &[&str])]) -> Board {
+    let slots: Vec<Slot> = tasks
+        .iter()
+        .map(|(name, needs, writes)| Slot {
+            name: (*name).to_owned(),
+            status: Status::Todo,
+            needs: needs.to_vec(),
+            writes: writes.iter().map(|path| Scope::parse(path, None).unwrap()).collect(),
+            not_before_ms: 0,
+        })
+        .collect();
+    Board { order: (0..slots.len()).collect(), slots, max_parallel }
+}
+
+fn starts(board: &Board) -> String {
+    let names: Vec<String> = board
+        .steps(0)
+        .iter()
+        .map(|step| match step {
+            Step::Start(task) => board.slots[*task].name.clone(),
+            Step::Skip { task, because } => {
+                format!("{}-skipped-by-{}", board.slots[*task].name, board.slots[*because].name)
+            }
+        })
+        .collect();
+    names.join(" ")
+}
+
+#[test]
+fn disjoint_scopes_run_together_and_overlapping_ones_one_after_the_other() {
+    let mut board =
+        board(4, &[("a", &[], &["src/a"]), ("b", &[], &["src/b"]), ("c", &[], &["src"]), ("d", &[], &[])]);
+    assert_eq!(starts(&board), "a b d");
+    for slot in &mut board.slots[..2] {
+        slot.status = Status::InProgress;
+    }
+    board.slots[3].status = Status::Done;
+    assert_eq!(starts(&board), "");
+    board.slots[0].status = Status::Done;
+    assert_eq!(starts(&board), "");
+    board.slots[1].status = Status::Done;
+    assert_eq!(starts(&board), "c");
+}
+
+#[test]
+fn the_offered_order_and_the_limit_decide_who_starts() {
+    let mut board = board(2, &[("a", &[], &[]), ("b", &[], &[]), ("c", &[], &[])]);
+    board.order = vec![2, 0, 1];
+    assert_eq!(starts(&board), "c a");
+}
+
+#[test]
+fn what_needs_a_failed_task_is_skipped_and_what_needs_a_parked_one_waits() {
+    let mut board = board(4, &[("a", &[], &[]), ("b", &[0], &[]), ("c", &[1], &[])]);
+    board.slots[0].status = Status::Failed;
+    assert_eq!(starts(&board), "b-skipped-by-a");
+    board.slots[0].status = Status::Blocked;
+    assert_eq!(starts(&board), "");
+    assert!(board.is_settled(0));
+}
+
+#[test]
+fn a_retry_waits_for_its_time() {
+    let mut board = board(4, &[("a", &[], &[])]);
+    board.slots[0].not_before_ms = 100;
+    assert_eq!(
+        (starts(&board), board.next_due_ms(0), board.is_settled(0)),
+        (String::new(), Some(100), false)
+    );
+    assert_eq!(board.steps(100), [Step::Start(0)]);
+}
+
+proptest! {
+    /// Whatever the plan and whatever the outcomes, no two running tasks ever overlap, the limit holds, nothing
+    /// starts before what it needs, and the board always settles.
+    #[test]
+    fn every_schedule_is_safe_and_ends(
+        tasks in prop::collection::vec((prop::collection::vec(0usize..20, 0..3), 0usize..4, any::<u8>()), 1..20),
+        max_parallel in 1usize..5,
+    ) {
+        let scopes = ["a", "a/b", "c", "."];
+        let mut board = Board {
+            slots: tasks.iter().enumerate().map(|(i, (needs, scope, _))| Slot {
+                name: i.to_string(),
+                status: Status::Todo,
+                needs: needs.iter().copied().filter(|&n| n < i).collect(),
+                writes: vec![Scope::parse(scopes[*scope], None).unwrap()],
+                not_before_ms: 0,
+            }).collect(),
+            order: (0..tasks.len()).rev().collect(),
+            max_parallel,
+        };
+        let mut running: Vec<usize> = Vec::new();
+        for _ in 0..200 {
+            for step in board.steps(0) {
+                match step {
+                    Step::Start(task) => {
+                        prop_assert!(board.slots[task].needs.iter().all(|&n| board.slots[n].status == Status::Done));
+                        prop_assert!(running.iter().all(|&r| !collide(&board.slots[r].writes, &board.slots[task].writes)));
+                        board.slots[task].status = Status::InProgress;
+                        running.push(task);
+                        prop_assert!(running.len() <= max_parallel);
+                    }
+                    Step::Skip { task, .. } => board.slots[task].status = Status::Canceled,
+                }
+            }
+            let Some(task) = running.pop() else { break };
+            board.slots[task].status = if tasks[task].2 % 4 == 0 { Status::Failed } else { Status::Done };
+        }
+        prop_assert!(board.is_settled(0));
+        prop_assert!(board.slots.iter().all(|slot| slot.status.is_terminal()));
+    }
+}

@@ -1,0 +1,223 @@
+//! Starts executors, hands on what they say, and leaves none of their processes behind.
+
+pub mod frame;
+mod killing;
+mod launch;
+pub mod logs;
+mod mark;
+pub mod process_table;
+mod reader;
+pub mod reap;
+mod shim;
+
+use std::ffi::OsString;
+use std::io::{self, PipeWriter};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Mutex;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+
+pub use self::frame::{Exit, Fault, Gone};
+pub use self::launch::{LaunchSpec, Stdin};
+pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, VARIABLE};
+pub use self::reap::reap_leftovers;
+pub use self::reap::{MarkedProcess, OwnerLives, Reaped, end_all_of, find_marked, is_alive, own_identity};
+pub use self::shim::shim_main;
+
+use self::frame::{LAUNCH_BYTES_MAX, ToShim};
+use self::reader::{Reader, Request};
+
+/// How to start a shim: this binary and the hidden words that make it call [`shim_main`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShimProgram {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+}
+
+/// What an executor does, in the order it happens. `Gone`, `Fault` or `Lost` comes once and last, and by then
+/// no process of the executor is left except the survivors it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    Started {
+        pid: u32,
+    },
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    /// The executor itself ended. The rest of its output may still follow.
+    Exited(Exit),
+    Gone(Gone),
+    /// It could not be started.
+    Fault(Fault),
+    /// The shim died before its work was done. What it had started was ended by the marks instead.
+    Lost(Lost),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// What the shim said about it, if anything.
+    pub message: String,
+    pub reaped: Reaped,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("there is no program to start")]
+    NoProgram,
+    #[error("the arguments, environment and input take {bytes} bytes, {LAUNCH_BYTES_MAX} are allowed")]
+    TooLarge { bytes: usize },
+    #[error("could not start the supervising process {}", program.display())]
+    Shim { program: PathBuf, source: io::Error },
+    #[error("the supervising process {} did not take its task", program.display())]
+    Handover { program: PathBuf, source: io::Error },
+}
+
+/// How long a new shim may take to read its launch.
+const HANDOVER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Lets orphans of this process's descendants become its children instead of init's, so that those of a
+/// killed shim stay in reach. Does nothing where the system has no such thing.
+pub fn become_subreaper() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Starts executors.
+#[derive(Debug)]
+pub struct Supervisor;
+
+impl Supervisor {
+    /// Starts one executor. `sink` gets its reports in order, on a thread of their own; while it works,
+    /// the executor's output waits.
+    pub fn start(
+        shim: &ShimProgram,
+        spec: LaunchSpec,
+        sink: impl FnMut(Report) + Send + 'static,
+    ) -> Result<Handle, StartError> {
+        if spec.argv.is_empty() {
+            return Err(StartError::NoProgram);
+        }
+        let (marker, grace) = (spec.marker.clone(), spec.grace);
+        let launch = ToShim::Launch(Box::new(spec)).encode();
+        if launch.len() > LAUNCH_BYTES_MAX {
+            return Err(StartError::TooLarge { bytes: launch.len() });
+        }
+        let failed = |source| StartError::Shim { program: shim.program.clone(), source };
+        let (requests, requester) = io::pipe().map_err(failed)?;
+        let mut child = spawn(shim).map_err(failed)?;
+        let shim_pid = child.id();
+        let control = match hand_over(&mut child, &launch) {
+            Ok(control) => control,
+            Err(source) => {
+                end_shim(&mut child);
+                return Err(StartError::Handover { program: shim.program.clone(), source });
+            }
+        };
+        let reader = Reader::new(child, marker, grace, requests);
+        let thread = std::thread::Builder::new().name("executor".to_owned());
+        let thread = thread.spawn(move || reader.run(sink)).map_err(failed)?;
+        Ok(Handle { shim_pid, control: Mutex::new(control), requester, thread })
+    }
+}
+
+/// One running executor. Dropping it kills the executor.
+#[derive(Debug)]
+pub struct Handle {
+    shim_pid: u32,
+    control: Mutex<ChildStdin>,
+    requester: PipeWriter,
+    thread: JoinHandle<()>,
+}
+
+impl Handle {
+    /// Asks the executor to end, and ends it after its grace. Returns at once.
+    pub fn stop(&self) {
+        self.request(&ToShim::Stop, Request::Stop);
+    }
+
+    /// Ends the executor and everything below it. Returns at once.
+    pub fn kill(&self) {
+        self.request(&ToShim::Kill, Request::Kill);
+    }
+
+    /// Waits until the last report was handed over.
+    pub fn join(self) {
+        let Self { control, requester, thread, .. } = self;
+        // A sink that panicked has ended its thread; the shim then saw its pipe close and ended the executor.
+        thread.join().ok();
+        drop((control, requester));
+    }
+
+    /// The shim's own pid.
+    pub fn shim_pid(&self) -> u32 {
+        self.shim_pid
+    }
+
+    fn request(&self, order: &ToShim, request: Request) {
+        let control = self.control.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // A shim that does not take it is dead or stuck. The reader finds out either way.
+        write_all(&control, &order.encode(), Duration::ZERO).ok();
+        rustix::io::write(&self.requester, &[request.byte()]).ok();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
+fn spawn(shim: &ShimProgram) -> io::Result<Child> {
+    // Without our environment: neither our secrets nor the mark of an executor that started us belong there.
+    Command::new(&shim.program)
+        .args(&shim.args)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+fn hand_over(child: &mut Child, launch: &[u8]) -> io::Result<ChildStdin> {
+    let control = child.stdin.take().expect("BUG: standard input was asked for");
+    // Never wait without a deadline for a program that may not be a shim at all.
+    rustix::io::ioctl_fionbio(&control, true)?;
+    write_all(&control, launch, HANDOVER_DEADLINE)?;
+    Ok(control)
+}
+
+fn write_all(pipe: &ChildStdin, mut bytes: &[u8], patience: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
+    while !bytes.is_empty() {
+        match rustix::io::write(pipe, bytes) {
+            Ok(length) => bytes = &bytes[length..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                wait_for(&mut [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)], Some(left));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Ends a shim that has nothing left to do, or cannot be trusted to do it.
+fn end_shim(child: &mut Child) {
+    // It may have ended by itself; collecting it is what counts.
+    child.kill().ok();
+    child.wait().ok();
+}
+
+/// Waits until one of `waits` is ready or the time is over. An interruption only means looking again.
+fn wait_for(waits: &mut [PollFd<'_>], timeout: Option<Duration>) {
+    let timeout = timeout.map(|timeout| rustix::event::Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(timeout.subsec_nanos()),
+    });
+    // A poll that fails for want of memory is repeated by the loop around it, like an interrupted one.
+    rustix::event::poll(waits, timeout.as_ref()).ok();
+}

@@ -1,0 +1,245 @@
+//! Frames: a kind byte, a big-endian length, a payload. Pure, and safe to feed with any bytes.
+
+use super::launch::LaunchSpec;
+
+pub const HEADER_BYTES: usize = 5;
+/// One piece of a child's output. As large as a pipe, so that one read fills one frame.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// A whole launch: a document for standard input, the arguments and the environment, escaped.
+pub const LAUNCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A frame whose meaning is not looked at yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    pub kind: u8,
+    pub payload: &'a [u8],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    #[error("a frame of {length} bytes, {limit} are allowed")]
+    TooLong { length: usize, limit: usize },
+    #[error("a frame of kind {0}, which is not known")]
+    UnknownKind(u8),
+    #[error("a frame of kind {0} whose content is damaged")]
+    Damaged(u8),
+}
+
+/// What writ tells a shim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToShim {
+    /// Start this executor. The first frame, and sent once.
+    Launch(Box<LaunchSpec>),
+    /// Ask the executor to end, and end it after its grace.
+    Stop,
+    /// End it at once.
+    Kill,
+}
+
+/// What a shim tells writ. `Gone` or `Fault` is the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FromShim {
+    Started {
+        pid: u32,
+    },
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    /// The executor itself ended. Output that was still in the pipes may follow.
+    Exited(Exit),
+    Gone(Gone),
+    Fault(Fault),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+}
+
+/// The end of all descendants of a shim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Gone {
+    /// Descendants other than the executor that were still there and had to be killed.
+    pub killed: u32,
+    /// Descendants that could not be ended in time: another user's, or stuck inside the kernel.
+    pub survivors: u32,
+}
+
+/// Why an executor could not be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub message: String,
+    /// The system's error number, if it was the system that refused.
+    pub errno: Option<i32>,
+}
+
+/// Kinds that go to a shim have capital letters, the others small ones. A log keeps the two kinds of output too.
+pub mod kind {
+    pub(super) const LAUNCH: u8 = b'L';
+    pub(super) const STOP: u8 = b'S';
+    pub(super) const KILL: u8 = b'K';
+    pub(super) const STARTED: u8 = b's';
+    pub const STDOUT: u8 = b'o';
+    pub const STDERR: u8 = b'e';
+    pub(super) const EXITED: u8 = b'x';
+    pub(super) const GONE: u8 = b'g';
+    pub(super) const FAULT: u8 = b'f';
+}
+
+/// Appends one frame to `out`.
+pub fn append(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+    out.extend_from_slice(&header(kind, payload.len()));
+    out.extend_from_slice(payload);
+}
+
+/// The bytes that stand before a payload of this length.
+pub fn header(kind: u8, length: usize) -> [u8; HEADER_BYTES] {
+    let length = u32::try_from(length).expect("BUG: payloads are bounded far below 4 GiB");
+    let [a, b, c, d] = length.to_be_bytes();
+    [kind, a, b, c, d]
+}
+
+/// Takes the first frame off `bytes`: the frame and how many bytes it took, or nothing if it is not whole yet.
+pub fn split(bytes: &[u8], payload_max: usize) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
+    let Some((&[kind, a, b, c, d], rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+        return Ok(None);
+    };
+    let length = u32::from_be_bytes([a, b, c, d]) as usize;
+    if length > payload_max {
+        return Err(FrameError::TooLong { length, limit: payload_max });
+    }
+    Ok(rest.get(..length).map(|payload| (Frame { kind, payload }, HEADER_BYTES + length)))
+}
+
+/// Bytes that arrived in pieces of any size, taken out again as frames.
+#[derive(Debug)]
+pub struct Incoming {
+    bytes: Vec<u8>,
+    taken: usize,
+    payload_max: usize,
+}
+
+impl Incoming {
+    pub fn new(payload_max: usize) -> Self {
+        Self { bytes: Vec::new(), taken: 0, payload_max }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, or nothing until more bytes come.
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+        let Some((frame, length)) = split(&self.bytes[self.taken..], self.payload_max)? else {
+            return Ok(None);
+        };
+        self.taken += length;
+        Ok(Some(frame))
+    }
+}
+
+impl ToShim {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            ToShim::Launch(spec) => append(&mut out, kind::LAUNCH, &spec.to_json()),
+            ToShim::Stop => append(&mut out, kind::STOP, &[]),
+            ToShim::Kill => append(&mut out, kind::KILL, &[]),
+        }
+        out
+    }
+
+    pub fn decode(frame: Frame<'_>) -> Result<Self, FrameError> {
+        let damaged = FrameError::Damaged(frame.kind);
+        match frame.kind {
+            kind::LAUNCH => match LaunchSpec::from_json(frame.payload) {
+                Some(spec) => Ok(ToShim::Launch(Box::new(spec))),
+                None => Err(damaged),
+            },
+            kind::STOP if frame.payload.is_empty() => Ok(ToShim::Stop),
+            kind::KILL if frame.payload.is_empty() => Ok(ToShim::Kill),
+            kind::STOP | kind::KILL => Err(damaged),
+            other => Err(FrameError::UnknownKind(other)),
+        }
+    }
+}
+
+impl FromShim {
+    pub fn encode_into(&self, out: &mut Vec<u8>) {
+        match self {
+            FromShim::Started { pid } => append(out, kind::STARTED, &pid.to_be_bytes()),
+            FromShim::Stdout(bytes) => append(out, kind::STDOUT, bytes),
+            FromShim::Stderr(bytes) => append(out, kind::STDERR, bytes),
+            FromShim::Exited(exit) => append(out, kind::EXITED, &exit.encode()),
+            FromShim::Gone(gone) => {
+                let [killed, survivors] = [gone.killed.to_be_bytes(), gone.survivors.to_be_bytes()];
+                append(out, kind::GONE, &[killed, survivors].concat());
+            }
+            FromShim::Fault(fault) => {
+                let errno = fault.errno.unwrap_or(0).to_be_bytes();
+                append(out, kind::FAULT, &[errno.as_slice(), fault.message.as_bytes()].concat());
+            }
+        }
+    }
+
+    pub fn decode(frame: Frame<'_>) -> Result<Self, FrameError> {
+        let known = match frame.kind {
+            kind::STARTED => numbers(frame.payload).map(|[pid]| FromShim::Started { pid }),
+            kind::STDOUT => Some(FromShim::Stdout(frame.payload.to_vec())),
+            kind::STDERR => Some(FromShim::Stderr(frame.payload.to_vec())),
+            kind::EXITED => Exit::decode(frame.payload).map(FromShim::Exited),
+            kind::GONE => {
+                numbers(frame.payload).map(|[killed, survivors]| FromShim::Gone(Gone { killed, survivors }))
+            }
+            kind::FAULT => Fault::decode(frame.payload).map(FromShim::Fault),
+            other => return Err(FrameError::UnknownKind(other)),
+        };
+        known.ok_or(FrameError::Damaged(frame.kind))
+    }
+}
+
+impl Exit {
+    fn encode(self) -> [u8; 5] {
+        let (how, number) = match self {
+            Exit::Code(code) => (b'c', code),
+            Exit::Signal(signal) => (b's', signal),
+        };
+        let [a, b, c, d] = number.to_be_bytes();
+        [how, a, b, c, d]
+    }
+
+    fn decode(payload: &[u8]) -> Option<Self> {
+        let &[how, a, b, c, d] = payload else { return None };
+        let number = i32::from_be_bytes([a, b, c, d]);
+        match how {
+            b'c' => Some(Exit::Code(number)),
+            b's' => Some(Exit::Signal(number)),
+            _ => None,
+        }
+    }
+}
+
+impl Fault {
+    fn decode(payload: &[u8]) -> Option<Self> {
+        let (errno, message) = payload.split_first_chunk::<4>()?;
+        let errno = Some(i32::from_be_bytes(*errno)).filter(|&number| number != 0);
+        Some(Fault { message: String::from_utf8_lossy(message).into_owned(), errno })
+    }
+}
+
+fn numbers<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
+    if payload.len() != N * 4 {
+        return None;
+    }
+    let mut numbers = [0; N];
+    for (number, bytes) in numbers.iter_mut().zip(payload.chunks_exact(4)) {
+        *number = u32::from_be_bytes(bytes.try_into().ok()?);
+    }
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests;

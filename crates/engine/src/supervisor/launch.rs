@@ -1,0 +1,119 @@
+//! What an executor is started with, and how it is written down for the shim.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use contract::domain::limits::TERM_GRACE;
+use serde::{Deserialize, Serialize};
+
+use super::mark::Marker;
+
+/// One executor to start.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LaunchSpec {
+    /// The program and its arguments. A program without a slash is looked up in the `PATH` of `env`.
+    pub argv: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// The complete environment: nothing is inherited. The marker is added to it.
+    pub env: BTreeMap<OsString, OsString>,
+    pub stdin: Stdin,
+    pub marker: Marker,
+    /// Between asking the executor to end and ending it.
+    pub grace: Duration,
+}
+
+/// What the executor reads. There is no open-ended input: several agent programs wait for ever on an idle pipe.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Stdin {
+    Closed,
+    Bytes(Vec<u8>),
+}
+
+impl LaunchSpec {
+    /// A launch with an empty environment, closed input and the usual grace.
+    pub fn new(argv: Vec<OsString>, cwd: PathBuf, marker: Marker) -> Self {
+        Self { argv, cwd, env: BTreeMap::new(), stdin: Stdin::Closed, marker, grace: TERM_GRACE }
+    }
+
+    pub(super) fn to_json(&self) -> Vec<u8> {
+        let document = Document {
+            argv: self.argv.iter().map(|argument| text_of(argument.as_bytes())).collect(),
+            cwd: text_of(self.cwd.as_os_str().as_bytes()),
+            env: self.env.iter().map(|(k, v)| (text_of(k.as_bytes()), text_of(v.as_bytes()))).collect(),
+            stdin: match &self.stdin {
+                Stdin::Closed => None,
+                Stdin::Bytes(bytes) => Some(text_of(bytes)),
+            },
+            marker: self.marker.to_string(),
+            grace_ms: u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
+        };
+        serde_json::to_vec(&document).expect("BUG: strings and numbers can always be written")
+    }
+
+    pub(super) fn from_json(json: &[u8]) -> Option<Self> {
+        let document: Document = serde_json::from_slice(json).ok()?;
+        let os = |text: &String| bytes_of(text).map(OsString::from_vec);
+        Some(Self {
+            argv: document.argv.iter().map(os).collect::<Option<_>>()?,
+            cwd: PathBuf::from(os(&document.cwd)?),
+            env: document.env.iter().map(|(k, v)| Some((os(k)?, os(v)?))).collect::<Option<_>>()?,
+            stdin: match &document.stdin {
+                None => Stdin::Closed,
+                Some(text) => Stdin::Bytes(bytes_of(text)?),
+            },
+            marker: Marker::parse(&document.marker).ok()?,
+            grace: Duration::from_millis(document.grace_ms),
+        })
+    }
+}
+
+/// Environments and prompts hold secrets: they are counted here, never shown.
+impl fmt::Debug for LaunchSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let program = self.argv.first().map_or(OsStr::new(""), OsString::as_os_str);
+        f.debug_struct("LaunchSpec")
+            .field("program", &program)
+            .field("arguments", &self.argv.len().saturating_sub(1))
+            .field("cwd", &self.cwd)
+            .field("variables", &self.env.len())
+            .field("stdin", &self.stdin)
+            .field("marker", &self.marker)
+            .field("grace", &self.grace)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Stdin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stdin::Closed => f.write_str("Closed"),
+            Stdin::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    argv: Vec<String>,
+    cwd: String,
+    env: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stdin: Option<String>,
+    marker: String,
+    grace_ms: u64,
+}
+
+/// Arguments, paths and input are bytes and need not be UTF-8. One character stands for one byte, so nothing
+/// is lost and plain ASCII stays readable.
+fn text_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char::from(byte)).collect()
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|character| u8::try_from(character).ok()).collect()
+}

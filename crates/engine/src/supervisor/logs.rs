@@ -1,0 +1,169 @@
+//! What an attempt printed, kept for `writ logs`: the beginning, the end, and how much was dropped between.
+
+mod lines;
+mod reading;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use contract::digest::Running;
+use contract::domain::limits::{LOG_HEAD_BYTES_MAX, LOG_TAIL_BYTES_MAX};
+
+use self::lines::Lines;
+pub use self::reading::{LogReader, Piece};
+use super::frame::{self, HEADER_BYTES, kind};
+
+/// Which output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// What a whole attempt printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSummary {
+    /// Of the bytes as they were printed, not as they are stored.
+    pub stdout_digest: String,
+    pub stderr_digest: String,
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+    /// Of the stored form.
+    pub dropped_bytes: u64,
+}
+
+/// Takes secrets out of one line, before it is stored anywhere.
+pub type Scrub = Box<dyn Fn(&str) -> Cow<'_, str> + Send>;
+
+/// Output is stored in pieces of this size at most, so that the tail can drop a little at a time.
+const PIECE_BYTES_MAX: usize = 16 * 1024;
+const DROPPED: u8 = b'd';
+
+/// Writes one attempt's log.
+pub struct LogWriter {
+    file: File,
+    scrub: Scrub,
+    streams: [Side; 2],
+    /// What the head may still take. Once something did not fit, everything goes to the tail.
+    head_left: usize,
+    /// Whole frames, as they will be written at the end.
+    tail: VecDeque<u8>,
+    dropped_bytes: u64,
+}
+
+#[derive(Default)]
+struct Side {
+    lines: Lines,
+    digest: Running,
+    bytes: u64,
+}
+
+impl Stream {
+    const BOTH: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
+
+    fn kind(self) -> u8 {
+        match self {
+            Stream::Stdout => kind::STDOUT,
+            Stream::Stderr => kind::STDERR,
+        }
+    }
+
+    fn of_kind(kind: u8) -> Option<Self> {
+        Self::BOTH.into_iter().find(|stream| stream.kind() == kind)
+    }
+}
+
+impl LogWriter {
+    /// A new log that only its owner can read. A file that is there already is not overwritten.
+    pub fn create(path: &Path, scrub: Scrub) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        Ok(Self {
+            file,
+            scrub,
+            streams: Default::default(),
+            head_left: LOG_HEAD_BYTES_MAX,
+            tail: VecDeque::new(),
+            dropped_bytes: 0,
+        })
+    }
+
+    /// Takes in what was printed. Whole lines are stored; the rest waits for its end.
+    pub fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        let side = &mut self.streams[stream as usize];
+        side.digest.update(bytes);
+        side.bytes += bytes.len() as u64;
+        let mut text = Vec::with_capacity(bytes.len());
+        side.lines.push(bytes, |line| scrub_into(&mut text, &self.scrub, line));
+        let mut head = Vec::new();
+        self.store(stream, &text, &mut head);
+        self.file.write_all(&head)
+    }
+
+    /// Stores what is left, and says what it was in all.
+    pub fn finish(mut self) -> io::Result<LogSummary> {
+        let mut end = Vec::new();
+        for stream in Stream::BOTH {
+            let mut text = Vec::new();
+            let lines = &mut self.streams[stream as usize].lines;
+            lines.finish(|line| scrub_into(&mut text, &self.scrub, line));
+            self.store(stream, &text, &mut end);
+        }
+        if self.dropped_bytes > 0 {
+            frame::append(&mut end, DROPPED, &self.dropped_bytes.to_be_bytes());
+        }
+        end.extend(&self.tail);
+        self.file.write_all(&end)?;
+        let [stdout, stderr] = self.streams;
+        Ok(LogSummary {
+            stdout_digest: stdout.digest.finish(),
+            stderr_digest: stderr.digest.finish(),
+            stdout_bytes: stdout.bytes,
+            stderr_bytes: stderr.bytes,
+            dropped_bytes: self.dropped_bytes,
+        })
+    }
+
+    /// Puts scrubbed text behind the rest: into `head` while the file's first part has room, then into the tail.
+    fn store(&mut self, stream: Stream, text: &[u8], head: &mut Vec<u8>) {
+        for piece in text.chunks(PIECE_BYTES_MAX) {
+            let length = HEADER_BYTES + piece.len();
+            if length <= self.head_left {
+                self.head_left -= length;
+                frame::append(head, stream.kind(), piece);
+            } else {
+                self.head_left = 0;
+                self.tail.extend(frame::header(stream.kind(), piece.len()));
+                self.tail.extend(piece);
+                self.shorten_tail();
+            }
+        }
+    }
+
+    /// Drops whole frames from the front until the tail keeps its limit.
+    fn shorten_tail(&mut self) {
+        while self.tail.len() > LOG_TAIL_BYTES_MAX {
+            let header = self.tail.iter().take(HEADER_BYTES).skip(1);
+            let length = header.fold(0, |length, &byte| (length << 8) | usize::from(byte));
+            self.tail.drain(..HEADER_BYTES + length);
+            self.dropped_bytes += length as u64;
+        }
+    }
+}
+
+/// Adds a line to `text` without its secrets. What is not text is shown as far as it can be.
+fn scrub_into(text: &mut Vec<u8>, scrub: &Scrub, line: &[u8]) {
+    let (line, end) = match line {
+        [line @ .., b'\n'] => (line, "\n"),
+        _ => (line, ""),
+    };
+    let line = String::from_utf8_lossy(line);
+    text.extend(scrub(&line).as_bytes());
+    text.extend(end.as_bytes());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use contract::digest;
+use contract::domain::limits::LINE_BYTES_MAX;
+use proptest::prelude::*;
+
+use super::*;
+
+fn plain() -> Scrub {
+    Box::new(|line| line.into())
+}
+
+/// Writes `input` to a new log and gives what is read back, neighbours joined.
+fn kept(scrub: Scrub, input: &[(Stream, &[u8])]) -> (Vec<Piece>, LogSummary) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let mut writer = LogWriter::create(&path, scrub).unwrap();
+    for (stream, bytes) in input {
+        writer.write(*stream, bytes).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    (joined(LogReader::open(&path).unwrap()), summary)
+}
+
+fn joined(reader: LogReader) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for piece in reader {
+        match (piece.unwrap(), pieces.last_mut()) {
+            (Piece::Output(stream, bytes), Some(Piece::Output(last, text))) if *last == stream => {
+                text.extend(bytes);
+            }
+            (piece, _) => pieces.push(piece),
+        }
+    }
+    pieces
+}
+
+fn out(text: &str) -> Piece {
+    Piece::Output(Stream::Stdout, text.as_bytes().to_vec())
+}
+
+fn err(text: &str) -> Piece {
+    Piece::Output(Stream::Stderr, text.as_bytes().to_vec())
+}
+
+#[test]
+fn both_streams_are_read_in_the_order_of_their_lines() {
+    let input: [(Stream, &[u8]); 5] = [
+        (Stream::Stdout, b"one\ntw"),
+        (Stream::Stderr, b"warn\n"),
+        (Stream::Stdout, b"o\n"),
+        (Stream::Stderr, b"no newline"),
+        (Stream::Stdout, b""),
+    ];
+    let (pieces, summary) = kept(plain(), &input);
+    assert_eq!(pieces, [out("one\n"), err("warn\n"), out("two\n"), err("no newline")]);
+    let expected = LogSummary {
+        stdout_digest: digest::of_bytes(b"one\ntwo\n"),
+        stderr_digest: digest::of_bytes(b"warn\nno newline"),
+        stdout_bytes: 8,
+        stderr_bytes: 15,
+        dropped_bytes: 0,
+    };
+    assert_eq!(summary, expected);
+}
+
+#[test]
+fn a_secret_is_scrubbed_even_when_it_comes_in_pieces() {
+    let scrub: Scrub = Box::new(|line| {
+        assert!(!line.contains('\n'), "a line comes without its end");
+        line.replace("hunter2", "***").into()
+    });
+    let input: [(Stream, &[u8]); 4] = [
+        (Stream::Stdout, b"password: hun"),
+        (Stream::Stderr, b"hunter2\n"),
+        (Stream::Stdout, b"ter2\nplain\n"),
+        (Stream::Stdout, b"hunter2"),
+    ];
+    let (pieces, _) = kept(scrub, &input);
+    assert_eq!(pieces, [err("***\n"), out("password: ***\nplain\n***")]);
+}
+
+#[test]
+fn a_flood_keeps_its_beginning_and_its_end() {
+    let lines: Vec<String> = (0..400_000).map(|number| format!("line {number}\n")).collect();
+    let input: Vec<(Stream, &[u8])> = lines.iter().map(|line| (Stream::Stdout, line.as_bytes())).collect();
+    let (pieces, summary) = kept(plain(), &input);
+    let [Piece::Output(_, head), Piece::Dropped(dropped), Piece::Output(_, tail)] = &pieces[..] else {
+        panic!("{} pieces", pieces.len())
+    };
+    assert!(head.starts_with(b"line 0\n") && tail.ends_with(b"line 399999\n"));
+    assert_eq!(head.len() as u64 + dropped + tail.len() as u64, summary.stdout_bytes);
+    assert_eq!(*dropped, summary.dropped_bytes);
+    assert!(head.len() <= LOG_HEAD_BYTES_MAX && tail.len() <= LOG_TAIL_BYTES_MAX);
+    assert!(head.len() > LOG_HEAD_BYTES_MAX / 2 && tail.len() > LOG_TAIL_BYTES_MAX / 2);
+}
+
+#[test]
+fn a_line_without_an_end_is_cut_between_words() {
+    let word = "secret-of-some-length ";
+    let line = word.repeat(3 * LINE_BYTES_MAX / word.len());
+    let scrub: Scrub = Box::new(|line| line.replace("secret-of-some-length", "x").into());
+    let (pieces, _) = kept(scrub, &[(Stream::Stdout, line.as_bytes())]);
+    assert_eq!(pieces, [out(&"x ".repeat(3 * LINE_BYTES_MAX / word.len()))]);
+}
+
+#[test]
+fn a_line_without_words_is_cut_between_characters() {
+    for shift in 0..4 {
+        let line = "x".repeat(shift) + &"\u{1F600}".repeat(LINE_BYTES_MAX / 4 + 10);
+        let (pieces, summary) = kept(plain(), &[(Stream::Stdout, line.as_bytes())]);
+        let length_of =
+            |piece: &Piece| if let Piece::Output(_, bytes) = piece { bytes.len() as u64 } else { 0 };
+        // A character cut in two would be stored as two replacement characters, which are longer.
+        let kept: u64 = pieces.iter().map(length_of).sum();
+        assert_eq!(kept + summary.dropped_bytes, summary.stdout_bytes);
+    }
+}
+
+#[test]
+fn a_torn_log_is_read_up_to_the_tear() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let mut writer = LogWriter::create(&path, plain()).unwrap();
+    writer.write(Stream::Stdout, b"first\n").unwrap();
+    writer.write(Stream::Stderr, b"second\n").unwrap();
+    drop(writer);
+    let whole = std::fs::read(&path).unwrap();
+    let first = HEADER_BYTES + 6;
+    for length in 0..whole.len() {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let expected = if length < first { vec![] } else { vec![out("first\n")] };
+        assert_eq!(joined(LogReader::open(&path).unwrap()), expected, "cut at {length}");
+    }
+    // Damage is a tear as well, and a kind that is not known yet is passed over.
+    std::fs::write(&path, [whole.as_slice(), &frame::header(b'n', 0), &[0xff; 40]].concat()).unwrap();
+    assert_eq!(joined(LogReader::open(&path).unwrap()), [out("first\n"), err("second\n")]);
+}
+
+#[test]
+fn a_log_is_private_and_never_overwritten() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    LogWriter::create(&path, plain()).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(LogWriter::create(&path, plain()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn what_fits_is_kept_byte_for_byte(pieces in proptest::collection::vec("[a-z\n]{0,40}", 0..40)) {
+        let input: Vec<(Stream, &[u8])> = pieces.iter().map(|piece| (Stream::Stderr, piece.as_bytes())).collect();
+        let whole = pieces.concat();
+        let expected = if whole.is_empty() { vec![] } else { vec![err(&whole)] };
+        prop_assert_eq!(kept(plain(), &input).0, expected);
+    }
+}

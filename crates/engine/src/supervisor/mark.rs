@@ -1,0 +1,60 @@
+//! The mark every executor carries in its environment: which attempt it is, and whose.
+
+use std::fmt;
+
+use contract::domain::id::{Attempt, Id};
+use serde::{Deserialize, Serialize};
+
+/// The environment variable that holds the mark. It is inherited by everything an executor starts.
+pub const VARIABLE: &str = "WRIT_MARK";
+
+/// One process on one boot. A pid alone can come again; with its start time it cannot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnerIdentity {
+    pub pid: u32,
+    /// In clock ticks since boot.
+    pub start_time: u64,
+    pub boot_id: String,
+}
+
+/// Printed as `<attempt id>:<owner pid>:<owner start time>:<boot id>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    pub attempt: Id<Attempt>,
+    pub owner: OwnerIdentity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a mark: expected `<attempt id>:<pid>:<start time>:<boot id>`")]
+pub struct InvalidMarker;
+
+/// Ours is a UUID of 36 characters; other systems may name a boot differently.
+const BOOT_ID_CHARS_MAX: usize = 64;
+
+impl Marker {
+    pub fn parse(text: &str) -> Result<Self, InvalidMarker> {
+        let mut parts = text.split(':');
+        let mut part = || parts.next().ok_or(InvalidMarker);
+        let attempt = Id::parse(part()?).map_err(|_| InvalidMarker)?;
+        let pid = part()?.parse().map_err(|_| InvalidMarker)?;
+        let start_time = part()?.parse().map_err(|_| InvalidMarker)?;
+        let boot_id = part()?;
+        let is_boot_id = (1..=BOOT_ID_CHARS_MAX).contains(&boot_id.len())
+            && boot_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if !is_boot_id || parts.next().is_some() {
+            return Err(InvalidMarker);
+        }
+        Ok(Self { attempt, owner: OwnerIdentity { pid, start_time, boot_id: boot_id.to_owned() } })
+    }
+}
+
+impl fmt::Display for Marker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OwnerIdentity { pid, start_time, boot_id } = &self.owner;
+        write!(f, "{}:{pid}:{start_time}:{boot_id}", self.attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! The owner's side of one shim: turns its frames into reports, and its death into an end of what it started.
+
+use std::io::{PipeReader, Read};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use contract::domain::limits::KILL_DEADLINE;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+
+use super::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
+use super::{Lost, Marker, Report, end_shim, reap, wait_for};
+
+/// What the handle asked for, told to the reader so that it can see that it happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    Stop,
+    Kill,
+}
+
+impl Request {
+    pub(super) fn byte(self) -> u8 {
+        match self {
+            Request::Stop => b's',
+            Request::Kill => b'k',
+        }
+    }
+}
+
+/// Beyond what a shim may take for its work: a busy machine's delays.
+const SHIM_SLACK: Duration = Duration::from_secs(10);
+/// Of what a shim says about its own death.
+const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
+
+pub(super) struct Reader {
+    shim: Child,
+    marker: Marker,
+    grace: Duration,
+    requests: Option<PipeReader>,
+    incoming: Incoming,
+    buffer: Vec<u8>,
+    /// When a shim that was told to end its executor counts as stuck.
+    deadline: Option<Instant>,
+}
+
+impl Reader {
+    pub(super) fn new(shim: Child, marker: Marker, grace: Duration, requests: PipeReader) -> Self {
+        Self {
+            shim,
+            marker,
+            grace,
+            requests: Some(requests),
+            incoming: Incoming::new(OUTPUT_BYTES_MAX),
+            buffer: vec![0; OUTPUT_BYTES_MAX],
+            deadline: None,
+        }
+    }
+
+    /// Hands on one report after the other, up to and with the last.
+    pub(super) fn run(mut self, mut sink: impl FnMut(Report)) {
+        loop {
+            let report = match self.next_message() {
+                Ok(FromShim::Started { pid }) => Report::Started { pid },
+                Ok(FromShim::Stdout(bytes)) => Report::Stdout(bytes),
+                Ok(FromShim::Stderr(bytes)) => Report::Stderr(bytes),
+                Ok(FromShim::Exited(exit)) => Report::Exited(exit),
+                Ok(FromShim::Gone(gone)) => {
+                    end_shim(&mut self.shim);
+                    return sink(Report::Gone(gone));
+                }
+                Ok(FromShim::Fault(fault)) => {
+                    end_shim(&mut self.shim);
+                    return sink(Report::Fault(fault));
+                }
+                Err(reason) => return sink(Report::Lost(self.clean_up(&reason))),
+            };
+            sink(report);
+        }
+    }
+
+    fn next_message(&mut self) -> Result<FromShim, String> {
+        loop {
+            let message =
+                self.incoming.next_frame().and_then(|frame| frame.map(FromShim::decode).transpose());
+            match message {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) => self.read_more()?,
+                Err(error) => return Err(format!("the supervising process sent {error}")),
+            }
+        }
+    }
+
+    /// Waits for more of the shim's frames, and for requests meanwhile.
+    fn read_more(&mut self) -> Result<(), String> {
+        let frames = self.shim.stdout.as_ref().expect("BUG: standard output was asked for");
+        let mut waits = vec![PollFd::new(frames, PollFlags::IN)];
+        waits.extend(self.requests.iter().map(|requests| PollFd::new(requests, PollFlags::IN)));
+        let timeout = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        wait_for(&mut waits, timeout);
+        let [has_frames, has_requests] =
+            [0, 1].map(|at| waits.get(at).is_some_and(|w| !w.revents().is_empty()));
+        drop(waits);
+        if has_requests {
+            self.note_requests();
+        }
+        if has_frames {
+            return self.read_frames();
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => {
+                Err("the supervising process did not end its executor in time".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read_frames(&mut self) -> Result<(), String> {
+        let frames = self.shim.stdout.as_ref().expect("BUG: standard output was asked for");
+        match rustix::io::read(frames, &mut self.buffer[..]) {
+            Ok(0) => Err("the supervising process ended before its executor".to_owned()),
+            Ok(length) => {
+                self.incoming.push(&self.buffer[..length]);
+                Ok(())
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(format!("the supervising process could not be read: {error}")),
+        }
+    }
+
+    fn note_requests(&mut self) {
+        let mut bytes = [0; 64];
+        let length = self.requests.as_mut().map_or(Ok(0), |requests| requests.read(&mut bytes)).unwrap_or(0);
+        // A dropped handle has closed the pipe, and wants what a kill wants.
+        let is_kill = length == 0 || bytes[..length].contains(&Request::Kill.byte());
+        if length == 0 {
+            self.requests = None;
+        }
+        let grace = if is_kill { Duration::ZERO } else { self.grace };
+        let deadline = Instant::now() + grace + KILL_DEADLINE + SHIM_SLACK;
+        self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
+    }
+
+    fn clean_up(&mut self, reason: &str) -> Lost {
+        // Killed, but collected only afterwards: until then its pid, and so its session's number, is taken.
+        self.shim.kill().ok();
+        let reaped = reap::end_orphans(self.shim.id(), &self.marker);
+        self.shim.wait().ok();
+        let said = self.last_words();
+        let message = if said.is_empty() { reason.to_owned() } else { format!("{reason}: {said}") };
+        Lost { message, reaped }
+    }
+
+    fn last_words(&mut self) -> String {
+        let mut said = Vec::new();
+        if let Some(stderr) = self.shim.stderr.take() {
+            // Nobody can hold the other end any more; if someone does after all, this must not wait for it.
+            let is_safe = rustix::io::ioctl_fionbio(&stderr, true).is_ok();
+            if is_safe {
+                stderr.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut said).ok();
+            }
+        }
+        String::from_utf8_lossy(&said).trim().to_owned()
+    }
+}

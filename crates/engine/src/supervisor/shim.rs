@@ -1,0 +1,173 @@
+//! The process between writ and one executor: it ends every descendant of the executor, and does so when writ dies too.
+
+mod children;
+mod executor;
+mod link;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::process::Signal;
+
+use self::children::{Changes, Children};
+use self::executor::Executor;
+use self::link::{Link, Order};
+use super::frame::FromShim;
+use super::{process_table, wait_for};
+
+/// While group members use up their grace after the executor ended: how often they are counted.
+const MEMBERS_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs one executor for the writ at the other end of standard input and output.
+/// The hidden command calls this before it does anything else.
+pub fn shim_main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell if this fails as well.
+            writeln!(io::stderr(), "{error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<()> {
+    let changes = Changes::catch()?;
+    leave_session()?;
+    super::become_subreaper()?;
+    let mut link = Link::open()?;
+    let Some(spec) = link.receive_launch()? else { return Ok(()) };
+    let executor = match Executor::start(&spec) {
+        Ok(executor) => executor,
+        Err(fault) => {
+            link.send(&FromShim::Fault(fault));
+            link.flush();
+            return Ok(());
+        }
+    };
+    let children = Children::new(changes, executor.pid);
+    link.send(&FromShim::Started { pid: executor.group() });
+    let mut shim = Shim { link, children, executor, grace: spec.grace };
+    shim.watch();
+    let gone = shim.children.end_all();
+    shim.tell_exit();
+    shim.executor.drain(&mut shim.link);
+    shim.link.send(&FromShim::Gone(gone));
+    shim.link.flush();
+    Ok(())
+}
+
+/// A session of its own: no terminal whose signals or questions reach the executor, and groups that hold
+/// nobody but descendants.
+fn leave_session() -> io::Result<()> {
+    match rustix::process::setsid() {
+        Ok(_) => Ok(()),
+        Err(_) if rustix::process::getsid(None)? == rustix::process::getpid() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+struct Shim {
+    link: Link,
+    children: Children,
+    executor: Executor,
+    grace: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// The executor's group was asked to end and has until then.
+    Asked {
+        until: Instant,
+    },
+    Ending,
+}
+
+impl Shim {
+    /// Serves both sides until it is time to end whatever is left.
+    fn watch(&mut self) {
+        let mut phase = Phase::Running;
+        loop {
+            // Orders first: writ may have died while the launch was read, and then nothing would wake the wait.
+            while phase != Phase::Ending
+                && let Some(order) = self.link.next_order()
+            {
+                phase = self.obey(phase, order);
+            }
+            phase = self.outgrow(phase);
+            if phase == Phase::Ending {
+                return;
+            }
+            self.wait(phase);
+            self.children.look();
+            self.tell_exit();
+            self.executor.feed();
+            self.executor.pump(&mut self.link);
+            self.link.write_some();
+        }
+    }
+
+    fn obey(&self, phase: Phase, order: Order) -> Phase {
+        match (phase, order) {
+            (_, Order::Kill) => Phase::Ending,
+            (Phase::Running, Order::Stop) => {
+                self.ask();
+                Phase::Asked { until: Instant::now() + self.grace }
+            }
+            // Asked once is asked; a second request does not give more time.
+            (Phase::Asked { .. } | Phase::Ending, Order::Stop) => phase,
+        }
+    }
+
+    /// The phase that follows when nobody orders one.
+    fn outgrow(&self, phase: Phase) -> Phase {
+        let has_exited = self.children.exit().is_some();
+        match phase {
+            Phase::Running if has_exited => Phase::Ending,
+            Phase::Asked { until } if Instant::now() >= until => Phase::Ending,
+            // Behind a wrapper that ends at once, the real agent may still be saving its session.
+            Phase::Asked { .. } if has_exited && !self.has_members() => Phase::Ending,
+            Phase::Running | Phase::Asked { .. } | Phase::Ending => phase,
+        }
+    }
+
+    /// Asks the executor's group. Its tools in sessions of their own are the executor's to end, or the kill's.
+    fn ask(&self) {
+        process_table::signal_group(self.executor.group(), Signal::TERM);
+        // A stopped process would only see the request when it is too late.
+        process_table::signal_group(self.executor.group(), Signal::CONT);
+    }
+
+    fn has_members(&self) -> bool {
+        let group = self.executor.group();
+        process_table::snapshot().iter().any(|process| process.group == group && !process.is_zombie)
+    }
+
+    fn tell_exit(&mut self) {
+        if let Some(exit) = self.children.take_news() {
+            self.link.send(&FromShim::Exited(exit));
+        }
+    }
+
+    /// Until something can be done, or the phase's time is over.
+    fn wait(&mut self, phase: Phase) {
+        let timeout = match phase {
+            Phase::Running | Phase::Ending => None,
+            Phase::Asked { .. } if self.children.exit().is_some() => Some(MEMBERS_LOOK_INTERVAL),
+            Phase::Asked { until } => Some(until.saturating_duration_since(Instant::now())),
+        };
+        let mut waits = vec![self.children.wait_for_change()];
+        waits.extend(self.executor.waits(self.link.has_room()));
+        let from_link = waits.len();
+        waits.extend(self.link.waits());
+        wait_for(&mut waits, timeout);
+        let hears_nothing = waits[from_link..].iter().any(|wait| wait.revents().contains(PollFlags::ERR));
+        drop(waits);
+        if hears_nothing {
+            self.link.give_up();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The shim's children: the executor, and every orphan below it that came to the shim.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use contract::domain::limits::KILL_DEADLINE;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use crate::supervisor::frame::{Exit, Gone};
+use crate::supervisor::killing::{Killing, Targets};
+use crate::supervisor::{process_table, wait_for};
+
+/// After a kill, how long to wait for the deaths before looking again.
+const DEATHS_WAIT: Duration = Duration::from_millis(5);
+
+/// Catches the shim's signals. Made before anything is started, so that no end of a child is missed.
+pub(super) struct Changes(UnixStream);
+
+impl Changes {
+    pub(super) fn catch() -> io::Result<Self> {
+        let (changes, teller) = UnixStream::pair()?;
+        changes.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(SIGCHLD, teller)?;
+        // Meant for others, or for writ, which will say what to do. A handler and not "ignore": that would be
+        // inherited by the executor.
+        let unread = Arc::new(AtomicBool::new(false));
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&unread))?;
+        }
+        Ok(Self(changes))
+    }
+
+    fn forget(&self) {
+        let mut buffer = [0; 256];
+        while matches!(rustix::io::read(&self.0, &mut buffer), Ok(1..)) {}
+    }
+}
+
+pub(super) struct Children {
+    changes: Changes,
+    executor: Pid,
+    state: State,
+    is_news: bool,
+    /// Others that died of a kill.
+    killed: BTreeSet<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    /// Dead, and kept as a zombie: as long as it is there, its group's number cannot mean another group.
+    Ended(Exit),
+    Reaped(Exit),
+}
+
+impl Children {
+    pub(super) fn new(changes: Changes, executor: Pid) -> Self {
+        Self { changes, executor, state: State::Running, is_news: false, killed: BTreeSet::new() }
+    }
+
+    /// How the executor ended, once it has.
+    pub(super) fn exit(&self) -> Option<Exit> {
+        match self.state {
+            State::Running => None,
+            State::Ended(exit) | State::Reaped(exit) => Some(exit),
+        }
+    }
+
+    /// The same, once.
+    pub(super) fn take_news(&mut self) -> Option<Exit> {
+        std::mem::take(&mut self.is_news).then(|| self.exit()).flatten()
+    }
+
+    /// Becomes readable when a child has ended.
+    pub(super) fn wait_for_change(&self) -> PollFd<'_> {
+        PollFd::new(&self.changes.0, PollFlags::IN)
+    }
+
+    /// Notes the executor's end, and collects orphans that ended before it.
+    pub(super) fn look(&mut self) {
+        self.changes.forget();
+        let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match rustix::process::waitid(WaitId::Pid(self.executor), peek) {
+            Ok(Some(status)) => {
+                let signal = || status.terminating_signal().map(Exit::Signal);
+                if let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal) {
+                    self.is_news |= self.exit().is_none();
+                    self.state = State::Ended(exit);
+                }
+            }
+            _ => {
+                self.reap();
+            }
+        }
+    }
+
+    /// Ends every descendant, wherever it hid: another group, another session, re-parented.
+    pub(super) fn end_all(&mut self) -> Gone {
+        let deadline = Instant::now() + KILL_DEADLINE;
+        if !matches!(self.state, State::Reaped(_)) {
+            // In one step, so that a chain of forks in this group cannot run ahead of the table.
+            process_table::signal_group(raw(self.executor), Signal::STOP);
+        }
+        let mut killing = Killing::default();
+        let mut survivors = 0;
+        while self.reap() {
+            if Instant::now() >= deadline {
+                survivors = family().processes.iter().filter(|process| !process.is_zombie).count();
+                break;
+            }
+            killing.round(family);
+            self.end_group();
+            wait_for(&mut [self.wait_for_change()], Some(DEATHS_WAIT));
+            self.changes.forget();
+        }
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Gone { killed: count(self.killed.len()), survivors: count(survivors) }
+    }
+
+    /// Collects the dead. Says whether any child is left: if none is, no descendant is either, because
+    /// orphans of any depth become children of this process.
+    fn reap(&mut self) -> bool {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => self.note(pid, status),
+                Ok(None) => return true,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn note(&mut self, pid: Pid, status: WaitStatus) {
+        let signal = status.terminating_signal();
+        if pid != self.executor {
+            if signal == Some(Signal::KILL.as_raw()) {
+                self.killed.insert(raw(pid));
+            }
+        } else if let Some(exit) = status.exit_status().map(Exit::Code).or(signal.map(Exit::Signal)) {
+            self.is_news |= self.exit().is_none();
+            self.state = State::Reaped(exit);
+        }
+    }
+
+    /// Where there is no table of processes, the executor's group is all that can be found.
+    fn end_group(&self) {
+        if cfg!(not(target_os = "linux")) {
+            process_table::signal_group(raw(self.executor), Signal::KILL);
+        }
+    }
+}
+
+/// All descendants, and their groups. A group lies within one session, and every session at or below the
+/// shim's holds only descendants, so just the shim's own group has to be left out.
+fn family() -> Targets {
+    let own_pid = std::process::id();
+    let processes = process_table::descendants(&process_table::snapshot(), own_pid, &BTreeSet::new());
+    let groups = processes.iter().map(|process| process.group).filter(|&group| group != own_pid).collect();
+    Targets { processes, groups }
+}
+
+fn raw(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}

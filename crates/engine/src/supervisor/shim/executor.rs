@@ -1,0 +1,165 @@
+//! The executor's process and its three pipes.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::link::Link;
+use crate::supervisor::frame::{Fault, OUTPUT_BYTES_MAX, kind};
+use crate::supervisor::launch::{LaunchSpec, Stdin};
+use crate::supervisor::mark::VARIABLE;
+
+pub(super) struct Executor {
+    pub(super) pid: Pid,
+    stdin: Option<Feed>,
+    outputs: [Output; 2],
+}
+
+/// Input that the executor has not read yet.
+struct Feed {
+    pipe: OwnedFd,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+struct Output {
+    kind: u8,
+    pipe: Option<OwnedFd>,
+}
+
+impl Executor {
+    pub(super) fn start(spec: &LaunchSpec) -> Result<Self, Fault> {
+        let Some((program, arguments)) = spec.argv.split_first() else {
+            return Err(Fault { message: "no program to start".to_owned(), errno: None });
+        };
+        // Looked at first, because the start itself would call a missing directory a missing program.
+        let cwd = spec.cwd.display();
+        match std::fs::metadata(&spec.cwd) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(fault(&format!("could not work in {cwd}"), &Errno::NOTDIR.into())),
+            Err(error) => return Err(fault(&format!("could not work in {cwd}"), &error)),
+        }
+        let attempted = format!("could not start {}", program.display());
+        let mut child =
+            command(program, arguments, spec).spawn().map_err(|error| fault(&attempted, &error))?;
+        let stdin = match &spec.stdin {
+            Stdin::Closed => None,
+            Stdin::Bytes(bytes) => child.stdin.take().map(|pipe| (OwnedFd::from(pipe), bytes.clone())),
+        };
+        let stdin = stdin.map(|(pipe, bytes)| Feed { pipe, bytes, written: 0 });
+        let stdout = Output { kind: kind::STDOUT, pipe: child.stdout.take().map(OwnedFd::from) };
+        let stderr = Output { kind: kind::STDERR, pipe: child.stderr.take().map(OwnedFd::from) };
+        let executor = Self { pid: Pid::from_child(&child), stdin, outputs: [stdout, stderr] };
+        executor.never_block().map_err(|error| fault("could not prepare the pipes", &error))?;
+        Ok(executor)
+    }
+
+    /// The group it leads, which has the number of its pid.
+    pub(super) fn group(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Gives the executor what its input takes now.
+    pub(super) fn feed(&mut self) {
+        while let Some(feed) = &mut self.stdin {
+            match rustix::io::write(&feed.pipe, &feed.bytes[feed.written..]) {
+                Ok(length) => feed.written += length,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                // It closed its input, as it may. What it did not want is dropped.
+                Err(_) => feed.written = feed.bytes.len(),
+            }
+            if feed.written == feed.bytes.len() {
+                self.stdin = None;
+            }
+        }
+    }
+
+    /// Moves at most one piece of each output on, so that neither starves the other.
+    pub(super) fn pump(&mut self, link: &mut Link) {
+        for output in &mut self.outputs {
+            if link.has_room() {
+                output.forward(link);
+            }
+        }
+    }
+
+    /// Moves on what is still in the pipes now that every writer should be dead. Bounded by what a pipe can
+    /// hold: someone outside the family tree may have been given the other end and write for ever.
+    pub(super) fn drain(&mut self, link: &mut Link) {
+        self.stdin = None;
+        for output in &mut self.outputs {
+            let mut left = output.capacity();
+            while left > 0 && !link.is_mute() {
+                link.make_room();
+                let Some(length) = output.forward(link) else { break };
+                left = left.saturating_sub(length);
+            }
+        }
+    }
+
+    /// What would make another pass worthwhile.
+    pub(super) fn waits(&self, has_room: bool) -> impl Iterator<Item = PollFd<'_>> {
+        let inputs = self.stdin.iter().map(|feed| PollFd::new(&feed.pipe, PollFlags::OUT));
+        let outputs = self.outputs.iter().filter(move |_| has_room);
+        let outputs = outputs.filter_map(|output| Some(PollFd::new(output.pipe.as_ref()?, PollFlags::IN)));
+        inputs.chain(outputs)
+    }
+
+    fn never_block(&self) -> io::Result<()> {
+        let inputs = self.stdin.iter().map(|feed| &feed.pipe);
+        for pipe in inputs.chain(self.outputs.iter().filter_map(|output| output.pipe.as_ref())) {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(())
+    }
+}
+
+impl Output {
+    /// Moves one piece on: its length, or nothing if there is none now or never again.
+    fn forward(&mut self, link: &mut Link) -> Option<usize> {
+        loop {
+            match link.forward(self.kind, self.pipe.as_ref()?.as_fd()) {
+                Ok(0) => self.pipe = None,
+                Ok(length) => return Some(length),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return None,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn capacity(&self) -> usize {
+        let size = self.pipe.as_ref().and_then(|pipe| rustix::pipe::fcntl_getpipe_size(pipe).ok());
+        size.unwrap_or(OUTPUT_BYTES_MAX)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn capacity(&self) -> usize {
+        OUTPUT_BYTES_MAX
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
+fn command(program: &OsStr, arguments: &[OsString], spec: &LaunchSpec) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&spec.cwd).process_group(0);
+    command.env_clear().envs(&spec.env).env(VARIABLE, spec.marker.to_string());
+    command.stdin(match spec.stdin {
+        Stdin::Closed => Stdio::null(),
+        Stdin::Bytes(_) => Stdio::piped(),
+    });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn fault(attempted: &str, error: &io::Error) -> Fault {
+    Fault { message: format!("{attempted}: {error}"), errno: error.raw_os_error() }
+}

@@ -1,0 +1,68 @@
+//! Death of the shim, and of writ itself: nothing outlives either.
+
+use std::time::Duration;
+
+use engine::supervisor::{self, Report};
+use rustix::process::Signal;
+
+use crate::world::{Owner, Run, alive, eventually, send};
+
+/// Executors that are hard to end, for owners that die.
+const SCRIPTS: [&str; 4] = [
+    "sleep $0",
+    r#"setsid sh -c 'trap "" TERM HUP; (setsid env -i sleep $0 &); sleep $0' $0 & wait"#,
+    "yes $0",
+    "while :; do (setsid sleep $0 &); sleep 0.01; done",
+];
+
+#[test]
+fn a_killed_shim_is_reported_and_cleaned_up_after() {
+    supervisor::become_subreaper().unwrap();
+    for _ in 0..5 {
+        let run = Run::start("setsid sleep $0 & env -i sleep $0 & (sleep $0 &); echo ready; wait");
+        run.wait_for_line("ready");
+        eventually("all four run", || {
+            alive(&run.token).iter().filter(|p| p.pid != run.handle.shim_pid()).count() == 4
+        });
+        send(Signal::KILL, run.handle.shim_pid());
+        let ends = run.finish().ends;
+        let [Report::Lost(lost)] = &ends[..] else { panic!("{ends:?}") };
+        assert_eq!((lost.reaped.ended, lost.reaped.survivors), (4, 0));
+        assert_eq!(lost.message, "the supervising process ended before its executor");
+    }
+}
+
+#[test]
+fn a_shim_survives_signals_that_are_meant_for_others() {
+    let run = Run::start("echo ready; sleep $0");
+    run.wait_for_line("ready");
+    for meant_for_others in [Signal::INT, Signal::TERM, Signal::HUP] {
+        send(meant_for_others, run.handle.shim_pid());
+    }
+    run.handle.stop();
+    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
+fn kill_nine_of_an_owner_leaves_nothing_behind() {
+    for round in 0..30_u64 {
+        let mut owner = Owner::start(&SCRIPTS);
+        // A different point each time: before the shims, in their start, in the work.
+        if round % 3 == 2 {
+            owner.wait_for_shims();
+        }
+        std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
+        owner.kill();
+        eventually("everything is dead", || alive(&owner.token).is_empty());
+    }
+}
+
+#[test]
+fn nothing_outlives_an_owner_that_ends() {
+    let mut owner = Owner::start(&SCRIPTS);
+    owner.wait_for_shims();
+    drop(owner.process.stdin.take());
+    assert!(owner.process.wait().unwrap().success());
+    eventually("everything is dead", || alive(&owner.token).is_empty());
+}

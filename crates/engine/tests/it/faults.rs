@@ -1,0 +1,117 @@
+//! What cannot start says why, and what starts has exactly what it was given.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use engine::supervisor::{
+    Exit, Fault, LaunchSpec, Report, ShimProgram, StartError, Stdin, Supervisor, VARIABLE,
+};
+
+use crate::world::{Run, fresh_token, marker, script, shim_program};
+
+fn outcome_of(argv: &[&str], cwd: &Path) -> Report {
+    let token = fresh_token();
+    let argv = argv.iter().map(Into::into).collect();
+    let spec = LaunchSpec::new(argv, cwd.to_owned(), marker(&token));
+    let [last] = Run::of(token, spec).finish().ends.try_into().unwrap();
+    last
+}
+
+fn fault(message: &str, errno: i32) -> Report {
+    Report::Fault(Fault { message: message.to_owned(), errno: Some(errno) })
+}
+
+#[test]
+fn a_start_that_fails_names_its_cause() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = Path::new("/");
+    let file = directory.path().join("file");
+    std::fs::write(&file, "no program").unwrap();
+    let name = file.to_str().unwrap();
+    assert_eq!(
+        outcome_of(&["/no/such/program"], root),
+        fault("could not start /no/such/program: No such file or directory (os error 2)", 2)
+    );
+    assert_eq!(
+        outcome_of(&["no-such-program"], root),
+        fault("could not start no-such-program: No such file or directory (os error 2)", 2)
+    );
+    assert_eq!(
+        outcome_of(&[name], root),
+        fault(&format!("could not start {name}: Permission denied (os error 13)"), 13)
+    );
+    assert_eq!(
+        outcome_of(&["/bin/true"], Path::new("/no/such/directory")),
+        fault("could not work in /no/such/directory: No such file or directory (os error 2)", 2)
+    );
+    assert_eq!(
+        outcome_of(&["/bin/true"], &file),
+        fault(&format!("could not work in {name}: Not a directory (os error 20)"), 20)
+    );
+}
+
+#[test]
+fn a_launch_that_makes_no_sense_is_refused_before_anything_starts() {
+    let token = fresh_token();
+    let start = |spec| Supervisor::start(&shim_program(&token), spec, |_| {}).unwrap_err();
+    let empty = LaunchSpec::new(Vec::new(), "/".into(), marker(&token));
+    assert!(matches!(start(empty), StartError::NoProgram));
+    let mut huge = script(&token, "true");
+    huge.stdin = Stdin::Bytes(vec![b'x'; 17 * 1024 * 1024]);
+    assert!(matches!(start(huge), StartError::TooLarge { .. }));
+}
+
+#[test]
+fn a_program_that_is_no_shim_is_noticed() {
+    let token = fresh_token();
+    let start = |program: &str, reports: std::sync::mpsc::Sender<Report>| {
+        let shim = ShimProgram { program: program.into(), args: Vec::new() };
+        Supervisor::start(&shim, script(&token, "true"), move |report| reports.send(report).unwrap())
+    };
+    let (sender, _reports) = std::sync::mpsc::channel();
+    assert!(matches!(start("/no/such/shim", sender), Err(StartError::Shim { .. })));
+    for program in ["/bin/true", "/bin/cat"] {
+        let (sender, reports) = std::sync::mpsc::channel();
+        // Whether it is still there to take the launch is a race; both answers say what is wrong.
+        match start(program, sender) {
+            Ok(handle) => {
+                handle.join();
+                assert!(matches!(reports.into_iter().last(), Some(Report::Lost(_))), "{program}");
+            }
+            Err(error) => assert!(matches!(error, StartError::Handover { .. }), "{error:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_environment_and_directory_are_exactly_the_given_ones() {
+    let token = fresh_token();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().canonicalize().unwrap();
+    let argv = ["/usr/bin/env"].map(Into::into).to_vec();
+    let mut spec = LaunchSpec::new(argv, directory.clone(), marker(&token));
+    spec.env.insert("ONLY".into(), OsString::from_vec(b"b\xffd".to_vec()));
+    let expected =
+        [b"ONLY=b\xffd\n".to_vec(), format!("{VARIABLE}={}\n", marker(&token)).into_bytes()].concat();
+    assert_eq!(Run::of(token.clone(), spec).finish().stdout, expected);
+
+    let argv = ["/bin/pwd"].map(Into::into).to_vec();
+    let spec = LaunchSpec::new(argv, directory.clone(), marker(&token));
+    let outcome = Run::of(token, spec).finish();
+    assert_eq!(outcome.text().trim_end(), directory.to_str().unwrap());
+    assert_eq!(outcome.ends[0], Report::Exited(Exit::Code(0)));
+}
+
+#[test]
+fn an_executor_has_no_terminal_and_the_usual_signals() {
+    let outcome = Run::start("(: </dev/tty) 2>/dev/null || echo none; grep ^Sig /proc/self/status").finish();
+    let text = outcome.text();
+    let signals = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        // The two above the named ones belong to the C library, and are what the test itself was started with.
+        u64::from_str_radix(line.trim(), 16).unwrap() & 0x7fff_ffff
+    };
+    assert!(text.starts_with("none\n"), "{text}");
+    assert_eq!((signals("SigBlk:"), signals("SigIgn:")), (0, 0));
+}

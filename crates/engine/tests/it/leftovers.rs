@@ -1,0 +1,85 @@
+//! What is left when writ and its shims die together is found by its mark, and only then touched.
+
+use contract::domain::id::Id;
+use engine::supervisor::{self, Marker, OwnerIdentity, Reaped};
+use rustix::process::Signal;
+
+use crate::world::{Owner, alive, eventually, send};
+
+fn is_of(owner: &Owner) -> impl Fn(&Marker) -> bool {
+    let attempt = Id::from_bits(owner.token.parse().unwrap());
+    move |marker| marker.attempt == attempt
+}
+
+/// Ends an owner and its shims so that the shims can do nothing about it.
+fn die_together(owner: &mut Owner) {
+    let shims = owner.wait_for_shims();
+    for &shim in &shims {
+        send(Signal::STOP, shim);
+    }
+    owner.kill();
+    for &shim in &shims {
+        send(Signal::KILL, shim);
+    }
+    eventually("the shims are dead", || {
+        alive(&owner.token).iter().all(|process| !shims.contains(&process.pid))
+    });
+}
+
+#[test]
+fn leftovers_of_a_dead_owner_are_ended() {
+    let mut owner = Owner::start(&["setsid sleep $0 & echo; wait", "trap '' TERM; sleep $0; :"]);
+    let identity = identity_of(&mut owner, 4);
+    die_together(&mut owner);
+    assert_eq!(alive(&owner.token).len(), 4);
+    assert_eq!(supervisor::find_marked(is_of(&owner)).len(), 4);
+    assert!(!supervisor::is_alive(&identity));
+    assert_eq!(supervisor::reap_leftovers(|_| false), Reaped::default());
+    assert_eq!(alive(&owner.token).len(), 4);
+    assert_eq!(supervisor::reap_leftovers(is_of(&owner)), Reaped { ended: 4, survivors: 0 });
+    assert_eq!(alive(&owner.token), []);
+}
+
+#[test]
+fn one_dead_owner_can_be_reaped_by_its_identity() {
+    let mut owner = Owner::start(&["sleep $0; :"]);
+    let identity = identity_of(&mut owner, 2);
+    let error = supervisor::end_all_of(&identity).unwrap_err();
+    assert_eq!(error.owner, identity);
+    die_together(&mut owner);
+    assert_eq!(supervisor::end_all_of(&identity), Ok(Reaped { ended: 2, survivors: 0 }));
+    assert_eq!(alive(&owner.token), []);
+}
+
+#[test]
+fn what_lost_its_mark_is_ended_with_what_started_it() {
+    let mut owner = Owner::start(&["env -i sleep $0 & wait"]);
+    identity_of(&mut owner, 1);
+    eventually("the child runs", || alive(&owner.token).len() == 4);
+    die_together(&mut owner);
+    assert_eq!(supervisor::reap_leftovers(is_of(&owner)), Reaped { ended: 2, survivors: 0 });
+    assert_eq!(alive(&owner.token), []);
+}
+
+#[test]
+fn a_living_owners_children_are_never_touched() {
+    let mut dead = Owner::start(&["sleep $0; :"]);
+    let mut living = Owner::start(&["sleep $0; :"]);
+    identity_of(&mut dead, 2);
+    identity_of(&mut living, 2);
+    die_together(&mut dead);
+    let before = alive(&living.token);
+    let tokens = [is_of(&dead), is_of(&living)];
+    supervisor::reap_leftovers(|marker| tokens.iter().any(|is_of| is_of(marker)));
+    assert_eq!(alive(&dead.token), []);
+    assert_eq!(alive(&living.token).len(), before.len());
+}
+
+/// Waits until the owner's executors run so many processes, and reads from them whose they are.
+fn identity_of(owner: &mut Owner, processes: usize) -> OwnerIdentity {
+    eventually("all executors run", || supervisor::find_marked(is_of(owner)).len() == processes);
+    let identity = supervisor::find_marked(is_of(owner)).remove(0).marker.owner;
+    assert_eq!(identity.pid, owner.process.id());
+    assert!(supervisor::is_alive(&identity));
+    identity
+}

@@ -1,0 +1,132 @@
+//! Input and output: whole, in order, bounded, and never in the way of an end.
+
+use std::fs::OpenOptions;
+use std::sync::mpsc;
+
+use engine::supervisor::{Exit, Report, Stdin, Supervisor};
+
+use crate::world::{PATIENCE, Run, alive, eventually, fresh_token, script, shim_program};
+
+#[test]
+fn both_outputs_arrive_whole() {
+    let outcome = Run::start("echo out; echo err >&2; echo again").finish();
+    assert_eq!(outcome.text(), "out\nagain\n");
+    assert_eq!(outcome.stderr, b"err\n");
+}
+
+#[test]
+fn output_in_the_pipe_at_the_exit_is_not_lost() {
+    for _ in 0..20 {
+        let outcome =
+            Run::start("head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2; exec kill -9 $$").finish();
+        assert_eq!((outcome.stdout.len(), outcome.stderr.len()), (60000, 60000));
+    }
+}
+
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn a_flood_is_held_back_and_not_stored() {
+    const BYTES: usize = 50_000_000;
+    let token = fresh_token();
+    let spec = script(&token, &format!("head -c {BYTES} /dev/zero"));
+    let (go, may_go) = mpsc::channel::<()>();
+    let (sender, outcome) = mpsc::channel();
+    let mut is_first = true;
+    let mut bytes = 0;
+    let handle = Supervisor::start(&shim_program(&token), spec, move |report| match report {
+        Report::Stdout(piece) => {
+            if std::mem::take(&mut is_first) {
+                may_go.recv_timeout(PATIENCE).unwrap();
+            }
+            bytes += piece.len();
+            // Before the last piece the shim is certainly still there.
+            if bytes == BYTES {
+                sender.send(bytes).unwrap();
+            }
+        }
+        Report::Gone(_) => sender.send(0).unwrap(),
+        _ => {}
+    });
+    let handle = handle.unwrap();
+    // While the sink does not read, the flood stands still: the writer sleeps in its write.
+    eventually("the writer waits", || {
+        alive(&token).iter().any(|process| {
+            std::fs::read_to_string(format!("/proc/{}/wchan", process.pid))
+                .is_ok_and(|at| at.contains("pipe_write"))
+        }) || peak_kib(handle.shim_pid()) > 1024
+    });
+    let peak = peak_kib(handle.shim_pid());
+    assert!(peak < 16 * 1024, "the shim took {peak} KiB for a flood nobody reads");
+    go.send(()).unwrap();
+    assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), BYTES);
+    assert_eq!(outcome.recv_timeout(PATIENCE).unwrap(), 0);
+    handle.join();
+}
+
+#[test]
+fn a_flood_that_nobody_reads_can_be_stopped() {
+    let token = fresh_token();
+    let spec = script(&token, "yes $0");
+    let (go, may_go) = mpsc::channel::<()>();
+    let (sender, last) = mpsc::channel();
+    let mut is_first = true;
+    let handle = Supervisor::start(&shim_program(&token), spec, move |report| match report {
+        Report::Stdout(_) if std::mem::take(&mut is_first) => may_go.recv_timeout(PATIENCE).unwrap(),
+        Report::Gone(_) | Report::Lost(_) => sender.send(report).unwrap(),
+        _ => {}
+    });
+    let handle = handle.unwrap();
+    eventually("the flood runs", || alive(&token).len() > 1);
+    handle.stop();
+    // Only the shim is left, with frames that nobody has taken.
+    eventually("the flood ends", || alive(&token).iter().all(|process| process.pid == handle.shim_pid()));
+    go.send(()).unwrap();
+    assert!(matches!(last.recv_timeout(PATIENCE).unwrap(), Report::Gone(_)));
+    handle.join();
+}
+
+#[test]
+fn an_outsider_with_the_pipe_in_hand_does_not_hold_up_the_end() {
+    let run = Run::start("echo ready; exec sleep $0");
+    let Ok(Report::Started { pid }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    run.wait_for_line("ready");
+    let held = OpenOptions::new().write(true).open(format!("/proc/{pid}/fd/1")).unwrap();
+    run.handle.kill();
+    assert_eq!(run.finish().ends[0], Report::Exited(Exit::Signal(9)));
+    drop(held);
+}
+
+fn with_input(text: &str, input: Stdin) -> Run {
+    let token = fresh_token();
+    let mut spec = script(&token, text);
+    spec.stdin = input;
+    Run::of(token, spec)
+}
+
+#[test]
+fn input_is_given_and_then_closed() {
+    let input: Vec<u8> = (0..=255).cycle().take(1_000_000).collect();
+    let outcome = with_input("cat", Stdin::Bytes(input.clone())).finish();
+    assert!(outcome.stdout == input, "{} bytes came back", outcome.stdout.len());
+    assert_eq!(with_input("cat; echo end", Stdin::Bytes(Vec::new())).finish().text(), "end\n");
+    assert_eq!(with_input("cat; echo end", Stdin::Closed).finish().text(), "end\n");
+}
+
+#[test]
+fn an_executor_need_not_read_its_input() {
+    let input = Stdin::Bytes(vec![b'x'; 1_000_000]);
+    let closes = with_input("exec <&-; sleep 0.05; echo fine", input.clone()).finish();
+    assert_eq!(closes.text(), "fine\n");
+    assert_eq!(closes.ends[0], Report::Exited(Exit::Code(0)));
+    let ignores = with_input("echo fine", input.clone()).finish();
+    assert_eq!(ignores.text(), "fine\n");
+    let run = with_input("echo ready; sleep $0", input);
+    run.wait_for_line("ready");
+    run.handle.kill();
+    assert_eq!(run.finish().ends[0], Report::Exited(Exit::Signal(9)));
+}

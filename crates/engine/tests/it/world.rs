@@ -1,0 +1,171 @@
+//! What the tests share: an executor with a name that can be found again, and waiting with a deadline.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use contract::domain::id::Id;
+use engine::supervisor::process_table::{self, Process};
+use engine::supervisor::{self, Handle, LaunchSpec, Marker, Report, ShimProgram, Supervisor};
+use rustix::process::{Pid, Signal};
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shim-for-tests");
+/// Far beyond what anything here takes, even on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for a state, not for a time.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "the one place that looks again and again")]
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A number that no other process on the machine has among its arguments. Also a number of seconds to sleep.
+pub(crate) fn fresh_token() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("9{:010}{count:04}", std::process::id())
+}
+
+/// Living processes with the token among their arguments, whatever became of their environment.
+pub(crate) fn alive(token: &str) -> Vec<Process> {
+    let has_token = |process: &Process| {
+        let line = std::fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|word| word == token.as_bytes())
+    };
+    process_table::snapshot().into_iter().filter(|process| !process.is_zombie && has_token(process)).collect()
+}
+
+pub(crate) fn marker(token: &str) -> Marker {
+    Marker { attempt: Id::from_bits(token.parse().unwrap()), owner: supervisor::own_identity() }
+}
+
+pub(crate) fn shim_program(token: &str) -> ShimProgram {
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into(), token.into()] }
+}
+
+/// A shell script whose `$0` is the token.
+pub(crate) fn script(token: &str, text: &str) -> LaunchSpec {
+    let argv = ["/bin/sh", "-c", text, token].map(Into::into).to_vec();
+    let mut spec = LaunchSpec::new(argv, "/".into(), marker(token));
+    spec.env.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
+    spec
+}
+
+/// An executor under way.
+pub(crate) struct Run {
+    pub(crate) token: String,
+    pub(crate) handle: Handle,
+    pub(crate) reports: Receiver<Report>,
+}
+
+impl Run {
+    pub(crate) fn start(text: &str) -> Self {
+        let token = fresh_token();
+        let spec = script(&token, text);
+        Self::of(token, spec)
+    }
+
+    pub(crate) fn of(token: String, spec: LaunchSpec) -> Self {
+        let (sender, reports) = mpsc::channel();
+        let shim = shim_program(&token);
+        let handle = Supervisor::start(&shim, spec, move |report| drop(sender.send(report))).unwrap();
+        Self { token, handle, reports }
+    }
+
+    /// Waits until the executor has printed this line.
+    pub(crate) fn wait_for_line(&self, line: &str) {
+        let mut seen = Vec::new();
+        loop {
+            match self.reports.recv_timeout(PATIENCE).unwrap() {
+                Report::Stdout(bytes) => seen.extend(bytes),
+                Report::Started { .. } => {}
+                other => panic!("waiting for {line:?}: {other:?}"),
+            }
+            if String::from_utf8_lossy(&seen).lines().any(|seen| seen == line) {
+                return;
+            }
+        }
+    }
+
+    /// All further reports up to the last one. By then nothing of the executor is alive, nor its shim.
+    pub(crate) fn finish(self) -> Outcome {
+        let mut outcome = Outcome::default();
+        loop {
+            let report = self.reports.recv_timeout(PATIENCE).expect("a last report");
+            match report {
+                Report::Stdout(bytes) => outcome.stdout.extend(bytes),
+                Report::Stderr(bytes) => outcome.stderr.extend(bytes),
+                Report::Started { .. } => {}
+                Report::Exited(_) => outcome.ends.push(report),
+                Report::Gone(_) | Report::Fault(_) | Report::Lost(_) => {
+                    outcome.ends.push(report);
+                    break;
+                }
+            }
+        }
+        assert_eq!(alive(&self.token), [], "still alive after the last report");
+        self.handle.join();
+        outcome
+    }
+}
+
+#[must_use = "look at how it ended"]
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// `Exited`, and the last report.
+    pub(crate) ends: Vec<Report>,
+}
+
+impl Outcome {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}
+
+/// Another writ, in a process of its own. Killed when dropped.
+pub(crate) struct Owner {
+    pub(crate) token: String,
+    pub(crate) process: Child,
+}
+
+impl Owner {
+    #[expect(clippy::disallowed_methods, reason = "another writ is not an executor")]
+    pub(crate) fn start(scripts: &[&str]) -> Self {
+        let token = fresh_token();
+        let mut command = Command::new(PROGRAM);
+        command.arg("owner").arg(&token).args(scripts).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self { token, process: command.spawn().unwrap() }
+    }
+
+    /// Waits until all its executors run. Gives the pids of their shims.
+    pub(crate) fn wait_for_shims(&mut self) -> Vec<u32> {
+        let mut line = String::new();
+        let stdout = self.process.stdout.as_mut().unwrap();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
+        line.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(crate) fn send(signal: Signal, pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}

@@ -1,0 +1,26 @@
+//! Whether the log is what it was: integrity and completeness, told apart.
+
+use store::{Tip, Verification};
+
+use crate::context::Context;
+use crate::error::Result;
+
+/// Walks the whole log. With an earlier tip, also checks that nothing it names has gone.
+pub fn verify(cx: &mut Context, earlier: Option<&Tip>) -> Result<Verification> {
+    Ok(cx.store.read()?.verify(earlier)?)
+}
+
+/// Where every stream ends now. Kept outside the store, it makes a removed tail or stream visible.
+pub fn tip(cx: &mut Context) -> Result<Tip> {
+    Ok(cx.store.read()?.tip()?)
+}
+
+/// Rows that the log does not account for, and rows of the log that the tables lack.
+pub fn replay_differences(cx: &mut Context) -> Result<Vec<String>> {
+    let rebuilt = cx.store.rebuilt()?.rows()?;
+    let real = cx.store.rows()?;
+    let missing =
+        real.iter().filter(|row| !rebuilt.contains(row)).map(|row| format!("only in the tables: {row}"));
+    let extra = rebuilt.iter().filter(|row| !real.contains(row)).map(|row| format!("only in the log: {row}"));
+    Ok(missing.chain(extra).collect())
+}

@@ -1,0 +1,85 @@
+//! The only error that leaves the product. What a failure means to the caller is decided here.
+
+use contract::domain::code::ErrorCode;
+use contract::domain::task::Refusal;
+use contract::finding::Findings;
+use serde_json::{Value, json};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    pub code: ErrorCode,
+    pub message: String,
+    pub hint: Option<String>,
+    /// Facts for programs: ids, limits, findings.
+    pub details: Value,
+    #[source]
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, details: Value::Null, source: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = details;
+        self
+    }
+
+    pub fn not_found(what: &str, id: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("{what} not found: {id}")).details(json!({what: id}))
+    }
+
+    /// Every finding of a document, the first in the message and all in the details.
+    pub fn invalid(what: &str, findings: Findings) -> Self {
+        let omitted = findings.omitted;
+        let list = findings.sorted();
+        let code = match list.first().map(|finding| finding.rule) {
+            Some("too_large") => ErrorCode::TooLarge,
+            _ => ErrorCode::InvalidInput,
+        };
+        let message = match list.as_slice() {
+            [] => format!("the {what} is not valid"),
+            [only] => format!("the {what} is not valid: {only}"),
+            [first, rest @ ..] => {
+                format!("the {what} is not valid: {first} (and {} more)", rest.len() + omitted)
+            }
+        };
+        Self::new(code, message).details(json!({"findings": list, "omitted": omitted}))
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        Self {
+            code: error.code(),
+            message: error.to_string(),
+            hint,
+            details: Value::Null,
+            source: std::error::Error::source(&error).map(|source| source.to_string().into()),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: refusal.code,
+            message: refusal.message,
+            hint: refusal.hint,
+            details: Value::Null,
+            source: None,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Reading the event log.
+
+use contract::aee::{Envelope, Type};
+use contract::continuity::EventView;
+use contract::domain::limits;
+use contract::domain::priority::Priority;
+use contract::domain::time::Timestamp;
+use contract::json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use store::{Event, EventFilter};
+
+use crate::context::Context;
+use crate::error::Result;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Request {
+    #[serde(default)]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub task_id: Option<String>,
+    #[serde(default)]
+    pub kind: Option<String>,
+    #[serde(default)]
+    pub corr: Option<String>,
+    #[serde(default)]
+    pub since_id: i64,
+    #[serde(default)]
+    pub ascending: bool,
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+/// Events that fit, newest first unless asked otherwise. The limit is bounded whatever was asked.
+pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Event>> {
+    let asked = request.limit.filter(|&limit| limit > 0).unwrap_or(limits::LIST_ROWS_DEFAULT);
+    let filter = EventFilter {
+        agent: request.agent.clone(),
+        task_id: request.task_id.clone(),
+        kind: request.kind.clone(),
+        corr: request.corr.clone(),
+        after_id: request.since_id,
+        oldest_first: request.ascending,
+        limit: asked.min(limits::LIST_ROWS_MAX),
+    };
+    Ok(cx.store.read()?.events(&filter)?)
+}
+
+/// An event as the agent contract shows it.
+pub fn view(event: &Event) -> EventView {
+    let record = &event.record;
+    EventView {
+        id: event.id,
+        kind: record.kind.clone(),
+        agent_name: record.agent.clone(),
+        project_id: record.project_id.clone(),
+        task_id: record.task_id.clone().unwrap_or_default(),
+        message: record.message.clone(),
+        metadata: record.payload.clone(),
+        created_at: Timestamp::from_millis(record.at).to_string(),
+    }
+}
+
+/// An event as the AEE envelope it is.
+pub fn envelope(event: &Event) -> Envelope {
+    let record = &event.record;
+    let object = |value: &Value| value.as_object().cloned();
+    Envelope {
+        id: record.event_id.clone(),
+        ts: Timestamp::from_millis(record.at).to_string(),
+        kind: Type::parse(&record.r#type).unwrap_or(Type::Event),
+        from: record.from.clone(),
+        to: record.to.clone(),
+        intent: record.intent.clone(),
+        corr: record.corr.clone(),
+        reply_to: record.reply_to.clone(),
+        trace: None,
+        priority: Priority::parse(&record.priority).unwrap_or_default(),
+        requires: record.requires.as_ref().and_then(object),
+        payload: object(&record.payload).unwrap_or_default(),
+        sig: None,
+        extra: Map::new(),
+    }
+}
+
+/// Everything that happened under one correlation, oldest first, in pages of the list limit.
+pub fn by_corr(cx: &mut Context, corr: &str) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
+    let tx = cx.store.read()?;
+    loop {
+        let after_id = events.last().map_or(0, |event: &Event| event.id);
+        let page = tx.events(&EventFilter {
+            corr: Some(corr.to_owned()),
+            after_id,
+            oldest_first: true,
+            limit: limits::LIST_ROWS_MAX,
+            ..EventFilter::default()
+        })?;
+        let full = page.len() == limits::LIST_ROWS_MAX;
+        events.extend(page);
+        if !full {
+            return Ok(events);
+        }
+    }
+}
+
+/// One event by the id of its envelope.
+pub fn by_event_id(cx: &mut Context, id: &str) -> Result<Option<Event>> {
+    Ok(cx.store.read()?.event_by_id(id)?)
+}

@@ -1,0 +1,81 @@
+//! Idempotency: the same request id gives the same answer and no second side effect.
+
+use contract::digest;
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::record::Scribe;
+
+/// An answer, and whether it was given before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given<A> {
+    pub answer: A,
+    pub replayed: bool,
+}
+
+impl Context {
+    /// Runs `work` once for this key. A later call with the same request gets the stored answer; one with another
+    /// request is refused. A refused call leaves its id usable, because nothing of it was written.
+    pub(crate) fn once<R, A>(
+        &mut self,
+        key: &Key,
+        operation: &str,
+        request: &R,
+        work: impl FnOnce(&mut Scribe<'_, '_>) -> Result<A>,
+    ) -> Result<Given<A>>
+    where
+        R: Serialize,
+        A: Serialize + DeserializeOwned,
+    {
+        let now = self.clock.now();
+        let fingerprint = digest::of_value(&json!({"operation": operation, "request": request}))
+            .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
+        let tx = self.store.begin()?;
+        if let Some(known) = tx.answered(&key.caller.agent, &key.request_id)? {
+            let same = known.fingerprint == fingerprint;
+            return replay(key, operation, &known, same);
+        }
+        let answer = work(&mut Scribe { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
+        let stored = serde_json::to_value(&answer)
+            .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
+        if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
+            return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
+        }
+        tx.keep_answer((&key.caller.agent, &key.request_id), operation, &fingerprint, &stored, now.at)?;
+        tx.commit()?;
+        Ok(Given { answer, replayed: false })
+    }
+}
+
+fn replay<A: DeserializeOwned>(
+    key: &Key,
+    operation: &str,
+    known: &store::Answered,
+    same: bool,
+) -> Result<Given<A>> {
+    if !same {
+        let message = format!(
+            "request id `{}` was used for another request ({})",
+            key.request_id.as_str(),
+            known.operation
+        );
+        return Err(Error::new(ErrorCode::IdempotencyKeyReused, message)
+            .hint("use a new request id for a new request, and the old one only to repeat the old request")
+            .details(json!({"operation": known.operation, "asked": operation})));
+    }
+    let Some(answer) = &known.answer else {
+        let message =
+            format!("request id `{}` was answered long ago; its answer was pruned", key.request_id.as_str());
+        return Err(Error::new(ErrorCode::IdempotencyExpired, message)
+            .hint("the request was done and is not repeated"));
+    };
+    let answer = serde_json::from_value(answer.clone()).map_err(|error| {
+        Error::new(ErrorCode::Corrupt, format!("a stored answer cannot be read: {error}"))
+    })?;
+    Ok(Given { answer, replayed: true })
+}

@@ -1,0 +1,146 @@
+//! Builds the events that operations append: scrubbed, addressed and correlated in one way.
+
+use contract::domain::change::Change;
+use contract::domain::id::{Event, Id, Minter, mint};
+use contract::domain::priority::Priority;
+use contract::domain::run::RunId;
+use contract::domain::task::{Task, TaskId};
+use contract::domain::time::Now;
+use contract::secrets;
+use serde_json::Value;
+use store::{NewEvent, Stream, Tx};
+
+use crate::context::Caller;
+use crate::error::Result;
+
+/// What an event is about, apart from what it says.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    pub(crate) stream: Stream,
+    pub(crate) corr: String,
+    pub(crate) reply_to: Option<String>,
+    pub(crate) priority: Priority,
+    pub(crate) project_id: Option<String>,
+    pub(crate) task_id: Option<TaskId>,
+    pub(crate) run_id: Option<RunId>,
+}
+
+impl About {
+    /// Events of a task outside a run are correlated by the task itself.
+    pub(crate) fn task(task: &Task) -> Self {
+        Self {
+            stream: stream_of(task.project_id.as_deref()),
+            corr: task.id.to_string(),
+            reply_to: None,
+            priority: Priority::from_number(task.priority),
+            project_id: task.project_id.clone(),
+            task_id: Some(task.id.clone()),
+            run_id: task.part.as_ref().map(|part| part.run_id.clone()),
+        }
+    }
+}
+
+pub(crate) fn stream_of(project_id: Option<&str>) -> Stream {
+    project_id.map_or(Stream::Store, |id| Stream::Project(id.to_owned()))
+}
+
+/// What an event says.
+pub(crate) struct Says {
+    pub(crate) r#type: &'static str,
+    pub(crate) to: String,
+    pub(crate) intent: String,
+    pub(crate) kind: String,
+    pub(crate) message: String,
+    pub(crate) payload: Value,
+    pub(crate) requires: Option<Value>,
+}
+
+impl Says {
+    pub(crate) fn event(kind: &str, message: impl Into<String>, payload: Value) -> Self {
+        Self {
+            r#type: "event",
+            to: "log.writ".to_owned(),
+            intent: format!("writ.{kind}"),
+            kind: kind.to_owned(),
+            message: message.into(),
+            payload,
+            requires: None,
+        }
+    }
+}
+
+/// Writes events in one transaction, at one moment, for one caller.
+pub(crate) struct Scribe<'w, 't> {
+    pub(crate) tx: &'w Tx<'t>,
+    pub(crate) now: &'w Now,
+    pub(crate) ids: &'w mut dyn Minter,
+    pub(crate) caller: &'w Caller,
+}
+
+impl Scribe<'_, '_> {
+    /// Appends an event that changes no table. Returns its number.
+    pub(crate) fn say(&mut self, about: &About, says: Says) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        self.say_as(about, says, id)
+    }
+
+    /// The same in the name of someone whose word is passed on.
+    pub(crate) fn say_for(&mut self, speaker: Option<&str>, about: &About, says: Says) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        let mut event = self.build(id, about, says);
+        if let Some(speaker) = speaker {
+            speaker.clone_into(&mut event.from);
+        }
+        Ok(self.tx.append(&about.stream, event)?)
+    }
+
+    /// The same under an id that was minted before, because others refer to it already.
+    pub(crate) fn say_as(&mut self, about: &About, says: Says, id: Id<Event>) -> Result<i64> {
+        let event = self.build(id, about, says);
+        Ok(self.tx.append(&about.stream, event)?)
+    }
+
+    /// Makes a change and appends its event. Returns the event's number.
+    pub(crate) fn change(&mut self, about: &About, message: &str, change: &Change) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        let event = self.build(id, about, Says::event(change.kind(), message, Value::Null));
+        Ok(self.tx.change(&about.stream, event, change)?)
+    }
+
+    fn build(&self, event_id: Id<Event>, about: &About, says: Says) -> NewEvent {
+        NewEvent {
+            event_id,
+            at: self.now.at,
+            r#type: says.r#type,
+            from: self.caller.entity.clone(),
+            to: says.to,
+            intent: says.intent,
+            corr: about.corr.clone(),
+            reply_to: about.reply_to.clone(),
+            priority: about.priority.aee(),
+            requires: says.requires,
+            payload: scrubbed(says.payload),
+            kind: says.kind,
+            agent: self.caller.agent.as_str().to_owned(),
+            project_id: about.project_id.clone(),
+            task_id: about.task_id.clone(),
+            run_id: about.run_id.clone(),
+            message: secrets::scrub(&says.message).into_owned(),
+        }
+    }
+}
+
+/// The value with every secret in its texts replaced. Nothing is stored before this.
+pub fn scrubbed(value: Value) -> Value {
+    match value {
+        Value::String(text) => match secrets::scrub(&text) {
+            std::borrow::Cow::Borrowed(_) => Value::String(text),
+            std::borrow::Cow::Owned(clean) => Value::String(clean),
+        },
+        Value::Array(items) => Value::Array(items.into_iter().map(scrubbed).collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.into_iter().map(|(name, value)| (name, scrubbed(value))).collect())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,98 @@
+//! Ends a run or a task before it is finished.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::run::RunState;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Rules, Task};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Liveness, Probe};
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+use crate::record::Scribe;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    /// A run or a task.
+    pub id: String,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    pub id: String,
+    /// `canceled`, or `canceling` while a living engine stops its children.
+    pub state: String,
+}
+
+/// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
+pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Given<Answer>> {
+    if request.id.starts_with("task_") {
+        return cancel_task(cx, key, request);
+    }
+    cx.once(key, "run.cancel", request, |work| {
+        let run = super::find(work.tx, &request.id)?;
+        let id = run.asked.id.to_string();
+        if run.state.is_terminal() {
+            let message = format!("the run is {} already", run.state.as_str());
+            return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
+        }
+        let about = super::about(&run);
+        let requested = Change::RunCancelRequested { run_id: run.asked.id.clone() };
+        work.change(&about, "Cancel requested", &requested)?;
+        let lease_is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(work.now));
+        let worked = run.owner.as_ref().is_some_and(|owner| match probe(owner) {
+            Liveness::Alive => true,
+            Liveness::Dead => false,
+            Liveness::Unseen => lease_is_live,
+        });
+        if worked {
+            return Ok(Answer { id, state: "canceling".to_owned() });
+        }
+        let reason = request.reason.clone().unwrap_or_else(|| "the run was canceled".to_owned());
+        for task in work.tx.tasks_of_run(&run.asked.id)? {
+            if !task.status.is_terminal() {
+                move_to_canceled(work, task, &reason)?;
+            }
+        }
+        let result = Some(json!({"state": "canceled", "reason": reason}));
+        let moved = Change::RunMoved {
+            run_id: run.asked.id.clone(),
+            from: run.state,
+            to: RunState::Canceled,
+            result,
+        };
+        work.change(&about, "Run canceled", &moved)?;
+        Ok(Answer { id, state: "canceled".to_owned() })
+    })
+}
+
+/// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
+fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    cx.once(key, "task.cancel", request, |work| {
+        let task = crate::task::required(work.tx, &request.id)?;
+        if task.status.is_terminal() {
+            let message = format!("the task is {} already", task.status);
+            return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
+        }
+        let id = task.id.to_string();
+        let reason = request.reason.clone().unwrap_or_else(|| "canceled by request".to_owned());
+        move_to_canceled(work, task, &reason)?;
+        Ok(Answer { id, state: "canceled".to_owned() })
+    })
+}
+
+fn move_to_canceled(work: &mut Scribe<'_, '_>, mut task: Task, reason: &str) -> Result<()> {
+    let command = Command::Move {
+        to: Status::Canceled,
+        reason: Some(reason.to_owned()),
+        rules: Rules::Operator,
+        verified: false,
+    };
+    crate::task::carry_out(work, &mut task, &command, "Task canceled")?;
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Gives a task that failed, was skipped or is parked another chance.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::run::{RunId, RunState};
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Rules, Task};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Liveness, Probe};
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+use crate::record::Scribe;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub task_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    pub run_id: RunId,
+    /// The task and everything that was skipped because of it.
+    pub reset: Vec<String>,
+}
+
+/// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
+pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Given<Answer>> {
+    cx.once(key, "task.retry", request, |work| {
+        let task = crate::task::required(work.tx, &request.task_id)?;
+        let Some(part) = &task.part else {
+            return Err(Error::new(ErrorCode::WrongState, "the task belongs to no run")
+                .hint("begin it again with `writ task begin`"));
+        };
+        if !matches!(task.status, Status::Failed | Status::Canceled | Status::Blocked) {
+            let message =
+                format!("the task is {}; only a failed, canceled or parked one is retried", task.status);
+            return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
+        }
+        let run = super::required(work.tx, &part.run_id)?;
+        if run.owner.as_ref().is_some_and(|owner| probe(owner) == Liveness::Alive) {
+            return Err(Error::new(
+                ErrorCode::HeldByAnother,
+                "an engine is working this run; wait until it ends",
+            ));
+        }
+        let run_id = run.asked.id.clone();
+        let mut reset = Vec::new();
+        for task in to_reset(work.tx.tasks_of_run(&run_id)?, &task) {
+            reset.push(task.id.to_string());
+            move_to_todo(work, task)?;
+        }
+        if run.state != RunState::Stopped {
+            let moved = Change::RunMoved {
+                run_id: run_id.clone(),
+                from: run.state,
+                to: RunState::Stopped,
+                result: None,
+            };
+            let about = super::about(&run);
+            work.change(&about, "Run reopened for a retry", &moved)?;
+        }
+        Ok(Answer { run_id, reset })
+    })
+}
+
+/// The task and the canceled ones behind it, in the plan's order.
+fn to_reset(tasks: Vec<Task>, first: &Task) -> Vec<Task> {
+    let mut chosen = vec![first.id.clone()];
+    loop {
+        let more = tasks.iter().find(|task| {
+            !chosen.contains(&task.id)
+                && task.status == Status::Canceled
+                && task.depends_on.iter().any(|needed| chosen.contains(needed))
+        });
+        match more {
+            Some(task) => chosen.push(task.id.clone()),
+            None => break,
+        }
+    }
+    tasks.into_iter().filter(|task| chosen.contains(&task.id)).collect()
+}
+
+fn move_to_todo(work: &mut Scribe<'_, '_>, mut task: Task) -> Result<()> {
+    // Leaving a terminal state starts the task anew: the agent contract allows it, the operator's does not.
+    let command = Command::Move { to: Status::Todo, reason: None, rules: Rules::Continuity, verified: false };
+    crate::task::carry_out(work, &mut task, &command, "Task will be retried")?;
+    Ok(())
+}

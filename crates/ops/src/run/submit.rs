@@ -1,0 +1,137 @@
+//! Accepts a document: the run, its tasks and the originating envelope in one transaction.
+
+use contract::domain::change::Change;
+use contract::domain::id::{Event, Id, Task, mint, mint_run};
+use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
+use contract::domain::task::PlanPart;
+use contract::plan::Plan;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::context::{Context, Key};
+use crate::error::Result;
+use crate::once::Given;
+use crate::record::{About, Says, Scribe};
+
+/// A document that was read and found valid.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub kind: DocumentKind,
+    pub plan: Plan,
+    pub objective: String,
+    pub workspace: String,
+    pub intent: Option<Intent>,
+    /// An AEE task brings its own correlation and id.
+    pub corr: Option<String>,
+    pub origin_id: Option<String>,
+    pub depth: u32,
+    pub parent_run: Option<RunId>,
+    pub document_digest: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    pub run_id: RunId,
+    pub corr: String,
+}
+
+/// What makes two submissions the same: the bytes and where they apply. Depth and parent are circumstances.
+#[derive(Serialize)]
+struct Fingerprint<'r> {
+    document: &'r str,
+    workspace: &'r str,
+}
+
+pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
+    cx.once(key, "run.submit", &same, |work| {
+        let run = new_run(work, request);
+        let about = About {
+            stream: store::Stream::Run(run.id.clone()),
+            corr: run.corr.clone(),
+            reply_to: None,
+            priority: run.priority(),
+            project_id: None,
+            task_id: None,
+            run_id: Some(run.id.clone()),
+        };
+        originate(work, &about, &run)?;
+        let about = About { reply_to: Some(run.origin_id.clone()), ..about };
+        let submitted = Change::RunSubmitted { run: run.clone() };
+        let message = format!("Run submitted: {}", run.objective);
+        work.change(&about, &message, &submitted)?;
+        create_tasks(work, &about, &run)?;
+        Ok(Answer { run_id: run.id, corr: run.corr })
+    })
+}
+
+fn new_run(work: &mut Scribe<'_, '_>, request: &Request) -> NewRun {
+    let id = mint_run(work.ids);
+    let corr = request.corr.clone();
+    NewRun {
+        corr: corr.unwrap_or_else(|| mint::<contract::domain::id::Corr>(work.ids, work.now.at).to_string()),
+        origin_id: mint::<Event>(work.ids, work.now.at).to_string(),
+        kind: request.kind,
+        objective: request.objective.clone(),
+        workspace: request.workspace.clone(),
+        plan: request.plan.clone(),
+        intent: request.intent.clone(),
+        requested_by: work.caller.entity.clone(),
+        depth: request.depth,
+        parent_run: request.parent_run.clone(),
+        document_digest: request.document_digest.clone(),
+        id,
+    }
+}
+
+/// The request as an envelope of type task: everything the run does replies to it.
+fn originate(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+    let (intent, payload, requires) = match &run.intent {
+        Some(intent) => (intent.name.clone(), intent.payload.clone(), intent.requires.clone()),
+        None => {
+            let payload =
+                json!({"objective": run.objective, "document": run.kind, "tasks": run.plan.tasks.len()});
+            ("writ.run.submit".to_owned(), payload, Value::Null)
+        }
+    };
+    let mut payload = payload;
+    if let Value::Object(fields) = &mut payload {
+        fields.insert("document_digest".to_owned(), json!(run.document_digest));
+    }
+    let says = Says {
+        r#type: "task",
+        to: "service.writ".to_owned(),
+        kind: intent.clone(),
+        intent,
+        message: run.objective.clone(),
+        payload,
+        requires: (!requires.is_null()).then_some(requires),
+    };
+    let id = Id::parse(&run.origin_id).expect("BUG: minted a moment ago");
+    work.say_as(about, says, id)?;
+    Ok(())
+}
+
+fn create_tasks(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+    let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
+    // Dependencies must exist before they are referred to, so tasks are made in an order that respects them.
+    for index in contract::plan::order::sorted(&run.plan) {
+        let spec = &run.plan.tasks[index];
+        let position = |name: &String| run.plan.tasks.iter().position(|task| task.id == *name);
+        let depends_on = spec.depends_on.iter().filter_map(position).map(|i| ids[i].clone()).collect();
+        let number = i64::try_from(index + 1).expect("BUG: a plan is bounded");
+        let created = Change::TaskCreated {
+            task_id: ids[index].clone(),
+            title: spec.title.clone(),
+            description: spec.prompt.clone().unwrap_or_default(),
+            priority: spec.priority.number(),
+            project_id: None,
+            part: Some(PlanPart { run_id: run.id.clone(), number, spec: spec.clone() }),
+            depends_on,
+        };
+        let about = About { task_id: Some(ids[index].clone()), priority: spec.priority, ..about.clone() };
+        let message = format!("Task created: {}", spec.title);
+        work.change(&about, &message, &created)?;
+    }
+    Ok(())
+}

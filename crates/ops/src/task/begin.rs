@@ -1,0 +1,47 @@
+//! Takes a task and starts it: a claim with a lease, and the agent's focus.
+
+use contract::continuity::TaskView;
+use contract::domain::change::Change;
+use contract::domain::limits;
+use contract::domain::task::Command;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::Result;
+use crate::once::Given;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub task: TaskView,
+    /// Absent when the task was in progress already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_event_id: Option<i64>,
+    pub focus_event_id: i64,
+}
+
+pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    cx.once(key, "task.begin", request, |work| {
+        let mut task = super::required(work.tx, &request.id)?;
+        let agent = work.caller.agent.clone();
+        let token = work.tx.next_number("fencing")?;
+        let command = Command::Begin { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };
+        let made = super::carry_out(work, &mut task, &command, "Task started")?;
+        let status_event_id = made
+            .iter()
+            .find(|(_, change)| matches!(change, Change::TaskMoved { .. }))
+            .map(|(number, _)| *number);
+        let focused = Change::AgentFocused {
+            agent: agent.as_str().to_owned(),
+            task_id: task.id.clone(),
+            project_id: task.project_id.clone(),
+        };
+        let about = super::about(work.tx, &task)?;
+        let focus_event_id = work.change(&about, "Agent focus set", &focused)?;
+        Ok(Answer { task: TaskView::from(&task), status_event_id, focus_event_id })
+    })
+}

@@ -1,0 +1,71 @@
+//! Closes a task: done or blocked, with a summary.
+
+use contract::continuity::TaskView;
+use contract::domain::code::ErrorCode;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Rules};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+use crate::record::Says;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub id: String,
+    /// done or blocked.
+    pub outcome: String,
+    pub summary: String,
+    #[serde(default)]
+    pub label: Option<String>,
+    #[serde(default)]
+    pub blocked_reason: Option<String>,
+    /// Set by whoever ran the task's checks in this process; never taken from a request.
+    #[serde(skip)]
+    pub verified: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub task: TaskView,
+    pub status_event_id: i64,
+    pub close_event_id: i64,
+}
+
+pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let to = match request.outcome.as_str() {
+        "done" => Status::Done,
+        "blocked" => Status::Blocked,
+        other => {
+            let message = format!("invalid outcome '{other}': must be done or blocked");
+            return Err(Error::new(ErrorCode::InvalidInput, message));
+        }
+    };
+    if request.summary.trim().is_empty() {
+        return Err(Error::new(ErrorCode::InvalidInput, "--summary is required"));
+    }
+    if request.summary.len() > contract::domain::limits::EVENT_MESSAGE_BYTES_MAX {
+        let message =
+            format!("the summary is longer than {} bytes", contract::domain::limits::EVENT_MESSAGE_BYTES_MAX);
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    cx.once(key, "task.complete", request, |work| {
+        let mut task = super::required(work.tx, &request.id)?;
+        let reason = (to == Status::Blocked)
+            .then(|| request.blocked_reason.clone().unwrap_or_else(|| request.summary.clone()));
+        let command = Command::Move { to, reason, rules: Rules::Continuity, verified: request.verified };
+        let message = format!("Status changed to: {}", to.continuity());
+        let made = super::carry_out(work, &mut task, &command, &message)?;
+        let status_event_id = made
+            .last()
+            .map(|(number, _)| *number)
+            .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        let about = super::about(work.tx, &task)?;
+        let payload = json!({"outcome": request.outcome, "summary": request.summary, "label": request.label});
+        let says = Says::event("task_closed", request.summary.clone(), payload);
+        let close_event_id = work.say(&about, says)?;
+        Ok(Answer { task: TaskView::from(&task), status_event_id, close_event_id })
+    })
+}

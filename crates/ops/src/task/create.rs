@@ -1,0 +1,84 @@
+//! Makes a task.
+
+use contract::continuity::TaskView;
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::id::mint;
+use contract::domain::limits;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+use crate::record::{About, stream_of};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub title: String,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub project_id: Option<String>,
+    #[serde(default)]
+    pub priority: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub task: TaskView,
+    pub event_id: i64,
+}
+
+pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    check(request)?;
+    cx.once(key, "task.create", request, |work| {
+        let task_id = mint(work.ids, work.now.at);
+        let created = Change::TaskCreated {
+            task_id: task_id.clone(),
+            title: request.title.clone(),
+            description: request.description.clone(),
+            priority: request.priority,
+            project_id: request.project_id.clone(),
+            part: None,
+            depends_on: Vec::new(),
+        };
+        let about = About {
+            stream: stream_of(request.project_id.as_deref()),
+            corr: task_id.to_string(),
+            reply_to: None,
+            priority: contract::domain::priority::Priority::from_number(request.priority),
+            project_id: request.project_id.clone(),
+            task_id: Some(task_id.clone()),
+            run_id: None,
+        };
+        let message = format!("Task created: {}", request.title);
+        let event_id = work.change(&about, &message, &created)?;
+        let task = super::required(work.tx, task_id.as_str())?;
+        Ok(Answer { task: TaskView::from(&task), event_id })
+    })
+}
+
+fn check(request: &Request) -> Result<()> {
+    let title = request.title.trim();
+    if title.is_empty() {
+        return Err(Error::new(ErrorCode::InvalidInput, "--title is required"));
+    }
+    if request.title.chars().count() > limits::TITLE_CHARS_MAX || request.title.chars().any(char::is_control)
+    {
+        let message = format!("the title must be one line of 1 to {} characters", limits::TITLE_CHARS_MAX);
+        return Err(Error::new(ErrorCode::InvalidInput, message).hint("put the rest into --desc"));
+    }
+    if request.description.len() > limits::DESCRIPTION_BYTES_MAX {
+        let message = format!("the description is longer than {} bytes", limits::DESCRIPTION_BYTES_MAX);
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    // Secrets are not stored; a task that holds one could never be shown as it was written.
+    let texts = [&request.title, &request.description];
+    if let Some(rule) = texts.iter().find_map(|text| contract::secrets::find(text)) {
+        let message = format!("the text looks like it holds a secret ({rule})");
+        return Err(
+            Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept")
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Lists tasks: highest priority first, then newest.
+
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::status::Status;
+use contract::domain::task::Task;
+use serde::{Deserialize, Serialize};
+use store::TaskFilter;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// A word of the agent contract, or one of ours.
+    #[serde(default)]
+    pub status: Option<String>,
+    #[serde(default)]
+    pub project_id: Option<String>,
+    #[serde(default)]
+    pub priority: Option<i64>,
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Task>> {
+    let filter = TaskFilter {
+        statuses: request.status.as_deref().map(statuses).transpose()?.unwrap_or_default(),
+        project_id: request.project_id.clone(),
+        priority: request.priority,
+        limit: request.limit.unwrap_or(limits::LIST_ROWS_MAX).min(limits::LIST_ROWS_MAX),
+    };
+    Ok(cx.store.read()?.tasks(&filter)?)
+}
+
+/// The states behind a word. The agent contract shows failed and canceled tasks as blocked, so its word finds them.
+pub(super) fn statuses(word: &str) -> Result<Vec<Status>> {
+    match (word, Status::from_continuity(word), Status::parse(word)) {
+        ("blocked", _, _) => Ok(vec![Status::Blocked, Status::Failed, Status::Canceled]),
+        (_, Some(status), _) | (_, None, Some(status)) => Ok(vec![status]),
+        (_, None, None) => Err(Error::new(ErrorCode::InvalidInput, format!("invalid status '{word}'"))
+            .hint("one of pending, in_progress, completed, blocked, failed, canceled")),
+    }
+}

@@ -1,0 +1,52 @@
+//! Brings a task into another state, as the agent contract allows: any move, but `completed` is not for the taking.
+
+use contract::continuity::TaskView;
+use contract::domain::code::ErrorCode;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Rules};
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub id: String,
+    /// pending, in_progress, completed or blocked.
+    pub status: String,
+    #[serde(default)]
+    pub blocked_reason: Option<String>,
+    /// Set by whoever ran the task's checks in this process; never taken from a request.
+    #[serde(skip)]
+    pub verified: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub task: TaskView,
+    pub event_id: i64,
+}
+
+pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let to = Status::from_continuity(&request.status).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidInput, format!("invalid status '{}'", request.status))
+            .hint("one of pending, in_progress, completed, blocked")
+    })?;
+    cx.once(key, "task.set_status", request, |work| {
+        let mut task = super::required(work.tx, &request.id)?;
+        let command = Command::Move {
+            to,
+            reason: request.blocked_reason.clone(),
+            rules: Rules::Continuity,
+            verified: request.verified,
+        };
+        let message = format!("Status changed to: {}", request.status);
+        let made = super::carry_out(work, &mut task, &command, &message)?;
+        let event_id = made
+            .last()
+            .map(|(number, _)| *number)
+            .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        Ok(Answer { task: TaskView::from(&task), event_id })
+    })
+}

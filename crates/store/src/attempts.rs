@@ -1,0 +1,61 @@
+//! Reading the journal of attempts.
+
+use contract::domain::attempt::{Attempt, AttemptId, AttemptState};
+use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+use rusqlite::{Row, params};
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+const COLUMNS: &str = "id, state, begun, started_at, ended_at, outcome";
+
+impl Tx<'_> {
+    /// A task's attempts, oldest first.
+    pub fn attempts_of_task(&self, task: &TaskId) -> Result<Vec<Attempt>> {
+        let sql = format!("SELECT {COLUMNS} FROM attempts WHERE task_id = ?1 ORDER BY number");
+        self.attempt_list(&sql, task.as_str())
+    }
+
+    /// Attempts of a run that are in the journal and have no end.
+    pub fn open_attempts(&self, run: &RunId) -> Result<Vec<Attempt>> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM attempts WHERE run_id = ?1 AND state = 'started' ORDER BY id");
+        self.attempt_list(&sql, run.as_str())
+    }
+
+    /// Notes that an attempt is alive. A row update, no event.
+    pub fn heartbeat(&self, attempt: &AttemptId, at: Timestamp) -> Result<()> {
+        self.sql
+            .prepare_cached("UPDATE attempts SET heartbeat_at = ?2 WHERE id = ?1")?
+            .execute(params![attempt.as_str(), at.millis()])?;
+        Ok(())
+    }
+
+    fn attempt_list(&self, sql: &str, key: &str) -> Result<Vec<Attempt>> {
+        let mut statement = self.sql.prepare_cached(sql)?;
+        let mut rows = statement.query([key])?;
+        let mut attempts = Vec::new();
+        while let Some(row) = rows.next()? {
+            attempts.push(attempt_of(row)?);
+        }
+        Ok(attempts)
+    }
+}
+
+fn attempt_of(row: &Row<'_>) -> Result<Attempt> {
+    let id: String = row.get(0)?;
+    let state: String = row.get(1)?;
+    let begun: String = row.get(2)?;
+    let outcome: Option<String> = row.get(5)?;
+    Ok(Attempt {
+        begun: serde_json::from_str(&begun).map_err(|_| unreadable("beginning", &id, &begun))?,
+        state: AttemptState::parse(&state).ok_or_else(|| unreadable("state", &id, &state))?,
+        started_at: Timestamp::from_millis(row.get(3)?),
+        ended_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_millis),
+        outcome: outcome
+            .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("outcome", &id, &text)))
+            .transpose()?,
+    })
+}

@@ -1,0 +1,272 @@
+//! The event log: appended, hash-chained per stream, printable as AEE envelopes.
+
+use contract::chain;
+use contract::domain::change::Change;
+use contract::domain::id::{self, Id};
+use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+/// Which chain an event belongs to. Writers of different streams do not wait for each other's hashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stream {
+    Run(RunId),
+    Project(String),
+    /// What belongs to no project and no run.
+    Store,
+}
+
+impl Stream {
+    pub fn name(&self) -> String {
+        match self {
+            Stream::Run(id) => format!("run:{id}"),
+            Stream::Project(id) => format!("project:{id}"),
+            Stream::Store => "store".to_owned(),
+        }
+    }
+}
+
+/// An event before it is appended. The field names are AEE's where AEE has one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NewEvent {
+    pub event_id: Id<id::Event>,
+    pub at: Timestamp,
+    /// AEE's type: task, result, event, error or stream.
+    pub r#type: &'static str,
+    pub from: String,
+    pub to: String,
+    pub intent: String,
+    pub corr: String,
+    pub reply_to: Option<String>,
+    pub priority: &'static str,
+    pub requires: Option<Value>,
+    pub payload: Value,
+    /// The continuity contract's kind, agent, project, task and message.
+    pub kind: String,
+    pub agent: String,
+    pub project_id: Option<String>,
+    pub task_id: Option<TaskId>,
+    pub run_id: Option<RunId>,
+    pub message: String,
+}
+
+/// An event of the log.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Event {
+    pub id: i64,
+    pub stream: String,
+    pub seq: i64,
+    pub hash: String,
+    pub record: Record,
+}
+
+/// What the chain binds: every column that says something.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Record {
+    pub event_id: String,
+    pub at: i64,
+    pub r#type: String,
+    pub from: String,
+    pub to: String,
+    pub intent: String,
+    pub corr: String,
+    pub reply_to: Option<String>,
+    pub priority: String,
+    pub requires: Option<Value>,
+    pub payload: Value,
+    pub kind: String,
+    pub agent: String,
+    pub project_id: Option<String>,
+    pub task_id: Option<String>,
+    pub run_id: Option<String>,
+    pub message: String,
+}
+
+impl From<NewEvent> for Record {
+    fn from(event: NewEvent) -> Self {
+        Record {
+            event_id: event.event_id.to_string(),
+            at: event.at.millis(),
+            r#type: event.r#type.to_owned(),
+            from: event.from,
+            to: event.to,
+            intent: event.intent,
+            corr: event.corr,
+            reply_to: event.reply_to,
+            priority: event.priority.to_owned(),
+            requires: event.requires,
+            payload: event.payload,
+            kind: event.kind,
+            agent: event.agent,
+            project_id: event.project_id,
+            task_id: event.task_id.map(|id| id.to_string()),
+            run_id: event.run_id.map(|id| id.to_string()),
+            message: event.message,
+        }
+    }
+}
+
+/// Which events to list. Every set field narrows.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    pub agent: Option<String>,
+    pub task_id: Option<String>,
+    pub kind: Option<String>,
+    pub corr: Option<String>,
+    pub after_id: i64,
+    pub oldest_first: bool,
+    pub limit: usize,
+}
+
+const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
+     priority, requires, payload, kind, agent, project_id, task_id, run_id, message";
+
+impl Tx<'_> {
+    /// Appends an event that changes no table. Returns its number.
+    pub fn append(&self, stream: &Stream, event: NewEvent) -> Result<i64> {
+        let name = stream.name();
+        let head: Option<(i64, String)> = self
+            .sql
+            .prepare_cached("SELECT seq, hash FROM heads WHERE stream = ?1")?
+            .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let (last, previous) = head.unwrap_or_else(|| (0, chain::GENESIS.to_owned()));
+        let seq = last + 1;
+        let record = Record::from(event);
+        let hash = chain::link(&name, seq, &previous, &record)?;
+        self.insert(&name, seq, &hash, &record)?;
+        self.sql
+            .prepare_cached(
+                "INSERT INTO heads (stream, seq, hash, anchor_seq, anchor_hash) VALUES (?1, ?2, ?3, 0, ?4)
+                 ON CONFLICT (stream) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
+            )?
+            .execute(params![name, seq, hash, chain::GENESIS])?;
+        Ok(self.sql.last_insert_rowid())
+    }
+
+    /// Appends the event of a change and makes the change, in that order and in one place.
+    pub fn change(&self, stream: &Stream, mut event: NewEvent, change: &Change) -> Result<i64> {
+        event.payload = serde_json::to_value(change)
+            .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
+        let at = event.at;
+        let number = self.append(stream, event)?;
+        self.project(change, at)?;
+        Ok(number)
+    }
+
+    fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<()> {
+        self.sql
+            .prepare_cached(
+                "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
+                 priority, requires, payload, kind, agent, project_id, task_id, run_id, message)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+            )?
+            .execute(params![
+                stream,
+                seq,
+                hash,
+                record.event_id,
+                record.at,
+                record.r#type,
+                record.from,
+                record.to,
+                record.intent,
+                record.corr,
+                record.reply_to,
+                record.priority,
+                record.requires.as_ref().map(Value::to_string),
+                record.payload.to_string(),
+                record.kind,
+                record.agent,
+                record.project_id,
+                record.task_id,
+                record.run_id,
+                record.message,
+            ])?;
+        Ok(())
+    }
+
+    /// The events that fit the filter, newest first unless it says otherwise.
+    pub fn events(&self, filter: &EventFilter) -> Result<Vec<Event>> {
+        let mut sql = format!("SELECT {COLUMNS} FROM events WHERE id > ?1");
+        let mut values: Vec<rusqlite::types::Value> = vec![filter.after_id.into()];
+        let named = [
+            ("agent", &filter.agent),
+            ("task_id", &filter.task_id),
+            ("kind", &filter.kind),
+            ("corr", &filter.corr),
+        ];
+        for (column, wanted) in named {
+            if let Some(wanted) = wanted {
+                values.push(wanted.clone().into());
+                sql.push_str(&format!(" AND {column} = ?{}", values.len()));
+            }
+        }
+        sql.push_str(if filter.oldest_first { " ORDER BY id" } else { " ORDER BY id DESC" });
+        values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
+        sql.push_str(&format!(" LIMIT ?{}", values.len()));
+        self.event_list(&sql, rusqlite::params_from_iter(values))
+    }
+
+    /// The event whose envelope has this id.
+    pub fn event_by_id(&self, id: &str) -> Result<Option<Event>> {
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE event_id = ?1");
+        Ok(self.event_list(&sql, params![id])?.pop())
+    }
+
+    /// One stretch of a stream in its order, for verification.
+    pub(crate) fn stretch(&self, stream: &str, after_seq: i64, limit: i64) -> Result<Vec<Event>> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM events WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+        self.event_list(&sql, params![stream, after_seq, limit])
+    }
+
+    fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
+        let mut statement = self.sql.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
+        let mut events = Vec::new();
+        while let Some(row) = rows.next()? {
+            events.push(event_of(row)?);
+        }
+        Ok(events)
+    }
+}
+
+fn event_of(row: &Row<'_>) -> Result<Event> {
+    let id: i64 = row.get(0)?;
+    let json = |column: &str, text: String| {
+        serde_json::from_str(&text).map_err(|_| unreadable(column, &format!("event {id}"), &text))
+    };
+    let requires: Option<String> = row.get(13)?;
+    Ok(Event {
+        id,
+        stream: row.get(1)?,
+        seq: row.get(2)?,
+        hash: row.get(3)?,
+        record: Record {
+            event_id: row.get(4)?,
+            at: row.get(5)?,
+            r#type: row.get(6)?,
+            from: row.get(7)?,
+            to: row.get(8)?,
+            intent: row.get(9)?,
+            corr: row.get(10)?,
+            reply_to: row.get(11)?,
+            priority: row.get(12)?,
+            requires: requires.map(|text| json("requires", text)).transpose()?,
+            payload: json("payload", row.get(14)?)?,
+            kind: row.get(15)?,
+            agent: row.get(16)?,
+            project_id: row.get(17)?,
+            task_id: row.get(18)?,
+            run_id: row.get(19)?,
+            message: row.get(20)?,
+        },
+    })
+}

@@ -1,0 +1,182 @@
+//! What each change does to the tables. The only place that writes them, so a replay rebuilds them exactly.
+
+use contract::domain::attempt::{AttemptState, NewAttempt};
+use contract::domain::change::Change;
+use contract::domain::run::{NewRun, RunState};
+use contract::domain::status::{Evidence, Status};
+use contract::domain::task::{Claim, PlanPart, TaskId};
+use contract::domain::time::Timestamp;
+use rusqlite::params;
+use serde::Serialize;
+
+use crate::Tx;
+use crate::error::{Error, Result};
+
+impl Tx<'_> {
+    pub(crate) fn project(&self, change: &Change, at: Timestamp) -> Result<()> {
+        match change {
+            Change::TaskCreated { .. } => self.task_created(change, at),
+            Change::TaskMoved { task_id, from, to, evidence, reason } => {
+                self.task_moved(task_id, (*from, *to), *evidence, reason.as_deref(), at)
+            }
+            Change::TaskClaimed { task_id, claim } => self.task_claimed(task_id, Some(claim), at),
+            Change::TaskReleased { task_id } => self.task_claimed(task_id, None, at),
+            Change::AgentFocused { agent, task_id, project_id } => {
+                self.execute(
+                    "INSERT INTO agents (name, focus_task_id, focus_project_id, last_active_at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (name) DO UPDATE SET focus_task_id = excluded.focus_task_id,
+                     focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at",
+                    params![agent, task_id.as_str(), project_id, at.millis()],
+                )
+            }
+            Change::RunSubmitted { run } => self.run_submitted(run, at),
+            Change::RunOwned { run_id, owner } => {
+                let owner = json(owner)?;
+                self.execute("UPDATE runs SET owner = ?2 WHERE id = ?1", params![run_id.as_str(), owner])
+            }
+            Change::RunCancelRequested { run_id } => {
+                self.execute("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()])
+            }
+            Change::RunMoved { run_id, to, result, .. } => {
+                let result = result.as_ref().map(json).transpose()?;
+                let ended = to.is_terminal().then(|| at.millis());
+                // An owner works only while the run is running; a new attempt starts without an old wish to cancel.
+                let kept = i64::from(*to == RunState::Running);
+                self.execute(
+                    "UPDATE runs SET state = ?2, result = ?3, ended_at = ?4,
+                     owner = CASE WHEN ?5 = 1 THEN owner END, cancel_requested = 0,
+                     lease_boot_id = CASE WHEN ?5 = 1 THEN lease_boot_id END,
+                     lease_until = CASE WHEN ?5 = 1 THEN lease_until END WHERE id = ?1",
+                    params![run_id.as_str(), to.as_str(), result, ended, kept],
+                )
+            }
+            Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
+            Change::AttemptEnded { attempt_id, state, outcome } => {
+                let outcome = json(outcome)?;
+                self.execute(
+                    "UPDATE attempts SET state = ?2, outcome = ?3, ended_at = ?4 WHERE id = ?1",
+                    params![attempt_id.as_str(), state.as_str(), outcome, at.millis()],
+                )
+            }
+        }
+    }
+
+    fn task_created(&self, change: &Change, at: Timestamp) -> Result<()> {
+        let Change::TaskCreated { task_id, title, description, priority, project_id, part, depends_on } =
+            change
+        else {
+            return Ok(());
+        };
+        let (run_id, number, name, spec) = match part {
+            Some(PlanPart { run_id, number, spec }) => {
+                (Some(run_id.as_str()), Some(*number), Some(spec.id.as_str()), Some(json(spec)?))
+            }
+            None => (None, None, None, None),
+        };
+        self.execute(
+            "INSERT INTO tasks (id, title, description, status, priority, project_id, version, run_id, number, name,
+             spec, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11)",
+            params![
+                task_id.as_str(),
+                title,
+                description,
+                Status::Todo.as_str(),
+                priority,
+                project_id,
+                run_id,
+                number,
+                name,
+                spec,
+                at.millis()
+            ],
+        )?;
+        for needed in depends_on {
+            self.execute(
+                "INSERT INTO task_dependencies (task_id, depends_on) VALUES (?1, ?2)",
+                params![task_id.as_str(), needed.as_str()],
+            )?;
+        }
+        self.execute(
+            "UPDATE tasks SET open_dependencies = (SELECT count(*) FROM task_dependencies d
+             JOIN tasks n ON n.id = d.depends_on WHERE d.task_id = ?1 AND n.status <> 'done') WHERE id = ?1",
+            params![task_id.as_str()],
+        )
+    }
+
+    fn task_moved(
+        &self,
+        task_id: &TaskId,
+        (from, to): (Status, Status),
+        evidence: Option<Evidence>,
+        reason: Option<&str>,
+        at: Timestamp,
+    ) -> Result<()> {
+        // A claim belongs to work in progress.
+        let keeps_claim = i64::from(to == Status::InProgress);
+        self.execute(
+            "UPDATE tasks SET status = ?2, evidence = ?3, blocked_reason = ?4, version = version + 1, updated_at = ?5,
+             claim_agent = CASE WHEN ?6 = 1 THEN claim_agent END, claim_token = CASE WHEN ?6 = 1 THEN claim_token END,
+             claim_boot_id = CASE WHEN ?6 = 1 THEN claim_boot_id END,
+             claim_until = CASE WHEN ?6 = 1 THEN claim_until END WHERE id = ?1",
+            params![task_id.as_str(), to.as_str(), evidence.map(Evidence::as_str), reason, at.millis(), keeps_claim],
+        )?;
+        let step = i64::from(from == Status::Done) - i64::from(to == Status::Done);
+        if step == 0 {
+            return Ok(());
+        }
+        self.execute(
+            "UPDATE tasks SET open_dependencies = open_dependencies + ?2
+             WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)",
+            params![task_id.as_str(), step],
+        )
+    }
+
+    fn task_claimed(&self, task_id: &TaskId, claim: Option<&Claim>, at: Timestamp) -> Result<()> {
+        self.execute(
+            "UPDATE tasks SET claim_agent = ?2, claim_token = ?3, claim_boot_id = ?4, claim_until = ?5,
+             version = version + 1, updated_at = ?6 WHERE id = ?1",
+            params![
+                task_id.as_str(),
+                claim.map(|c| c.agent.as_str()),
+                claim.map(|c| c.token),
+                claim.map(|c| c.lease.boot_id.as_str()),
+                claim.map(|c| c.lease.until_millis),
+                at.millis()
+            ],
+        )
+    }
+
+    fn run_submitted(&self, run: &NewRun, at: Timestamp) -> Result<()> {
+        let asked = json(run)?;
+        self.execute(
+            "INSERT INTO runs (id, corr, state, asked, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![run.id.as_str(), run.corr, RunState::Submitted.as_str(), asked, at.millis()],
+        )
+    }
+
+    fn attempt_started(&self, attempt: &NewAttempt, at: Timestamp) -> Result<()> {
+        let begun = json(attempt)?;
+        self.execute(
+            "INSERT INTO attempts (id, task_id, run_id, number, state, begun, started_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                attempt.id.as_str(),
+                attempt.task_id.as_str(),
+                attempt.run_id.as_str(),
+                attempt.number,
+                AttemptState::Started.as_str(),
+                begun,
+                at.millis()
+            ],
+        )
+    }
+
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        self.sql.prepare_cached(sql)?.execute(values)?;
+        Ok(())
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Corrupt(format!("a row has no JSON form: {error}")))
+}

@@ -1,0 +1,71 @@
+//! Answers by request id, so that a retry is recognised and never executed twice.
+
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::time::Timestamp;
+use rusqlite::{OptionalExtension, params};
+use serde_json::Value;
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+/// What is known about a request id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    pub operation: String,
+    pub fingerprint: String,
+    /// `None` once the answer was pruned.
+    pub answer: Option<Value>,
+}
+
+impl Tx<'_> {
+    pub fn answered(&self, agent: &Agent, request: &RequestId) -> Result<Option<Answered>> {
+        let mut statement = self.sql.prepare_cached(
+            "SELECT operation, fingerprint, answer FROM requests WHERE agent = ?1 AND request_id = ?2",
+        )?;
+        let row: Option<(String, String, Option<String>)> = statement
+            .query_row([agent.as_str(), request.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((operation, fingerprint, answer)) = row else { return Ok(None) };
+        let answer = answer
+            .map(|text| {
+                serde_json::from_str(&text).map_err(|_| unreadable("answer", request.as_str(), &text))
+            })
+            .transpose()?;
+        Ok(Some(Answered { operation, fingerprint, answer }))
+    }
+
+    pub fn keep_answer(
+        &self,
+        (agent, request): (&Agent, &RequestId),
+        operation: &str,
+        fingerprint: &str,
+        answer: &Value,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.sql
+            .prepare_cached(
+                "INSERT INTO requests (agent, request_id, operation, fingerprint, answer, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                agent.as_str(),
+                request.as_str(),
+                operation,
+                fingerprint,
+                answer.to_string(),
+                at.millis()
+            ])?;
+        Ok(())
+    }
+
+    /// Forgets the answers given before `before`, at most `limit` of them. The rows stay as tombstones.
+    pub fn forget_answers(&self, before: Timestamp, limit: usize) -> Result<usize> {
+        Ok(self
+            .sql
+            .prepare_cached(
+                "UPDATE requests SET answer = NULL WHERE rowid IN (SELECT rowid FROM requests
+                 WHERE answer IS NOT NULL AND created_at < ?1 ORDER BY created_at LIMIT ?2)",
+            )?
+            .execute(params![before.millis(), i64::try_from(limit).unwrap_or(i64::MAX)])?)
+    }
+}

@@ -1,0 +1,87 @@
+//! Reading runs, and the lease by which one engine holds a run.
+
+use contract::domain::run::{Run, RunId, RunState};
+use contract::domain::time::{Lease, Timestamp};
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+/// Which runs to list. Every set field narrows.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    pub state: Option<RunState>,
+    pub limit: usize,
+}
+
+const COLUMNS: &str =
+    "id, state, asked, owner, lease_boot_id, lease_until, cancel_requested, result, created_at, ended_at";
+
+impl Tx<'_> {
+    pub fn run(&self, id: &RunId) -> Result<Option<Run>> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
+        self.one(&sql, id.as_str())
+    }
+
+    pub fn run_by_corr(&self, corr: &str) -> Result<Option<Run>> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE corr = ?1 ORDER BY created_at DESC LIMIT 1");
+        self.one(&sql, corr)
+    }
+
+    fn one(&self, sql: &str, key: &str) -> Result<Option<Run>> {
+        self.sql.prepare_cached(sql)?.query_row([key], |row| Ok(run_of(row))).optional()?.transpose()
+    }
+
+    /// Newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>> {
+        let state = filter.state.map(RunState::as_str);
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs WHERE ?1 IS NULL OR state = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2"
+        );
+        let mut statement = self.sql.prepare_cached(&sql)?;
+        let mut rows = statement.query(params![state, i64::try_from(filter.limit).unwrap_or(i64::MAX)])?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next()? {
+            runs.push(run_of(row)?);
+        }
+        Ok(runs)
+    }
+
+    pub fn run_ids_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
+        self.ids_with_prefix("SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
+    }
+
+    /// Keeps the owner's hold on a run. A row update, no event.
+    pub fn renew_ownership(&self, run: &RunId, lease: &Lease) -> Result<()> {
+        self.sql
+            .prepare_cached("UPDATE runs SET lease_boot_id = ?2, lease_until = ?3 WHERE id = ?1")?
+            .execute(params![run.as_str(), lease.boot_id, lease.until_millis])?;
+        Ok(())
+    }
+}
+
+fn run_of(row: &Row<'_>) -> Result<Run> {
+    let id: String = row.get(0)?;
+    let state: String = row.get(1)?;
+    let asked: String = row.get(2)?;
+    let owner: Option<String> = row.get(3)?;
+    let lease_boot_id: Option<String> = row.get(4)?;
+    let lease_until: Option<i64> = row.get(5)?;
+    let result: Option<String> = row.get(7)?;
+    Ok(Run {
+        asked: serde_json::from_str(&asked).map_err(|_| unreadable("request", &id, &asked))?,
+        state: RunState::parse(&state).ok_or_else(|| unreadable("state", &id, &state))?,
+        owner: owner
+            .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("owner", &id, &text)))
+            .transpose()?,
+        owner_lease: lease_boot_id
+            .zip(lease_until)
+            .map(|(boot_id, until_millis)| Lease { boot_id, until_millis }),
+        cancel_requested: row.get(6)?,
+        result: result
+            .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("result", &id, &text)))
+            .transpose()?,
+        created_at: Timestamp::from_millis(row.get(8)?),
+        ended_at: row.get::<_, Option<i64>>(9)?.map(Timestamp::from_millis),
+    })
+}

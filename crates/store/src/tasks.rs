@@ -1,0 +1,177 @@
+//! Reading tasks. Every list is an index look-up with a limit.
+
+use contract::domain::id::Id;
+use contract::domain::run::RunId;
+use contract::domain::status::{Evidence, Status};
+use contract::domain::task::{Claim, PlanPart, Task, TaskId};
+use contract::domain::time::{Lease, Now, Timestamp};
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+/// Which tasks to list. Every set field narrows.
+#[derive(Debug, Clone, Default)]
+pub struct TaskFilter {
+    pub statuses: Vec<Status>,
+    pub project_id: Option<String>,
+    pub priority: Option<i64>,
+    pub limit: usize,
+}
+
+const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
+     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at";
+
+impl Tx<'_> {
+    pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
+        let sql = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
+        let row = self.sql.prepare_cached(&sql)?.query_row([id.as_str()], |row| Ok(raw(row))).optional()?;
+        row.map(|row| self.with_dependencies(row?)).transpose()
+    }
+
+    /// Highest priority first, then newest.
+    pub fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>> {
+        let mut sql = format!("SELECT {COLUMNS} FROM tasks WHERE 1 = 1");
+        let mut values: Vec<rusqlite::types::Value> = Vec::new();
+        if !filter.statuses.is_empty() {
+            let first = values.len() + 1;
+            values.extend(filter.statuses.iter().map(|status| status.as_str().to_owned().into()));
+            let marks: Vec<String> = (first..=values.len()).map(|n| format!("?{n}")).collect();
+            sql.push_str(&format!(" AND status IN ({})", marks.join(", ")));
+        }
+        if let Some(project) = &filter.project_id {
+            values.push(project.clone().into());
+            sql.push_str(&format!(" AND project_id = ?{}", values.len()));
+        }
+        if let Some(priority) = filter.priority {
+            values.push(priority.into());
+            sql.push_str(&format!(" AND priority = ?{}", values.len()));
+        }
+        values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
+        sql.push_str(&format!(" ORDER BY priority DESC, created_at DESC, id DESC LIMIT ?{}", values.len()));
+        self.task_list(&sql, rusqlite::params_from_iter(values))
+    }
+
+    /// Tasks that could be started now: todo, with every dependency done. Highest priority first, then oldest.
+    pub fn ready_tasks(&self, limit: usize) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE status = 'todo' AND open_dependencies = 0
+             ORDER BY priority DESC, created_at, id LIMIT ?1"
+        );
+        self.task_list(&sql, params![i64::try_from(limit).unwrap_or(i64::MAX)])
+    }
+
+    /// A run's tasks in the order of its plan.
+    pub fn tasks_of_run(&self, run: &RunId) -> Result<Vec<Task>> {
+        let sql = format!("SELECT {COLUMNS} FROM tasks WHERE run_id = ?1 ORDER BY number");
+        self.task_list(&sql, params![run.as_str()])
+    }
+
+    /// Ids that begin with `prefix`, at most two: enough to know whether it names one task.
+    pub fn task_ids_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
+        self.ids_with_prefix("SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
+    }
+
+    pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str) -> Result<Vec<String>> {
+        // Ids are ASCII, so `~` sorts behind every one of them.
+        let mut statement = self.sql.prepare_cached(sql)?;
+        let ids = statement.query_map(params![prefix, format!("{prefix}~")], |row| row.get(0))?;
+        Ok(ids.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Any call by the holder renews its claim. A row update, no event.
+    pub fn renew_claim(&self, task: &TaskId, lease: &Lease) -> Result<()> {
+        self.sql
+            .prepare_cached("UPDATE tasks SET claim_boot_id = ?2, claim_until = ?3 WHERE id = ?1")?
+            .execute(params![task.as_str(), lease.boot_id, lease.until_millis])?;
+        Ok(())
+    }
+
+    /// How many tasks there are in each state.
+    pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
+        let mut statement = self.sql.prepare_cached("SELECT status, count(*) FROM tasks GROUP BY status")?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let mut counts = Vec::new();
+        for row in rows {
+            let (word, count) = row?;
+            counts.push((Status::parse(&word).ok_or_else(|| unreadable("status", "a task", &word))?, count));
+        }
+        Ok(counts)
+    }
+
+    /// Claims of an agent that are still live: what it is working on.
+    pub fn claimed_by(&self, agent: &str, now: &Now) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE status = 'in_progress' AND claim_agent = ?1
+             AND claim_boot_id = ?2 AND claim_until > ?3 ORDER BY id LIMIT 100"
+        );
+        self.task_list(&sql, params![agent, now.boot.boot_id, now.boot.millis])
+    }
+
+    fn task_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
+        let mut statement = self.sql.prepare_cached(sql)?;
+        let mut rows = statement.query(values)?;
+        let mut tasks = Vec::new();
+        while let Some(row) = rows.next()? {
+            tasks.push(raw(row)?);
+        }
+        tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
+    }
+
+    fn with_dependencies(&self, mut task: Task) -> Result<Task> {
+        let mut statement = self.sql.prepare_cached(
+            "SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on",
+        )?;
+        let ids = statement.query_map([task.id.as_str()], |row| row.get::<_, String>(0))?;
+        for id in ids {
+            let id = id?;
+            task.depends_on
+                .push(Id::parse(&id).map_err(|_| unreadable("dependency", task.id.as_str(), &id))?);
+        }
+        Ok(task)
+    }
+}
+
+fn raw(row: &Row<'_>) -> Result<Task> {
+    let id: String = row.get(0)?;
+    let bad = |what: &str, value: &str| unreadable(what, &id, value);
+    let status: String = row.get(3)?;
+    let evidence: Option<String> = row.get(4)?;
+    let claim_agent: Option<String> = row.get(9)?;
+    let claim = match claim_agent {
+        Some(agent) => Some(Claim {
+            agent,
+            token: row.get(10)?,
+            lease: Lease { boot_id: row.get(11)?, until_millis: row.get(12)? },
+        }),
+        None => None,
+    };
+    let run_id: Option<String> = row.get(13)?;
+    let spec: Option<String> = row.get(15)?;
+    let part = match (run_id, spec) {
+        (Some(run), Some(spec)) => Some(PlanPart {
+            run_id: Id::parse(&run).map_err(|_| bad("run", &run))?,
+            number: row.get(14)?,
+            spec: serde_json::from_str(&spec).map_err(|_| bad("spec", &spec))?,
+        }),
+        _ => None,
+    };
+    Ok(Task {
+        title: row.get(1)?,
+        description: row.get(2)?,
+        status: Status::parse(&status).ok_or_else(|| bad("status", &status))?,
+        evidence: evidence
+            .map(|word| Evidence::parse(&word).ok_or_else(|| bad("evidence", &word)))
+            .transpose()?,
+        priority: row.get(5)?,
+        project_id: row.get(6)?,
+        blocked_reason: row.get(7)?,
+        version: row.get(8)?,
+        claim,
+        part,
+        depends_on: Vec::new(),
+        created_at: Timestamp::from_millis(row.get(16)?),
+        updated_at: Timestamp::from_millis(row.get(17)?),
+        id: Id::parse(&id).map_err(|_| bad("id", &id))?,
+    })
+}

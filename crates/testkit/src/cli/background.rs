@@ -1,0 +1,110 @@
+//! A program that runs while the test does something else.
+
+use std::io::Write;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::{Cli, Output, process, wait};
+
+/// Killed with its process group if the test ends first. It borrows the runner, whose end is the end of all it started.
+#[derive(Debug)]
+#[must_use = "wait for it, or kill it"]
+pub struct Background<'a> {
+    runner: PhantomData<&'a Cli>,
+    child: Child,
+    line: String,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    ended: Option<ExitStatus>,
+}
+
+impl<'a> Background<'a> {
+    pub(super) fn new(_runner: &'a Cli, child: Child, line: String, [stdout, stderr]: [PathBuf; 2]) -> Self {
+        Self { runner: PhantomData, child, line, stdout, stderr, ended: None }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub fn stdout(&self) -> String {
+        read(&self.stdout)
+    }
+
+    pub fn stderr(&self) -> String {
+        read(&self.stderr)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.poll().is_none()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        process::signal(self.pid(), signal);
+    }
+
+    /// Writes a line to its standard input, which has to be open (`Call::open_stdin`).
+    #[track_caller]
+    pub fn send(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().expect("standard input was opened with open_stdin");
+        writeln!(stdin, "{line}").expect("the program still reads its standard input");
+    }
+
+    /// Ends its standard input.
+    pub fn close_stdin(&mut self) {
+        self.child.stdin = None;
+    }
+
+    /// Waits for the end; panics with what was printed so far when the deadline passes.
+    #[track_caller]
+    pub fn wait(mut self, deadline: Duration) -> Output {
+        match wait::within(deadline, || self.poll()) {
+            Some(status) => self.output(status),
+            None => panic!(
+                "`{}` did not end within {deadline:?}\n--- standard output\n{}\n--- standard error\n{}",
+                self.line,
+                self.stdout(),
+                self.stderr()
+            ),
+        }
+    }
+
+    /// `kill -9` for the program alone: what becomes of its children is for the test to see.
+    #[track_caller]
+    pub fn kill_nine(self) -> Output {
+        self.signal(Signal::KILL);
+        self.wait(Duration::from_secs(10))
+    }
+
+    fn output(&self, status: ExitStatus) -> Output {
+        Output { line: self.line.clone(), status, stdout: self.stdout(), stderr: self.stderr() }
+    }
+
+    fn poll(&mut self) -> Option<ExitStatus> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().expect("the child is ours to wait for");
+        }
+        self.ended
+    }
+}
+
+impl Drop for Background<'_> {
+    fn drop(&mut self) {
+        if self.poll().is_some() {
+            return;
+        }
+        process::signal_group(self.pid(), Signal::KILL);
+        // Killed a moment ago: it ends, and how does not matter any more.
+        drop(self.child.wait());
+    }
+}
+
+fn read(path: &PathBuf) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,56 @@
+//! Looking at processes from outside (Linux: through `/proc`).
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal};
+
+/// Whether the process exists and is not just waiting to be reaped.
+pub fn is_running(pid: u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // The program's name stands in parentheses and may hold anything; the state follows the last one.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X') | None)
+}
+
+/// The running processes that have something to do with the directory: it is in their environment, or they work in it.
+pub fn around(dir: &Path) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let own = std::process::id();
+    let mut found: Vec<u32> =
+        pids.filter(|pid| *pid != own && is_around(*pid, dir) && is_running(*pid)).collect();
+    found.sort_unstable();
+    found
+}
+
+fn is_around(pid: u32, dir: &Path) -> bool {
+    let works_there = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir));
+    let needle = dir.as_os_str().as_encoded_bytes();
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    works_there || environment.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Sends the signal. A process that is gone already is no fault: that is what the signal was for.
+#[track_caller]
+pub fn signal(pid: u32, signal: Signal) {
+    judge(pid, rustix::process::kill_process(raw(pid), signal));
+}
+
+/// Sends the signal to every process of the group.
+#[track_caller]
+pub fn signal_group(pid: u32, signal: Signal) {
+    judge(pid, rustix::process::kill_process_group(raw(pid), signal));
+}
+
+fn raw(pid: u32) -> Pid {
+    i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process has an id above zero")
+}
+
+#[track_caller]
+fn judge(pid: u32, sent: rustix::io::Result<()>) {
+    match sent {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => panic!("could not send a signal to {pid}: {error}"),
+    }
+}

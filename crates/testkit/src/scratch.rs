@@ -1,0 +1,59 @@
+//! A directory that is gone when the test is over.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Panics instead of returning errors: a test without its files has nothing to say.
+#[derive(Debug)]
+pub struct Scratch {
+    dir: TempDir,
+}
+
+impl Scratch {
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("writ-test-").tempdir();
+        Self { dir: dir.expect("a temporary directory can be made") }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn join(&self, inside: impl AsRef<Path>) -> PathBuf {
+        self.dir.path().join(inside)
+    }
+
+    /// Makes the directory and those above it.
+    pub fn dir(&self, inside: impl AsRef<Path>) -> PathBuf {
+        let path = self.join(inside);
+        std::fs::create_dir_all(&path)
+            .unwrap_or_else(|error| panic!("could not make {}: {error}", path.display()));
+        path
+    }
+
+    /// Writes the file, making the directories above it.
+    pub fn write(&self, inside: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.join(inside);
+        self.dir(path.parent().expect("a file is in a directory"));
+        std::fs::write(&path, bytes)
+            .unwrap_or_else(|error| panic!("could not write {}: {error}", path.display()));
+        path
+    }
+
+    pub fn read(&self, inside: impl AsRef<Path>) -> String {
+        let path = self.join(inside);
+        std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("could not read {}: {error}", path.display()))
+    }
+
+    pub fn has(&self, inside: impl AsRef<Path>) -> bool {
+        self.join(inside).exists()
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,53 @@
+//! What a benchmark found, for people and for programs.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::rounds::Series;
+
+pub(super) struct Report {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Ours first; the ratios compare it with each of the others.
+    pub(super) series: Vec<Series>,
+}
+
+impl Report {
+    pub(super) fn json(&self) -> Value {
+        let contenders: Vec<Value> = self
+            .series
+            .iter()
+            .map(|series| json!({"name": series.name, "median_us": round(series.median()), "rounds": series.costs.len()}))
+            .collect();
+        let ratios: Vec<Value> = self
+            .ratios()
+            .map(|(to, ratio)| json!({"of": self.series[0].name, "to": to, "ratio": round(ratio)}))
+            .collect();
+        json!({"name": self.name, "about": self.about, "contenders": contenders, "ratios": ratios})
+    }
+
+    fn ratios(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let ours = self.series[0].median();
+        self.series[1..].iter().map(move |other| (other.name, ours / other.median()))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rounds = self.series[0].costs.len();
+        writeln!(f, "{}: {} ({rounds} rounds, medians)", self.name, self.about)?;
+        for series in &self.series {
+            writeln!(f, "  {:<32} {:>9.3} ms", series.name, series.median() / 1000.0)?;
+        }
+        for (to, ratio) in self.ratios() {
+            writeln!(f, "  {:<32} {ratio:>9.2} x", format!("{} / {to}", self.series[0].name))?;
+        }
+        Ok(())
+    }
+}
+
+/// Three places are more than the noise leaves.
+fn round(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,124 @@
+use super::rounds::{Series, contender, interleave};
+use super::*;
+
+/// A directory under the target directory, gone with the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let dir = target_dir().join(format!("test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Place(dir)
+    }
+
+    /// A `writ` that knows just enough to be measured.
+    fn stand_in(&self, script: &str) -> PathBuf {
+        let [text, program] = ["writ.sh", "writ"].map(|name| self.0.join(name));
+        std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // Another process writes the program: one of our own could still hold it open when it is started.
+        let words = [text.to_str().unwrap(), program.to_str().unwrap()];
+        Job::new("install", &["-m", "755"]).args(&words).output().unwrap();
+        program
+    }
+
+    fn setup(&self, script: &str) -> Setup {
+        Setup { writ: self.stand_in(script), dir: self.0.clone(), quick: true, rounds: 2 }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+#[test]
+fn contenders_take_turns_and_the_first_round_only_warms_up() {
+    let turns = std::cell::RefCell::new(String::new());
+    let record = |letter: char, cost: f64| {
+        let turns = &turns;
+        contender(if letter == 'a' { "a" } else { "b" }, move |round| {
+            turns.borrow_mut().push(letter);
+            Ok(cost + f64::from(u32::try_from(round).unwrap()))
+        })
+    };
+    let series = interleave(3, vec![record('a', 10.0), record('b', 20.0)]).unwrap();
+    assert_eq!(*turns.borrow(), "abababab");
+    let expected = [
+        Series { name: "a", costs: vec![11.0, 12.0, 13.0] },
+        Series { name: "b", costs: vec![21.0, 22.0, 23.0] },
+    ];
+    assert_eq!(series, expected);
+}
+
+#[test]
+fn the_report_shows_medians_and_their_ratio() {
+    let series = vec![
+        Series { name: "ours", costs: vec![9000.0, 3000.0, 1000.0] },
+        Series { name: "limit", costs: vec![1000.0, 3000.0] },
+    ];
+    let report = Report { name: "x", about: "a comparison", series };
+    let expected = "\
+x: a comparison (3 rounds, medians)
+  ours                                 3.000 ms
+  limit                                2.000 ms
+  ours / limit                          1.50 x
+";
+    assert_eq!(report.to_string(), expected);
+    assert_eq!(
+        report.json(),
+        json!({
+            "name": "x",
+            "about": "a comparison",
+            "contenders": [
+                {"name": "ours", "median_us": 3000.0, "rounds": 3},
+                {"name": "limit", "median_us": 2000.0, "rounds": 2},
+            ],
+            "ratios": [{"of": "ours", "to": "limit", "ratio": 1.5}],
+        })
+    );
+}
+
+#[test]
+fn create_runs_on_tiny_input_and_sees_through_a_program_that_writes_nothing() {
+    let place = Place::new("create");
+    let report =
+        (create::BENCH.run)(&place.setup(r#"test "$1 $2" = "task create" && : > "$WRIT_DB""#)).unwrap();
+    let names: Vec<&str> = report.series.iter().map(|series| series.name).collect();
+    assert_eq!(names, ["writ task create", "sqlite3 insert", "true"]);
+
+    let lazy = Place::new("create-lazy");
+    let fault = (create::BENCH.run)(&lazy.setup("exit 0")).err().unwrap();
+    assert_eq!(fault, "`writ task create` left no store at WRIT_DB");
+}
+
+#[test]
+fn pipeline_runs_on_tiny_input_and_stops_at_a_failed_run() {
+    let place = Place::new("pipeline");
+    let counted = r#"grep -c '^command = \["true"\]$' "$2" >> "$HOME/counts""#;
+    let report = (pipeline::BENCH.run)(&place.setup(counted)).unwrap();
+    assert_eq!(report.series.len(), 2);
+    let counts = std::fs::read_to_string(place.0.join("counts")).unwrap();
+    assert_eq!(counts.split_whitespace().collect::<Vec<_>>(), ["3", "1"].repeat(3));
+
+    let broken = Place::new("pipeline-broken");
+    assert!((pipeline::BENCH.run)(&broken.setup("exit 1")).is_err());
+}
+
+#[test]
+fn only_known_benchmarks_and_options_are_accepted() {
+    let parsed = |words: &[&str]| parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let asked = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();
+    assert_eq!((asked.names, asked.quick, asked.rounds), (vec!["create".to_owned()], true, Some(5)));
+    for wrong in [&["crate"][..], &["--rounds"], &["--rounds", "0"], &["--fast"]] {
+        assert!(parsed(wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_program_that_only_exits_knows_no_command() {
+    let place = Place::new("knows");
+    assert!(!knows(&place.stand_in("exit 0"), &["run"]));
+    assert!(knows(&place.stand_in("echo usage: writ run PLAN"), &["run"]));
+    assert!(!knows(&place.0.join("nothing-here"), &["run"]));
+}

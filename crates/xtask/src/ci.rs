@@ -1,0 +1,114 @@
+//! `cargo xtask ci`: every check there is, in one order, with the time each took.
+
+use std::time::{Duration, Instant};
+
+use crate::job::{Job, knows, root, target_dir};
+use crate::{Result, bench, test, tidy};
+
+pub(crate) const ABOUT: &str = "\
+Run every check: form, tidy, clippy, tests, benchmarks, conformance
+
+A failed step does not hide the next one; the closing lines list them all. The conformance step
+runs when a folder of test vectors stands beside the checkout.";
+
+/// Test vectors beside the checkout. A fresh clone has none, and needs none.
+const VECTORS: &str = "../shared/vectors";
+
+type Step = fn() -> Outcome;
+
+enum Outcome {
+    Passed,
+    Skipped(String),
+    Failed(String),
+}
+
+pub(crate) fn run(args: &[String]) -> Result {
+    if let Some(word) = args.first() {
+        return Err(format!("takes no arguments, got `{word}`"));
+    }
+    let steps: [(&str, Step); 6] = [
+        ("fmt", || job(&Job::cargo(&["fmt", "--all", "--check"]))),
+        ("tidy", || result(tidy::run(&[]))),
+        ("clippy", || job(&clippy())),
+        ("test", || result(test::run_as(true, &[]))),
+        ("bench", quick_bench),
+        ("conformance", conformance),
+    ];
+    let mut done = Vec::new();
+    for (name, step) in steps {
+        println!("== {name}");
+        let started = Instant::now();
+        let outcome = step();
+        if let Outcome::Failed(message) = &outcome {
+            eprintln!("{message}");
+        }
+        done.push((name, started.elapsed(), outcome));
+    }
+    println!("== summary\n{}", summary(&done));
+    let failed = failed(&done);
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+fn summary(done: &[(&str, Duration, Outcome)]) -> String {
+    let mut lines = Vec::new();
+    for (name, took, outcome) in done {
+        let word = match outcome {
+            Outcome::Passed => "ok".to_owned(),
+            Outcome::Skipped(why) => format!("not run: {why}"),
+            Outcome::Failed(_) => "FAILED".to_owned(),
+        };
+        lines.push(format!("{name:<12} {:>7.1} s  {word}", took.as_secs_f64()));
+    }
+    let total: Duration = done.iter().map(|(_, took, _)| *took).sum();
+    let failures = failed(done).len();
+    let verdict = if failures == 0 { "all checks passed".to_owned() } else { format!("{failures} failed") };
+    lines.push(format!("ci: {verdict} in {:.1} s", total.as_secs_f64()));
+    lines.join("\n")
+}
+
+fn failed<'a>(done: &[(&'a str, Duration, Outcome)]) -> Vec<&'a str> {
+    done.iter()
+        .filter(|(_, _, outcome)| matches!(outcome, Outcome::Failed(_)))
+        .map(|(name, _, _)| *name)
+        .collect()
+}
+
+fn clippy() -> Job {
+    Job::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+}
+
+/// A benchmark that no longer runs is found here and not on the day somebody needs it.
+fn quick_bench() -> Outcome {
+    if !bench::can_run_quickly() {
+        return Outcome::Skipped("this `writ` has not all the commands the benchmarks call yet".to_owned());
+    }
+    result(bench::run(&["--quick".to_owned()]))
+}
+
+fn conformance() -> Outcome {
+    if !root().join(VECTORS).is_dir() {
+        return Outcome::Skipped(format!("there is no {VECTORS} beside this checkout"));
+    }
+    if let Err(message) = Job::cargo(&["build", "--quiet", "-p", "cli"]).run() {
+        return Outcome::Failed(message);
+    }
+    let writ = target_dir().join("debug/writ");
+    if !knows(&writ, &["conformance"]) {
+        return Outcome::Skipped("this `writ` has no `conformance` command yet".to_owned());
+    }
+    job(&Job::new(&writ.display().to_string(), &["conformance", "run", VECTORS]))
+}
+
+fn job(job: &Job) -> Outcome {
+    result(job.run())
+}
+
+fn result(result: Result) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Passed,
+        Err(message) => Outcome::Failed(message),
+    }
+}
+
+#[cfg(test)]
+mod tests;

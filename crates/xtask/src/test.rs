@@ -1,0 +1,143 @@
+//! `cargo xtask test`: everything a test needs is there before the first one runs.
+
+use crate::Result;
+use crate::job::Job;
+
+pub(crate) const ABOUT: &str = "\
+Build the helper binaries and run the tests
+
+Uses cargo-nextest where it is installed and plain `cargo test` where it is not. ARGS go to the
+runner: `cargo xtask test -p engine kill_nine`. Programs that tests call (sqlite3, strace, setsid)
+are installed with apt-get when running as root; otherwise their absence is reported before and
+after the run, and the tests that need them fail and say so.";
+
+/// Programs beyond cargo that tests call, and the Debian package each comes in.
+const PROGRAMS: &[(&str, &str)] = &[("sqlite3", "sqlite3"), ("strace", "strace"), ("setsid", "util-linux")];
+
+pub(crate) fn run(args: &[String]) -> Result {
+    run_as(is_ci(), args)
+}
+
+pub(crate) fn run_as(ci: bool, args: &[String]) -> Result {
+    run_jobs(&plan(Runner::installed(), ci, args))
+}
+
+/// Runs the jobs with the programs that tests need.
+pub(crate) fn run_jobs(jobs: &[Job]) -> Result {
+    let missing = provide_programs();
+    let outcome = jobs.iter().try_for_each(Job::run);
+    if !missing.is_empty() {
+        eprintln!("{}", missing_notice(&missing));
+    }
+    outcome
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runner {
+    Nextest,
+    CargoTest,
+}
+
+impl Runner {
+    /// The one to use, after saying which.
+    pub(crate) fn installed() -> Runner {
+        let nextest = Job::cargo(&["nextest", "--version"]).succeeds();
+        let runner = if nextest { Runner::Nextest } else { Runner::CargoTest };
+        println!("test runner: {}", runner.name());
+        runner
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Runner::Nextest => "cargo-nextest",
+            Runner::CargoTest => "cargo test (cargo-nextest is not installed)",
+        }
+    }
+}
+
+/// The commands of one test run, in order.
+fn plan(runner: Runner, ci: bool, args: &[String]) -> Vec<Job> {
+    let mut job = match runner {
+        Runner::Nextest => Job::cargo(&["nextest", "run"]),
+        Runner::CargoTest => Job::cargo(&["test"]),
+    };
+    if !selects_packages(args) {
+        job = job.args(&["--workspace"]);
+    }
+    if ci && runner == Runner::Nextest {
+        job = job.args(&["--profile", "ci"]);
+    }
+    job = job.args(args);
+    if ci {
+        // A snapshot that does not match must fail, never be accepted.
+        job = job.env("INSTA_UPDATE", "no");
+    }
+    vec![helpers(), job]
+}
+
+/// What tests start as child processes; a test must never find an old one.
+pub(crate) fn helpers() -> Job {
+    Job::cargo(&["build", "--quiet", "-p", "testkit", "-p", "cli", "--bins"])
+}
+
+pub(crate) fn selects_packages(args: &[String]) -> bool {
+    let own = args.iter().take_while(|arg| *arg != "--");
+    own.into_iter().any(|arg| {
+        let long = arg.starts_with("--package") || arg == "--workspace" || arg == "--all";
+        long || (arg.starts_with("-p") && !arg.starts_with("--"))
+    })
+}
+
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+/// Installs what is missing where that is possible; gives what is missing still.
+fn provide_programs() -> Vec<(&'static str, &'static str)> {
+    let missing = missing_programs();
+    if missing.is_empty() {
+        return missing;
+    }
+    if !can_install() {
+        eprintln!("{}", missing_notice(&missing));
+        return missing;
+    }
+    for job in installation(&missing) {
+        if let Err(message) = job.run() {
+            eprintln!("{message}");
+        }
+    }
+    let missing = missing_programs();
+    if !missing.is_empty() {
+        eprintln!("{}", missing_notice(&missing));
+    }
+    missing
+}
+
+fn missing_programs() -> Vec<(&'static str, &'static str)> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let here = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    PROGRAMS.iter().copied().filter(|(program, _)| !here(program)).collect()
+}
+
+fn can_install() -> bool {
+    let root = Job::new("id", &["-u"]).output().is_ok_and(|id| id.trim() == "0");
+    root && Job::new("apt-get", &["--version"]).succeeds()
+}
+
+fn installation(missing: &[(&str, &str)]) -> Vec<Job> {
+    let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    let install = Job::new("apt-get", &["install", "--yes", "--no-install-recommends"]).args(&packages);
+    [Job::new("apt-get", &["update"]), install]
+        .map(|job| job.env("DEBIAN_FRONTEND", "noninteractive"))
+        .to_vec()
+}
+
+fn missing_notice(missing: &[(&str, &str)]) -> String {
+    let list: Vec<String> =
+        missing.iter().map(|(program, package)| format!("{program} (Debian package {package})")).collect();
+    format!("missing: {}. Tests that call it will fail; no test is skipped.", list.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

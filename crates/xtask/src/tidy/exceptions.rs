@@ -1,0 +1,36 @@
+//! Where a rule makes the code worse, the place is listed here with the reason.
+
+use super::Violation;
+
+pub(super) struct Exception {
+    pub(super) rule: &'static str,
+    /// A file, or a folder with its closing `/`.
+    pub(super) path: &'static str,
+    pub(super) reason: &'static str,
+}
+
+pub(super) const LISTED: &[Exception] = &[];
+
+/// Takes out what is listed; an exception that nothing needs any more is itself a violation.
+pub(super) fn apply(found: Vec<Violation>, listed: &[Exception]) -> Vec<Violation> {
+    let covers = |exception: &Exception, violation: &Violation| {
+        let place = if exception.path.ends_with('/') {
+            violation.path.starts_with(exception.path)
+        } else {
+            violation.path == exception.path
+        };
+        place && exception.rule == violation.rule
+    };
+    let idle = listed.iter().filter(|exception| !found.iter().any(|violation| covers(exception, violation)));
+    let mut left: Vec<Violation> = idle
+        .map(|exception| {
+            let message =
+                format!("no longer needs its exception from `{}` ({})", exception.rule, exception.reason);
+            Violation::new("idle-exception", exception.path, 0, message)
+        })
+        .collect();
+    left.extend(
+        found.into_iter().filter(|violation| !listed.iter().any(|exception| covers(exception, violation))),
+    );
+    left
+}

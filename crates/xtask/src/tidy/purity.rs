@@ -1,0 +1,81 @@
+//! What the `contract` crate is made of: nothing that does IO, reads a clock or needs a thread.
+
+use super::Violation;
+use crate::Result;
+use crate::job::Job;
+
+/// Everything `contract` may be linked with, and the features it may have where one of them would break the rule.
+/// A new line here is a decision: look for files, clocks, threads and randomness in what it brings.
+const ALLOWED: &[(&str, Option<&[&str]>)] = &[
+    ("aho-corasick", None),
+    ("block-buffer", None),
+    ("cfg-if", None),
+    ("const-oid", None),
+    ("cpufeatures", None),
+    ("crypto-common", Some(&[])), // its features bring randomness
+    ("digest", Some(&["alloc", "block-api", "default", "oid"])),
+    ("hybrid-array", None),
+    ("itoa", None),
+    ("jiff", Some(&["alloc"])), // `std` reads the clock and the system's time zones
+    ("jiff-core", Some(&["alloc"])),
+    ("libc", None), // only declarations; cpufeatures asks for it on some targets
+    ("memchr", None),
+    ("regex", None),
+    ("regex-automata", None),
+    ("regex-syntax", None),
+    ("ryu-js", None),
+    ("serde", None),
+    ("serde_core", None),
+    ("serde_json", None),
+    ("serde_json_canonicalizer", None),
+    ("serde_spanned", None),
+    ("sha2", None),
+    ("thiserror", None),
+    ("tinyvec", None),
+    ("toml", None),
+    ("toml_datetime", None),
+    ("toml_parser", None),
+    ("toml_writer", None),
+    ("typenum", None),
+    ("unicode-normalization", None),
+    ("winnow", None),
+    ("zmij", None),
+];
+
+const MANIFEST: &str = "crates/contract/Cargo.toml";
+
+/// One line a package, `name v1.2.3|feature,feature`, resolved for `contract` alone: in `cargo metadata` the features that
+/// the other crates and the tests ask for would be mixed in.
+pub(super) fn resolved() -> Result<String> {
+    let edges = ["-p", "contract", "-e", "normal,no-proc-macro"];
+    let form = ["--prefix", "none", "--no-dedupe", "--format", "{p}|{f}", "--locked"];
+    Job::cargo(&["tree"]).args(&edges).args(&form).output()
+}
+
+pub(super) fn check(resolved: &str) -> Vec<Violation> {
+    let mut packages: Vec<(&str, &str)> = resolved.lines().filter_map(package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let mut found = Vec::new();
+    for (name, features) in packages {
+        let Some((_, allowed)) = ALLOWED.iter().find(|(allowed, _)| *allowed == name) else {
+            let message = format!("`{name}` is not on the list of crates that keep `contract` pure");
+            found.push(Violation::new("purity", MANIFEST, 0, message));
+            continue;
+        };
+        let Some(allowed) = allowed else { continue };
+        for feature in features.split(',').filter(|feature| !feature.is_empty() && !allowed.contains(feature))
+        {
+            let message = format!("feature `{feature}` of `{name}` could bring IO, a clock or randomness");
+            found.push(Violation::new("purity", MANIFEST, 0, message));
+        }
+    }
+    found
+}
+
+/// Name and features of a line; none for our own crate.
+fn package(line: &str) -> Option<(&str, &str)> {
+    let (package, features) = line.split_once('|')?;
+    let name = package.split_whitespace().next()?;
+    (name != "contract").then_some((name, features.trim()))
+}
