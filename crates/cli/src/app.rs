@@ -85,6 +85,9 @@ pub(crate) enum Command {
     Config(commands::config::Command),
     /// Look for trouble on this machine and in the store
     Doctor(commands::doctor::Args),
+    /// Judge this program by a directory of vectors
+    #[command(subcommand)]
+    Conformance(commands::conformance::Command),
     /// Let scripts and dashboards on this machine read over HTTP
     Serve(commands::serve::Args),
     /// Print a shell's completion script

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod init;
@@ -42,6 +43,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Conformance(command) => conformance::run(command, output),
         Command::Serve(args) => serve::run(args, globals, output),
         Command::Completions(args) => completions::run(args, output),
     }
