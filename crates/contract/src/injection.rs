@@ -75,10 +75,11 @@ fn find_control_plane(text: &str) -> Option<Tripped> {
         keys.insert(key.to_owned());
     }
     // Keys may be written with escapes, which only a parser sees.
-    if text.contains("\\u") && text.trim_start().starts_with(['{', '[']) {
-        if let Ok(value) = strict::parse(text.trim().as_bytes()) {
-            collect_keys(&value, &mut keys);
-        }
+    if text.contains("\\u")
+        && text.trim_start().starts_with(['{', '['])
+        && let Ok(value) = strict::parse(text.trim().as_bytes())
+    {
+        collect_keys(&value, &mut keys);
     }
     let packet = keys.contains(PACKET_TYPE) || BARE_PACKET_TYPE.is_match(text);
     (packet || keys.len() >= 2)

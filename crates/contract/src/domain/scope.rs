@@ -163,7 +163,7 @@ fn settled(text: &str) -> Result<String, ScopeFault> {
         if trimmed.len() == resolved.len() {
             return Ok(resolved);
         }
-        path = trimmed.to_owned();
+        path = String::from(trimmed);
     }
 }
 
