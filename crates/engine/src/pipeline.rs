@@ -167,6 +167,7 @@ impl Pipeline {
     ) {
         self.entries.push(Entry::Envelope(Note {
             kind: Type::Event,
+            from: None,
             to: LOG_SINK.to_owned(),
             intent: intent.to_owned(),
             message: message.to_owned(),

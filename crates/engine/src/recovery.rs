@@ -96,6 +96,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         note_moves(dispatcher, task, status, decision, reason);
         dispatcher.note(Entry::Envelope(Note {
             kind: Type::Event,
+            from: None,
             to: "log.writ".to_owned(),
             intent: "writ.recovery".to_owned(),
             message: format!("{}: {}", decision.as_str(), reason),

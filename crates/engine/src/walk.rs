@@ -163,6 +163,7 @@ fn leave(
     let refused = matches!(end, End::Refused(_));
     dispatcher.note(Entry::Envelope(Note {
         kind: if refused { Type::Error } else { Type::Result },
+        from: None,
         to: asked.intent.as_ref().map_or_else(|| asked.requested_by.clone(), |intent| intent.from.clone()),
         intent: asked
             .intent

@@ -28,6 +28,13 @@ pub struct Tip {
     pub digest: String,
 }
 
+impl Tip {
+    /// Whether its digest fits what it says.
+    pub fn is_genuine(&self) -> bool {
+        digest::of_value(&(self.events, &self.streams)).is_ok_and(|digest| digest == self.digest)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub seq: i64,

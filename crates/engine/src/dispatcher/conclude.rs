@@ -20,6 +20,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l7_delegate::{self, Claim};
 use crate::pipeline::l8_verify::{self, Seen, Verdict};
+use crate::supervisor::logs::LogWriter;
 use crate::verify;
 
 impl Dispatcher<'_> {
@@ -33,7 +34,7 @@ impl Dispatcher<'_> {
         live.digests = live
             .log
             .take()
-            .and_then(|log| log.finish().ok())
+            .map(LogWriter::finish)
             .map(|summary| (summary.stdout_digest, summary.stderr_digest));
         let claim = match &mut live.conversation {
             Some(conversation) => conversation.claim(&live.ended, live.timeout),
@@ -129,6 +130,7 @@ impl Dispatcher<'_> {
         self.pipeline.delegations.push(Delegation { to, intent: intent.clone(), status: status.to_owned() });
         self.note(Entry::Envelope(Note {
             kind,
+            from: Some(self.delegate(task)),
             to: "service.writ".to_owned(),
             intent,
             message: format!("Returned: {}", self.tasks[task].title),

@@ -47,6 +47,7 @@ impl Dispatcher<'_> {
         });
         self.note(Entry::Envelope(Note {
             kind: Type::Task,
+            from: None,
             to: self.delegate(task),
             intent: self.intent(),
             message: format!("Delegated: {}", self.tasks[task].title),
