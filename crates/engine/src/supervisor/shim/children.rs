@@ -48,8 +48,6 @@ pub(super) struct Children {
     executor: Pid,
     state: State,
     is_news: bool,
-    /// Others that died of a kill.
-    killed: BTreeSet<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +60,7 @@ enum State {
 
 impl Children {
     pub(super) fn new(changes: Changes, executor: Pid) -> Self {
-        Self { changes, executor, state: State::Running, is_news: false, killed: BTreeSet::new() }
+        Self { changes, executor, state: State::Running, is_news: false }
     }
 
     /// How the executor ended, once it has.
@@ -122,8 +120,9 @@ impl Children {
             wait_for(&mut [self.wait_for_change()], Some(DEATHS_WAIT));
             self.changes.forget();
         }
+        let others = killing.hit().iter().filter(|(pid, _)| *pid != raw(self.executor)).count();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Gone { killed: count(self.killed.len()), survivors: count(survivors) }
+        Gone { killed: count(others.saturating_sub(survivors)), survivors: count(survivors) }
     }
 
     /// Collects the dead. Says whether any child is left: if none is, no descendant is either, because
@@ -140,12 +139,10 @@ impl Children {
     }
 
     fn note(&mut self, pid: Pid, status: WaitStatus) {
-        let signal = status.terminating_signal();
-        if pid != self.executor {
-            if signal == Some(Signal::KILL.as_raw()) {
-                self.killed.insert(raw(pid));
-            }
-        } else if let Some(exit) = status.exit_status().map(Exit::Code).or(signal.map(Exit::Signal)) {
+        let signal = || status.terminating_signal().map(Exit::Signal);
+        if pid == self.executor
+            && let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal)
+        {
             self.is_news |= self.exit().is_none();
             self.state = State::Reaped(exit);
         }
