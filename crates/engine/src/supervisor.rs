@@ -103,7 +103,7 @@ impl Supervisor {
         if spec.argv.is_empty() {
             return Err(StartError::NoProgram);
         }
-        let (marker, grace) = (spec.marker.clone(), spec.grace);
+        let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
         let launch = ToShim::Launch(Box::new(spec)).encode();
         if launch.len() > LAUNCH_BYTES_MAX {
             return Err(StartError::TooLarge { bytes: launch.len() });

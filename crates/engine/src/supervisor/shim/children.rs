@@ -11,7 +11,7 @@ use contract::domain::limits::KILL_DEADLINE;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use crate::supervisor::frame::{Exit, Gone};
 use crate::supervisor::killing::{Killing, Targets};
@@ -28,10 +28,10 @@ impl Changes {
         let (changes, teller) = UnixStream::pair()?;
         changes.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, teller)?;
-        // Meant for others, or for writ, which will say what to do. A handler and not "ignore": that would be
-        // inherited by the executor.
+        // Meant for others, or for writ, which will say what to do; and a pipe that breaks is noticed where it is
+        // written to. A handler and not "ignore": that would be inherited by the executor.
         let unread = Arc::new(AtomicBool::new(false));
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in [SIGHUP, SIGINT, SIGTERM, SIGPIPE] {
             signal_hook::flag::register(signal, Arc::clone(&unread))?;
         }
         Ok(Self(changes))
