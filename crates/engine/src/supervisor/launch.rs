@@ -44,6 +44,17 @@ impl LaunchSpec {
         self.grace.min(TASK_TIMEOUT_MAX)
     }
 
+    /// At least so many bytes it takes to write this down.
+    pub(super) fn bytes(&self) -> usize {
+        let arguments = self.argv.iter().map(|argument| argument.len());
+        let variables = self.env.iter().map(|(name, value)| name.len() + value.len());
+        let input = match &self.stdin {
+            Stdin::Closed => 0,
+            Stdin::Bytes(bytes) => bytes.len(),
+        };
+        arguments.chain(variables).sum::<usize>() + input
+    }
+
     pub(super) fn to_json(&self) -> Vec<u8> {
         let document = Document {
             argv: self.argv.iter().map(|argument| text_of(argument.as_bytes())).collect(),
