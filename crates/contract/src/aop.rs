@@ -1,5 +1,6 @@
 //! Agent Orchestration Protocol, JSON v2: the messages between an orchestrator and its executors.
 
+pub mod audit;
 pub mod codes;
 pub mod detect;
 pub mod effective;

@@ -1,7 +1,7 @@
 //! Finds and removes secrets. Named rules, our own expressions from public token formats, linear time.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
@@ -84,9 +84,16 @@ const RULES: &[Rule] = &[
     },
 ];
 
-static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    RULES.iter().map(|rule| Regex::new(rule.pattern).expect("BUG: the rule's expression is valid")).collect()
-});
+/// Compiled when first needed: most texts hold no hint of any rule, and start-up must stay cheap.
+static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
+
+fn compiled(index: usize) -> &'static Regex {
+    COMPILED[index]
+        .get_or_init(|| Regex::new(RULES[index].pattern).expect("BUG: the rule's expression is valid"))
+}
+
+/// The generic rule's hints are everywhere; only with one of these words can it match.
+const CREDENTIAL_WORDS: &[&str] = &["key", "secret", "token", "passw", "pwd", "credential"];
 
 /// The name of the first rule that finds a secret. The secret itself is never part of an answer.
 pub fn find(text: &str) -> Option<&'static str> {
@@ -119,9 +126,15 @@ pub fn scrub(text: &str) -> Cow<'_, str> {
 }
 
 fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
-    let hinted: Vec<usize> =
-        (0..RULES.len()).filter(|&i| RULES[i].hints.iter().any(|hint| text.contains(hint))).collect();
-    hinted.into_iter().map(|i| (&RULES[i], &COMPILED[i]))
+    let may_match = |rule: &Rule| {
+        rule.hints.iter().any(|hint| text.contains(hint))
+            && (rule.name != "credential_assignment" || {
+                let lower = text.to_ascii_lowercase();
+                CREDENTIAL_WORDS.iter().any(|word| lower.contains(word))
+            })
+    };
+    let hinted: Vec<usize> = (0..RULES.len()).filter(|&i| may_match(&RULES[i])).collect();
+    hinted.into_iter().map(|i| (&RULES[i], compiled(i)))
 }
 
 fn first_match(rule: &Rule, regex: &Regex, text: &str) -> Option<()> {

@@ -1,0 +1,373 @@
+//! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
+
+mod conclude;
+mod start;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use contract::domain::attempt::Attempt;
+use contract::domain::limits;
+use contract::domain::run::{Owner, Run};
+use contract::domain::status::Status;
+use contract::domain::task::{PlanPart, Task};
+use contract::json::Value;
+use ops::run::journal::Entry;
+use ops::{Caller, Context, Result};
+
+use crate::executor::Stopped;
+use crate::live::{Live, Phase};
+use crate::observer::{Observer, Told};
+use crate::pipeline::Pipeline;
+use crate::scheduler::{Board, Slot, Step};
+use crate::settings::Settings;
+use crate::supervisor::logs::Stream;
+use crate::supervisor::{Exit, Report};
+use crate::verify::Place;
+
+/// A report of one process of one task.
+struct Message {
+    task: usize,
+    generation: u64,
+    report: Report,
+}
+
+/// Why the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finished {
+    /// Every task is settled, or waits for a person.
+    Settled,
+    Canceled,
+    Interrupted(i32),
+}
+
+pub(crate) struct Dispatcher<'d> {
+    pub(crate) cx: &'d mut Context,
+    pub(crate) settings: &'d Settings,
+    pub(crate) observer: &'d mut dyn Observer,
+    pub(crate) run: Run,
+    pub(crate) owner: Owner,
+    pub(crate) caller: Caller,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) attempts: Vec<Vec<Attempt>>,
+    board: Board,
+    live: BTreeMap<usize, Live>,
+    generation: u64,
+    sender: mpsc::Sender<Message>,
+    reports: mpsc::Receiver<Message>,
+    renewed_ms: i64,
+    polled_ms: i64,
+    canceled: bool,
+}
+
+/// Who works the run, and for whom it is watched.
+pub(crate) struct Hands<'d> {
+    pub(crate) cx: &'d mut Context,
+    pub(crate) settings: &'d Settings,
+    pub(crate) observer: &'d mut dyn Observer,
+    pub(crate) owner: Owner,
+    pub(crate) caller: Caller,
+}
+
+impl<'d> Dispatcher<'d> {
+    pub(crate) fn new(
+        hands: Hands<'d>,
+        run: Run,
+        pipeline: Pipeline,
+        tasks: Vec<(Task, Vec<Attempt>)>,
+    ) -> Self {
+        let (sender, reports) = mpsc::channel();
+        let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+        let board = board(&run, &tasks);
+        let renewed_ms = hands.cx.now().boot.millis;
+        Self {
+            cx: hands.cx,
+            settings: hands.settings,
+            observer: hands.observer,
+            run,
+            owner: hands.owner,
+            caller: hands.caller,
+            pipeline,
+            tasks,
+            attempts,
+            board,
+            live: BTreeMap::new(),
+            generation: 0,
+            sender,
+            reports,
+            renewed_ms,
+            polled_ms: renewed_ms,
+            canceled: false,
+        }
+    }
+
+    /// Offers tasks in this order from here on.
+    pub(crate) fn offer(&mut self, order: Vec<usize>) {
+        self.board.order = order;
+    }
+
+    /// Works until nothing is left to do or someone asked to stop. No child is left when it returns.
+    pub(crate) fn work(&mut self) -> Result<Finished> {
+        loop {
+            self.heed_requests()?;
+            if !self.is_stopping() {
+                self.take_steps()?;
+            }
+            let now_ms = self.now_ms();
+            if self.live.is_empty() {
+                if let Some(signal) = self.settings.stop.raised() {
+                    return Ok(Finished::Interrupted(signal));
+                }
+                if self.canceled {
+                    return Ok(Finished::Canceled);
+                }
+                if self.board.is_settled(now_ms) {
+                    return Ok(Finished::Settled);
+                }
+            }
+            match self.reports.recv_timeout(self.patience(now_ms)) {
+                Ok(message) => self.take_report(message)?,
+                Err(_) => self.observer.tick(),
+            }
+            self.enforce_deadlines();
+        }
+    }
+
+    /// Writes down everything that has gathered, in one transaction.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let entries = self.pipeline.take_entries();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        ops::run::journal::write(self.cx, &self.caller, &self.run.asked.id, &self.owner, &entries)
+    }
+
+    pub(crate) fn note(&mut self, entry: Entry) {
+        self.pipeline.push(entry);
+    }
+
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place {
+            shim: &self.settings.shim,
+            workspace: Path::new(&self.run.asked.workspace),
+            environment: &self.settings.environment,
+        }
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.cx.now().boot.millis
+    }
+
+    pub(crate) fn part(&self, task: usize) -> &PlanPart {
+        self.tasks[task].part.as_ref().expect("BUG: every task of a run is part of its plan")
+    }
+
+    /// Reads a task again after it was changed, and keeps the board in step.
+    pub(crate) fn refresh(&mut self, task: usize) -> Result<()> {
+        let fresh = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;
+        self.board.slots[task].status = fresh.status;
+        self.tasks[task] = fresh;
+        Ok(())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.canceled || self.settings.stop.raised().is_some()
+    }
+
+    fn take_steps(&mut self) -> Result<()> {
+        loop {
+            let steps = self.board.steps(self.now_ms());
+            if steps.is_empty() {
+                return Ok(());
+            }
+            for step in steps {
+                match step {
+                    Step::Start(task) => self.start(task)?,
+                    Step::Skip { task, because } => self.skip(task, because)?,
+                }
+            }
+        }
+    }
+
+    fn skip(&mut self, task: usize, because: usize) -> Result<()> {
+        let name = self.board.slots[because].name.clone();
+        let status = self.board.slots[because].status;
+        let reason = format!("dependency `{name}` is {status}");
+        self.note(Entry::MoveTask {
+            task_id: self.tasks[task].id.clone(),
+            to: Status::Canceled,
+            reason: Some(reason.clone()),
+            verified: false,
+        });
+        self.commit()?;
+        self.refresh(task)?;
+        let told = Told::Ended {
+            task: &self.board.slots[task].name,
+            status: Status::Canceled,
+            evidence: None,
+            reason: Some(&reason),
+            took: Duration::ZERO,
+        };
+        self.observer.tell(told);
+        Ok(())
+    }
+
+    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task.
+    fn heed_requests(&mut self) -> Result<()> {
+        if let Some(signal) = self.settings.stop.raised() {
+            self.stop_all(Stopped::Interrupted, Some(signal));
+        }
+        let now_ms = self.now_ms();
+        if now_ms - self.renewed_ms >= millis(limits::OWNER_RENEWAL) {
+            self.renewed_ms = now_ms;
+            ops::run::own::renew(self.cx, &self.run.asked.id)?;
+        }
+        if now_ms - self.polled_ms < millis(limits::POLL_INTERVAL) {
+            return Ok(());
+        }
+        self.polled_ms = now_ms;
+        if ops::run::show::state(self.cx, &self.run.asked.id)?.cancel_requested {
+            self.canceled = true;
+            self.stop_all(Stopped::Canceled, None);
+        }
+        let ids: Vec<usize> = self.live.keys().copied().collect();
+        for task in ids {
+            let stored = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;
+            if stored.status == Status::Canceled
+                && let Some(live) = self.live.get_mut(&task)
+            {
+                live.stop(Stopped::Canceled);
+            }
+        }
+        Ok(())
+    }
+
+    fn stop_all(&mut self, why: Stopped, signal: Option<i32>) {
+        let insists = self.settings.stop.insists();
+        let mut first = false;
+        for live in self.live.values_mut() {
+            first |= live.stopped.is_none();
+            live.stop(why);
+            if insists {
+                live.kill();
+            }
+        }
+        if first {
+            self.observer.tell(Told::Stopping { signal });
+        }
+    }
+
+    fn take_report(&mut self, message: Message) -> Result<()> {
+        let Message { task, generation, report } = message;
+        let now_ms = self.now_ms();
+        let Some(live) = self.live.get_mut(&task).filter(|live| live.generation == generation) else {
+            return Ok(());
+        };
+        if let Phase::Checking { watched, .. } = &mut live.phase {
+            let last = watched.take(report);
+            return if last { self.check_ended(task) } else { Ok(()) };
+        }
+        live.last_sign_ms = now_ms;
+        let name = &self.board.slots[task].name;
+        match report {
+            Report::Started { .. } => {}
+            Report::Stdout(bytes) => {
+                keep(live, Stream::Stdout, &bytes);
+                let signs = live.conversation.as_mut().map(|c| c.feed(&bytes)).unwrap_or_default();
+                for sign in signs {
+                    let (percentage, message) = (sign.percentage, sign.message.as_str());
+                    self.observer.tell(Told::Progress { task: name, percentage, message });
+                }
+                if live.conversation.is_none() {
+                    show_line(self.observer, name, &bytes);
+                }
+            }
+            Report::Stderr(bytes) => {
+                keep(live, Stream::Stderr, &bytes);
+                show_line(self.observer, name, &bytes);
+            }
+            Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
+            Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
+            Report::Gone(gone) => {
+                live.ended.leftovers_killed = gone.killed;
+                live.ended.survivors = gone.survivors;
+                return self.executor_ended(task);
+            }
+            Report::Fault(fault) => {
+                live.ended.fault = Some(fault.message);
+                return self.executor_ended(task);
+            }
+            Report::Lost(lost) => {
+                live.ended.fault = Some(format!("its supervisor was lost: {}", lost.message));
+                return self.executor_ended(task);
+            }
+        }
+        Ok(())
+    }
+
+    fn enforce_deadlines(&mut self) {
+        let now_ms = self.now_ms();
+        for live in self.live.values_mut() {
+            let silent = live.silence_max.is_some_and(|max| now_ms - live.last_sign_ms > millis(max));
+            match live.phase {
+                Phase::Executing if now_ms >= live.deadline_ms => live.stop(Stopped::Timeout),
+                Phase::Executing if silent => live.stop(Stopped::Silence),
+                Phase::Checking { ref mut watched, .. } if now_ms >= live.deadline_ms => {
+                    watched.problem.get_or_insert_with(|| "took too long".to_owned());
+                    live.kill();
+                }
+                Phase::Executing | Phase::Checking { .. } => {}
+            }
+        }
+    }
+
+    /// Until something has to be looked at again, at most one poll interval.
+    fn patience(&self, now_ms: i64) -> Duration {
+        let deadlines = self.live.values().map(|live| live.deadline_ms).chain(self.board.next_due_ms(now_ms));
+        let next = deadlines.map(|at| at - now_ms).min().unwrap_or(i64::MAX);
+        let next = Duration::from_millis(u64::try_from(next.max(1)).unwrap_or(1));
+        next.min(limits::POLL_INTERVAL)
+    }
+}
+
+fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
+    if let Some(log) = &mut live.log {
+        log.write(stream, bytes);
+    }
+}
+
+/// The last line of some output, as a sign of progress.
+fn show_line(observer: &mut dyn Observer, task: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
+        let clean = contract::secrets::scrub(line.trim());
+        observer.tell(Told::Progress { task, percentage: None, message: &clean });
+    }
+}
+
+pub(crate) fn millis(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn board(run: &Run, tasks: &[Task]) -> Board {
+    let position = |id: &contract::domain::task::TaskId| tasks.iter().position(|task| task.id == *id);
+    let slots = tasks
+        .iter()
+        .map(|task| Slot {
+            name: task.part.as_ref().map(|part| part.spec.id.clone()).unwrap_or_default(),
+            status: task.status,
+            needs: task.depends_on.iter().filter_map(position).collect(),
+            writes: task.part.as_ref().map(|part| part.spec.writes.clone()).unwrap_or_default(),
+            not_before_ms: 0,
+        })
+        .collect();
+    Board { slots, order: (0..tasks.len()).collect(), max_parallel: run.asked.plan.max_parallel.max(1) }
+}
+
+/// A task's lesson from an earlier walk, if there is one.
+pub(crate) fn lesson(bundle: &contract::aocl::Bundle, number: i64) -> Option<String> {
+    bundle.get(&format!("C6.Audit.lessons.t{number}")).and_then(Value::as_str).map(str::to_owned)
+}

@@ -1,3 +1,20 @@
 //! Makes the world match the store: the control pipeline, the scheduler, supervised executors, recovery.
 
+pub mod observer;
+pub mod scheduler;
+pub mod settings;
 pub mod supervisor;
+pub mod verify;
+
+mod dispatcher;
+mod drive;
+mod executor;
+mod live;
+mod pipeline;
+mod recovery;
+mod walk;
+
+pub use drive::{Ending, drive, probe};
+pub use observer::{Observer, Told};
+pub use pipeline::l3_policy::Policy;
+pub use settings::{Settings, StopSignal};

@@ -61,7 +61,7 @@ impl Outcome {
     #[must_use]
     pub(crate) fn halt(mut self) -> Self {
         self.control.halt_pipeline = true;
-        self.control.branch_to = Some(Layer::Assemble.id().to_owned());
+        self.control.branch_to = Some(Layer::Respond.id().to_owned());
         self
     }
 
@@ -158,9 +158,16 @@ impl Pipeline {
     }
 
     /// Writes down another control event.
-    pub(crate) fn note(&mut self, intent: &str, message: &str, payload: &impl Serialize, task: Option<&TaskId>) {
+    pub(crate) fn note(
+        &mut self,
+        intent: &str,
+        message: &str,
+        payload: &impl Serialize,
+        task: Option<&TaskId>,
+    ) {
         self.entries.push(Entry::Envelope(Note {
             kind: Type::Event,
+            from: None,
             to: LOG_SINK.to_owned(),
             intent: intent.to_owned(),
             message: message.to_owned(),
@@ -179,9 +186,9 @@ impl Pipeline {
     }
 
     fn patch(&mut self, delta: &Map<String, Value>) -> Result<()> {
-        self.bundle
-            .apply(delta)
-            .map_err(|error| Error::new(ErrorCode::Bug, format!("a layer's delta does not fit the context: {error}")))
+        self.bundle.apply(delta).map_err(|error| {
+            Error::new(ErrorCode::Bug, format!("a layer's delta does not fit the context: {error}"))
+        })
     }
 }
 

@@ -19,7 +19,10 @@ pub struct Slot {
 pub enum Step {
     Start(usize),
     /// It can never start: something it needs failed or was canceled.
-    Skip { task: usize, because: usize },
+    Skip {
+        task: usize,
+        because: usize,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +59,8 @@ impl Board {
 
     /// When the next waiting retry becomes due.
     pub fn next_due_ms(&self, now_ms: i64) -> Option<i64> {
-        let waiting = self.slots.iter().filter(|slot| slot.status == Status::Todo && slot.not_before_ms > now_ms);
+        let waiting =
+            self.slots.iter().filter(|slot| slot.status == Status::Todo && slot.not_before_ms > now_ms);
         waiting.map(|slot| slot.not_before_ms).min()
     }
 

@@ -1,0 +1,205 @@
+//! Runs a task's checks, as supervised children, and binds what was seen to digests.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use contract::digest;
+use contract::domain::check::{Check, CheckSeen, Expects, judge};
+use contract::domain::id::{Attempt, Id};
+use contract::domain::limits;
+use contract::domain::scope::Scope;
+use contract::secrets;
+
+use crate::pipeline::l6_shape::command_line;
+use crate::supervisor::{Exit, LaunchSpec, Marker, Report, ShimProgram, Supervisor, own_identity};
+
+/// How much of a check's output is shown to a person.
+const TAIL_BYTES: usize = 2000;
+/// A write scope with more than this is not digested; the record then says so by its absence.
+const TREE_FILES_MAX: usize = 5_000;
+const TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Where checks run.
+#[derive(Clone)]
+pub struct Place<'p> {
+    pub shim: &'p ShimProgram,
+    pub workspace: &'p Path,
+    pub environment: &'p BTreeMap<OsString, OsString>,
+}
+
+/// Collects the output of one check.
+#[derive(Default)]
+pub(crate) struct Watched {
+    digest: digest::Running,
+    printed: bool,
+    tail: Vec<u8>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) problem: Option<String>,
+}
+
+impl Watched {
+    /// Takes a report; true when it was the last one.
+    pub(crate) fn take(&mut self, report: Report) -> bool {
+        match report {
+            Report::Started { .. } => {}
+            Report::Stdout(bytes) => {
+                self.printed |= !bytes.is_empty();
+                self.digest.update(&bytes);
+                self.keep(&bytes);
+            }
+            Report::Stderr(bytes) => self.keep(&bytes),
+            Report::Exited(Exit::Code(code)) => self.exit_code = Some(code),
+            Report::Exited(Exit::Signal(signal)) => {
+                self.problem.get_or_insert_with(|| format!("ended by signal {signal}"));
+            }
+            Report::Gone(_) => return true,
+            Report::Fault(fault) => {
+                self.problem = Some(format!("could not be started: {}", fault.message));
+                return true;
+            }
+            Report::Lost(lost) => {
+                self.problem = Some(format!("its supervisor was lost: {}", lost.message));
+                return true;
+            }
+        }
+        false
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
+        }
+    }
+
+    pub(crate) fn finish(self, check: &Check) -> CheckSeen {
+        let verdict = match &self.problem {
+            Some(problem) => Err(problem.clone()),
+            None => judge(check.expects, self.exit_code, !self.printed),
+        };
+        let from = self.tail.len().saturating_sub(TAIL_BYTES);
+        let tail = String::from_utf8_lossy(&self.tail[from..]).into_owned();
+        CheckSeen {
+            command: check.command.clone(),
+            expects: check.expects,
+            passed: verdict.is_ok(),
+            exit_code: self.exit_code,
+            output_digest: self.digest.finish(),
+            output_tail: secrets::scrub(&tail).into_owned(),
+            problem: verdict.err(),
+        }
+    }
+}
+
+/// A check that needs no process: whether a path exists.
+pub(crate) fn look(check: &Check, workspace: &Path) -> Option<CheckSeen> {
+    if check.expects != Expects::FileExists {
+        return None;
+    }
+    let path = check.command.first()?;
+    let exists = workspace.join(path).exists();
+    let mut watched = Watched { exit_code: Some(i32::from(!exists)), ..Watched::default() };
+    watched.digest.update(path.as_bytes());
+    Some(watched.finish(check))
+}
+
+pub(crate) fn launch(check: &Check, place: &Place<'_>, marker: Marker) -> LaunchSpec {
+    let argv = command_line(&check.command, check.shell).into_iter().map(OsString::from).collect();
+    let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
+    spec.env.clone_from(place.environment);
+    spec
+}
+
+/// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
+pub fn run_all(checks: &[Check], place: &Place<'_>, attempt: &Id<Attempt>) -> Vec<CheckSeen> {
+    let mut all = Vec::new();
+    for check in checks {
+        let seen = look(check, place.workspace).unwrap_or_else(|| run_one(check, place, attempt));
+        let passed = seen.passed;
+        all.push(seen);
+        if !passed {
+            break;
+        }
+    }
+    all
+}
+
+fn run_one(check: &Check, place: &Place<'_>, attempt: &Id<Attempt>) -> CheckSeen {
+    let mut watched = Watched::default();
+    let marker = Marker { attempt: attempt.clone(), owner: own_identity() };
+    let (sender, reports) = mpsc::channel();
+    let sink = move |report| {
+        // The receiver waits for the last report; it can only be gone if this process is ending.
+        sender.send(report).ok();
+    };
+    let handle = match Supervisor::start(place.shim, launch(check, place, marker), sink) {
+        Ok(handle) => handle,
+        Err(error) => {
+            watched.problem = Some(error.to_string());
+            return watched.finish(check);
+        }
+    };
+    let mut patience = limits::CHECK_TIMEOUT;
+    let step = Duration::from_millis(100);
+    loop {
+        match reports.recv_timeout(step) {
+            Ok(report) => {
+                if watched.take(report) {
+                    break;
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) if patience.is_zero() => {
+                watched.problem = Some("took too long".to_owned());
+                handle.kill();
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => patience = patience.saturating_sub(step),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    handle.join();
+    watched.finish(check)
+}
+
+/// A digest of every file in the scopes: names, sizes and contents, in a fixed order. `None` if there is too much.
+pub(crate) fn tree_digest(workspace: &Path, scopes: &[Scope]) -> Option<String> {
+    if scopes.is_empty() {
+        return None;
+    }
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut pending: Vec<PathBuf> = scopes.iter().map(|scope| workspace.join(scope.as_str())).collect();
+    while let Some(path) = pending.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if meta.is_dir() {
+            for entry in fs::read_dir(&path).ok()?.flatten() {
+                pending.push(entry.path());
+            }
+        } else {
+            files.push(path);
+        }
+        if files.len() + pending.len() > TREE_FILES_MAX {
+            return None;
+        }
+    }
+    files.sort();
+    files.dedup();
+    let mut bytes_left = TREE_BYTES_MAX;
+    let mut running = digest::Running::default();
+    for file in files {
+        let name = file.strip_prefix(workspace).unwrap_or(&file).to_string_lossy().into_owned();
+        let meta = fs::symlink_metadata(&file).ok()?;
+        let content = if meta.is_symlink() {
+            digest::of_bytes(fs::read_link(&file).ok()?.to_string_lossy().as_bytes())
+        } else if meta.is_file() {
+            bytes_left = bytes_left.checked_sub(meta.len())?;
+            digest::of_bytes(&fs::read(&file).ok()?)
+        } else {
+            "special".to_owned()
+        };
+        running.update(format!("{name}\0{content}\n").as_bytes());
+    }
+    Some(running.finish())
+}

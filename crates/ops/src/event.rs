@@ -102,3 +102,8 @@ pub fn by_corr(cx: &mut Context, corr: &str) -> Result<Vec<Event>> {
         }
     }
 }
+
+/// One event by the id of its envelope.
+pub fn by_event_id(cx: &mut Context, id: &str) -> Result<Option<Event>> {
+    Ok(cx.store.read()?.event_by_id(id)?)
+}

@@ -84,6 +84,16 @@ impl Scribe<'_, '_> {
         self.say_as(about, says, id)
     }
 
+    /// The same in the name of someone whose word is passed on.
+    pub(crate) fn say_for(&mut self, speaker: Option<&str>, about: &About, says: Says) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        let mut event = self.build(id, about, says);
+        if let Some(speaker) = speaker {
+            speaker.clone_into(&mut event.from);
+        }
+        Ok(self.tx.append(&about.stream, event)?)
+    }
+
     /// The same under an id that was minted before, because others refer to it already.
     pub(crate) fn say_as(&mut self, about: &About, says: Says, id: Id<Event>) -> Result<i64> {
         let event = self.build(id, about, says);
@@ -121,7 +131,7 @@ impl Scribe<'_, '_> {
 }
 
 /// The value with every secret in its texts replaced. Nothing is stored before this.
-pub(crate) fn scrubbed(value: Value) -> Value {
+pub fn scrubbed(value: Value) -> Value {
     match value {
         Value::String(text) => match secrets::scrub(&text) {
             std::borrow::Cow::Borrowed(_) => Value::String(text),

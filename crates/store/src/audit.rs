@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use contract::{chain, digest};
-use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
 
 use crate::Tx;
@@ -21,6 +20,13 @@ pub struct Tip {
     pub streams: BTreeMap<String, Head>,
     /// Over all of the above.
     pub digest: String,
+}
+
+impl Tip {
+    /// Whether its digest fits what it says.
+    pub fn is_genuine(&self) -> bool {
+        digest::of_value(&(self.events, &self.streams)).is_ok_and(|digest| digest == self.digest)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,12 +176,6 @@ impl Tx<'_> {
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// How many events were ever appended. SQLite keeps this number itself and never takes it back.
-    fn events_ever(&self) -> Result<i64> {
-        let mut statement = self.sql.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
-        Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 }
 

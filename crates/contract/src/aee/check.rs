@@ -5,7 +5,7 @@ use crate::domain::priority::Priority;
 use crate::domain::time::Timestamp;
 use crate::finding::Findings;
 use crate::json::{Map, Value};
-use crate::shape::{Shape, check as shape_check};
+use crate::shape::check::nearest;
 use crate::verdict::Verdict;
 
 const KIND: &str = "aee";
@@ -55,10 +55,7 @@ fn faults(document: &Value, strict: bool) -> Findings {
         findings.push("$.v", "version", message);
         return findings;
     }
-    let found = shape_check::check(&Shape::Object(&shape::ENVELOPE), document, strict);
-    let required: Vec<&str> =
-        shape::ENVELOPE.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-    findings = judge::name_absences(found, document, &required);
+    findings = judge::check(&shape::ENVELOPE, document, strict);
     check_reply(&mut findings, document);
     if let (Some(kind), Some(intent), Some(payload)) =
         (kind_of(document), text(document, "intent"), document.get("payload").filter(|p| p.is_object()))
@@ -92,7 +89,7 @@ fn advice(document: &Value) -> Findings {
     }
     let names = document.as_object().into_iter().flat_map(Map::keys);
     for name in names.filter(|name| !shape::FIELDS.contains(&name.as_str())) {
-        if let Some(known) = shape_check::nearest(name, shape::FIELDS.into_iter()) {
+        if let Some(known) = nearest(name, shape::FIELDS.into_iter()) {
             let message = format!("unknown field `{name}` means nothing; did you mean `{known}`?");
             warnings.push(format!("$.{name}"), "unknown_field", message);
         }

@@ -3,6 +3,7 @@
 use crate::domain::limits;
 use crate::finding::{Finding, Findings};
 use crate::json::{Value, strict};
+use crate::shape::{Object, Shape, check as shape_check};
 use crate::verdict::Verdict;
 
 const SCHEMA_INVALID: &str = "SCHEMA_INVALID";
@@ -83,14 +84,16 @@ pub(crate) fn absorb(into: &mut Findings, place: &str, part: Findings) {
     }
 }
 
-/// Calls an empty text in a required field `empty`, and null there `missing`: both are inputs not given.
-pub(crate) fn name_absences(findings: Findings, document: &Value, required: &[&str]) -> Findings {
+/// Holds a document against its shape. An empty text in a required field of the document itself is called
+/// `empty`, and null there `missing`: both are inputs that were not given.
+pub(crate) fn check(object: &'static Object, document: &Value, strict: bool) -> Findings {
+    let found = shape_check::check(&Shape::Object(object), document, strict);
+    let is_required = |name: &str| object.fields.iter().any(|field| field.required && field.name == name);
     let mut named = Findings::default();
-    named.omitted = findings.omitted;
-    for finding in findings.sorted() {
-        let field = finding.path.strip_prefix("$.").filter(|name| required.contains(name));
-        let value = field.and_then(|name| document.get(name));
-        match (value, field) {
+    named.omitted = found.omitted;
+    for finding in found.sorted() {
+        let field = finding.path.strip_prefix("$.").filter(|name| is_required(name));
+        match (field.and_then(|name| document.get(name)), field) {
             (Some(Value::Null), Some(name)) => {
                 named.push(finding.path.as_str(), "missing", format!("`{name}` is required and is null"));
             }

@@ -1,5 +1,6 @@
 //! What a TASK amounts to once defaults and precedence are applied.
 
+pub mod model;
 pub mod path;
 
 use std::time::Duration;
@@ -59,8 +60,8 @@ pub fn may_delegate(task: &Task) -> bool {
 
 /// Whether the target reads v2 at all. A target that does not say is taken to.
 pub fn speaks_v2(task: &Task) -> bool {
-    let versions = task.target.capabilities.as_ref().map(|can| can.aop_versions_supported.as_slice());
-    versions.is_none_or(|list| list.is_empty() || list.iter().any(|version| super::header::is_v2(version)))
+    let versions = task.target.capabilities.as_ref().and_then(|can| can.aop_versions_supported.as_ref());
+    versions.is_none_or(|list| list.iter().any(|version| super::header::is_v2(version)))
 }
 
 /// How often a task is tried and how long to wait in between.

@@ -37,9 +37,8 @@ words! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub aop_version: String,
-    /// The contract's own examples leave out this field and the next; we always print them.
-    pub schema_version: Option<String>,
-    pub protocol_family: Option<Family>,
+    /// The contract's own examples leave this out; it then is the current one, and we always print it.
+    pub schema_version: String,
     pub session_id: Option<String>,
     pub task_id: Option<String>,
     pub timestamp: Timestamp,
@@ -68,8 +67,7 @@ impl Event {
     ) -> Self {
         Self {
             aop_version: AOP_VERSION.to_owned(),
-            schema_version: Some(SCHEMA_VERSION.to_owned()),
-            protocol_family: Some(Family::Aop),
+            schema_version: SCHEMA_VERSION.to_owned(),
             session_id,
             task_id,
             timestamp,
@@ -153,13 +151,17 @@ pub struct RolledBack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VersionFallback {
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from_version: Option<String>,
-    pub to_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_version: Option<String>,
     pub reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+    /// Texts when we print them; others may say more about each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub validation_errors: Vec<String>,
+    pub validation_errors: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_preview: Option<String>,
 }
@@ -169,7 +171,6 @@ pub struct VersionFallback {
 struct Frame {
     aop_version: String,
     schema_version: Option<String>,
-    protocol_family: Option<Family>,
     event: EventKind,
     session_id: Option<String>,
     task_id: Option<String>,
@@ -196,8 +197,7 @@ fn read(value: &Value) -> Result<Event, serde_json::Error> {
     };
     Ok(Event {
         aop_version: frame.aop_version,
-        schema_version: frame.schema_version,
-        protocol_family: frame.protocol_family,
+        schema_version: frame.schema_version.unwrap_or_else(|| SCHEMA_VERSION.to_owned()),
         session_id: frame.session_id,
         task_id: frame.task_id,
         timestamp: frame.timestamp,
@@ -242,7 +242,7 @@ impl Event {
     fn printed<'a, B>(&'a self, body: &'a B) -> Printed<'a, B> {
         Printed {
             aop_version: &self.aop_version,
-            schema_version: self.schema_version.as_deref().unwrap_or(SCHEMA_VERSION),
+            schema_version: &self.schema_version,
             protocol_family: Family::Aop,
             message_type: EventMessage::Event,
             event: self.kind(),
@@ -254,3 +254,6 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,11 +71,12 @@ impl Fallback {
     /// The `VERSION_FALLBACK` event that tells the session.
     pub fn event(&self, now: Timestamp) -> Event {
         let body = VersionFallback {
+            agent: None,
             from_version: self.from_version.clone(),
-            to_version: TO_VERSION.to_owned(),
+            to_version: Some(TO_VERSION.to_owned()),
             reason: self.reason.as_str().to_owned(),
             error_code: self.code.map(|code| code.as_str().to_owned()),
-            validation_errors: self.errors.clone(),
+            validation_errors: self.errors.iter().cloned().map(Value::String).collect(),
             input_preview: self.preview.clone(),
         };
         Event::new(self.session_id.clone(), self.task_id.clone(), now, Body::VersionFallback(body))

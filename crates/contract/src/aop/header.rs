@@ -53,8 +53,11 @@ pub(super) static TIME_FORM: Form = Form {
 /// The same time with `Z` appended, if that is all it lacked.
 pub(super) fn with_zone(text: &str) -> Option<String> {
     let has_clock = matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' '));
+    if !has_clock || Timestamp::parse(text).is_ok() {
+        return None;
+    }
     let zoned = format!("{text}Z");
-    (has_clock && Timestamp::parse(text).is_err() && Timestamp::parse(&zoned).is_ok()).then_some(zoned)
+    Timestamp::parse(&zoned).is_ok().then_some(zoned)
 }
 
 /// An optional field that may also be `null`.

@@ -121,8 +121,9 @@ pub struct Target {
 /// What the target can do. Absent fields have the defaults that [`super::effective`] applies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Capabilities {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub aop_versions_supported: Vec<String>,
+    /// An empty list supports none; an absent one means the current version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aop_versions_supported: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system_access: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

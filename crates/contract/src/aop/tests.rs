@@ -280,7 +280,7 @@ fn every_message_has_a_schema_and_every_code_a_meaning() {
     assert_eq!(names.len(), 8, "{names:?}");
     for shape in shapes() {
         let schema = crate::shape::schema::schema(shape.name, &crate::shape::Shape::Object(shape));
-        let held = schema["$defs"].as_object().unwrap().values().all(|definition| definition.is_object());
+        let held = schema["$defs"].as_object().unwrap().values().all(Value::is_object);
         assert!(held, "{}", shape.name);
     }
     assert_eq!(Code::ALL.len(), 18);

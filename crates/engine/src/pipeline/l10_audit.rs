@@ -22,10 +22,12 @@ pub(crate) fn run(walked: &Walked<'_>, tasks: &[&Task]) -> (Outcome, RunSummary)
         let Some(part) = task.part.as_ref().filter(|_| task.status == Status::Failed) else { continue };
         let reason = task.blocked_reason.as_deref().unwrap_or("failed");
         // The next walk's brief is built from this.
-        outcome = outcome.set(format!("C6.Audit.lessons.t{}", part.number), format!("failed before: {reason}"));
+        outcome =
+            outcome.set(format!("C6.Audit.lessons.t{}", part.number), format!("failed before: {reason}"));
         lessons += 1;
     }
-    let verified = tasks.iter().filter(|task| task.evidence == Some(contract::domain::status::Evidence::Verified));
+    let verified =
+        tasks.iter().filter(|task| task.evidence == Some(contract::domain::status::Evidence::Verified));
     let verified = verified.count();
     let status = if tasks.is_empty() || verified == tasks.len() { "passed" } else { "incomplete" };
     let verification = Verification {

@@ -15,6 +15,7 @@ pub(crate) fn run(run: &NewRun) -> Outcome {
     if run.depth <= limits::DELEGATION_DEPTH_MAX {
         return outcome;
     }
-    let reason = format!("E_MAX_DEPTH_EXCEEDED: depth {} is over {}", run.depth, limits::DELEGATION_DEPTH_MAX);
+    let reason =
+        format!("E_MAX_DEPTH_EXCEEDED: depth {} is over {}", run.depth, limits::DELEGATION_DEPTH_MAX);
     outcome.and("DEPTH_EXCEEDED", &reason).set("C6.Audit.refused", reason).halt()
 }

@@ -60,7 +60,8 @@ fn answer(intent: &str, payload: &Value, fetched: &Fetched, now: Timestamp) -> O
         intents::CONTEXT_REFUTE => Some(json!({"acknowledged": true})),
         intents::VALIDATE_PAYLOAD => {
             let about = payload.get("intent").and_then(Value::as_str).unwrap_or("");
-            let kind = payload.get("type_hint").and_then(Value::as_str).and_then(Type::parse).unwrap_or(Type::Task);
+            let kind =
+                payload.get("type_hint").and_then(Value::as_str).and_then(Type::parse).unwrap_or(Type::Task);
             let judged = payload.get("payload_to_validate").unwrap_or(&Value::Null);
             let errors: Vec<String> =
                 intents::check(about, kind, judged).sorted().iter().map(ToString::to_string).collect();

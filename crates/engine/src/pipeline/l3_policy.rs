@@ -40,5 +40,8 @@ pub(crate) fn run(run: &NewRun, policy: &Policy) -> Outcome {
 
 fn deny(task: &str, rule: &str) -> Outcome {
     let reason = format!("task `{task}` is denied: {rule}");
-    Outcome::decided("POLICY_DENY", &reason).set("C4.Policy.denied_by", rule).set("C6.Audit.refused", reason).halt()
+    Outcome::decided("POLICY_DENY", &reason)
+        .set("C4.Policy.denied_by", rule)
+        .set("C6.Audit.refused", reason)
+        .halt()
 }

@@ -18,7 +18,8 @@ pub(crate) struct Known<'k> {
 }
 
 pub(crate) fn run(known: &Known<'_>) -> (Outcome, String) {
-    let mut brief = format!("Objective: {}\nTask: {}\n", one_line(known.objective), one_line(&known.task.title));
+    let mut brief =
+        format!("Objective: {}\nTask: {}\n", one_line(known.objective), one_line(&known.task.title));
     let spec = &known.part.spec;
     if !spec.writes.is_empty() {
         let paths: Vec<&str> = spec.writes.iter().map(contract::domain::scope::Scope::as_str).collect();
@@ -47,7 +48,12 @@ pub(crate) fn run(known: &Known<'_>) -> (Outcome, String) {
 fn lessons(known: &Known<'_>) -> Vec<String> {
     let attempts = known.attempts.iter().filter_map(|attempt| {
         let outcome = attempt.outcome.as_ref()?;
-        Some(format!("attempt {} {}: {}", attempt.begun.number, attempt.state.as_str(), one_line(&outcome.message)))
+        Some(format!(
+            "attempt {} {}: {}",
+            attempt.begun.number,
+            attempt.state.as_str(),
+            one_line(&outcome.message)
+        ))
     });
     attempts.chain(known.lesson.map(one_line)).collect()
 }

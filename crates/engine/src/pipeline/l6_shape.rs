@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::aop::task::{Category, Complexity, Input, Provider, Role, Session, Target, Task as AopTask, Work};
+use contract::aop::task::{
+    Category, Complexity, Input, Provider, Role, Session, Target, Task as AopTask, Work,
+};
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::{Timestamp, human_duration};
@@ -15,6 +17,7 @@ use super::Outcome;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shaped {
     pub(crate) argv: Vec<String>,
+    /// On top of what every child gets.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) stdin: Option<Vec<u8>>,
     pub(crate) timeout: Duration,
@@ -29,18 +32,18 @@ pub(crate) struct Given<'g> {
     pub(crate) attempt_number: i64,
     pub(crate) brief: &'g str,
     pub(crate) timeout_max: Option<Duration>,
-    /// writ's own environment, from which `env:NAME` is resolved.
-    pub(crate) environment: &'g BTreeMap<String, String>,
+    /// Looks up writ's own environment, for `env:NAME`.
+    pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
     pub(crate) now: Timestamp,
 }
 
 pub(crate) fn run(given: &Given<'_>) -> (Outcome, Option<Shaped>) {
     let spec = &given.part.spec;
     let timeout = given.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
-    let mut env = given.environment.clone();
+    let mut env = BTreeMap::new();
     for (name, value) in &spec.env {
         let resolved = match value.strip_prefix("env:") {
-            Some(source) => given.environment.get(source).cloned(),
+            Some(source) => (given.lookup)(source),
             None => Some(value.clone()),
         };
         let Some(resolved) = resolved else {
@@ -74,7 +77,11 @@ fn argv(spec: &PlanTask) -> Vec<String> {
 
 /// A command as the system runs it: as it is, or as one line for the shell its author asked for.
 pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
-    if shell { ["sh", "-c"].iter().map(|s| (*s).to_owned()).chain(command.iter().cloned()).collect() } else { command.to_vec() }
+    if shell {
+        ["sh", "-c"].iter().map(|s| (*s).to_owned()).chain(command.iter().cloned()).collect()
+    } else {
+        command.to_vec()
+    }
 }
 
 /// A submitted TASK goes on as it came, with its attempt; a plan's task is put into the contract's form.
@@ -103,7 +110,13 @@ fn aop_task(given: &Given<'_>) -> AopTask {
         let id = given.task.id.to_string();
         let mut work = Work::new(id, prompt, Category::Other, Complexity::Medium, &given.run.workspace);
         work.priority = Some(spec.priority);
-        work.inputs.push(Input::text(given.brief));
+        work.inputs.push(Input {
+            kind: "TEXT".to_owned(),
+            path: None,
+            content: Some(given.brief.to_owned()),
+            read_only: Some(true),
+            extensions: None,
+        });
         AopTask::new(session, target, work)
     });
     task.task.attempt = u64::try_from(given.attempt_number).ok();

@@ -16,7 +16,9 @@ pub(crate) enum Claim {
 pub(crate) fn run(number: i64, ended: &Ended, claim: &Claim, took: Duration) -> Outcome {
     let key = |field: &str| format!("C2.Task.t{number}.{field}");
     let outcome = match claim {
-        Claim::Success => Outcome::decided("RETURNED", format!("claims success after {}", human_duration(took))),
+        Claim::Success => {
+            Outcome::decided("RETURNED", format!("claims success after {}", human_duration(took)))
+        }
         Claim::Failure { code, message } => Outcome::decided("EXECUTOR_FAILED", format!("{code}: {message}")),
     };
     let outcome = match ended.leftovers_killed {

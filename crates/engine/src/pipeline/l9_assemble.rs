@@ -45,7 +45,9 @@ pub(crate) fn run(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -
     let mut reply = match end {
         End::Answered(answer) => (*answer).clone(),
         End::Refused(message) => json!({"code": "REFUSED", "message": message, "retryable": false}),
-        End::Worked | End::Canceled => json!({"final_signal": signal, "summary": reason, "tasks": result["tasks"]}),
+        End::Worked | End::Canceled => {
+            json!({"final_signal": signal, "summary": reason, "tasks": result["tasks"]})
+        }
     };
     if let Some(evidence) = decision_evidence(run, signal, &reason) {
         reply["decision_evidence"] = evidence;
@@ -62,7 +64,9 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -> (RunState, &'static s
     match end {
         End::Answered(_) => (RunState::Done, "SUCCESS", "answered directly".to_owned()),
         End::Refused(reason) => (RunState::Failed, "FAILURE", (*reason).to_owned()),
-        End::Canceled => (RunState::Canceled, "ABORTED", format!("canceled with {done} of {} tasks done", tasks.len())),
+        End::Canceled => {
+            (RunState::Canceled, "ABORTED", format!("canceled with {done} of {} tasks done", tasks.len()))
+        }
         End::Worked if done == tasks.len() => {
             let claimed = tasks.iter().filter(|(task, _)| task.evidence == Some(Evidence::Claimed)).count();
             let note = if claimed == 0 { String::new() } else { format!(", {claimed} only claimed") };
@@ -70,11 +74,16 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -> (RunState, &'static s
         }
         End::Worked if failed + canceled + done < tasks.len() => {
             let waiting = tasks.len() - failed - canceled - done;
-            (RunState::Stopped, "PARTIAL_SUCCESS", format!("{waiting} of {} tasks wait for a person", tasks.len()))
+            (
+                RunState::Stopped,
+                "PARTIAL_SUCCESS",
+                format!("{waiting} of {} tasks wait for a person", tasks.len()),
+            )
         }
         End::Worked => {
             let signal = if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" };
-            let reason = format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
+            let reason =
+                format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
             (RunState::Failed, signal, reason)
         }
     }

@@ -31,7 +31,8 @@ fn starts(board: &Board) -> String {
 
 #[test]
 fn disjoint_scopes_run_together_and_overlapping_ones_one_after_the_other() {
-    let mut board = board(4, &[("a", &[], &["src/a"]), ("b", &[], &["src/b"]), ("c", &[], &["src"]), ("d", &[], &[])]);
+    let mut board =
+        board(4, &[("a", &[], &["src/a"]), ("b", &[], &["src/b"]), ("c", &[], &["src"]), ("d", &[], &[])]);
     assert_eq!(starts(&board), "a b d");
     for slot in &mut board.slots[..2] {
         slot.status = Status::InProgress;
@@ -65,7 +66,10 @@ fn what_needs_a_failed_task_is_skipped_and_what_needs_a_parked_one_waits() {
 fn a_retry_waits_for_its_time() {
     let mut board = board(4, &[("a", &[], &[])]);
     board.slots[0].not_before_ms = 100;
-    assert_eq!((starts(&board), board.next_due_ms(0), board.is_settled(0)), (String::new(), Some(100), false));
+    assert_eq!(
+        (starts(&board), board.next_due_ms(0), board.is_settled(0)),
+        (String::new(), Some(100), false)
+    );
     assert_eq!(board.steps(100), [Step::Start(0)]);
 }
 

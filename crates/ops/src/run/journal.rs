@@ -41,6 +41,8 @@ pub enum Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
     pub kind: Type,
+    /// Who speaks, where it is not the engine: an executor whose answer is passed on.
+    pub from: Option<String>,
     pub to: String,
     pub intent: String,
     pub message: String,
@@ -75,7 +77,7 @@ fn write_one(work: &mut Scribe<'_, '_>, run: &mut Run, entry: &Entry) -> Result<
     match entry {
         Entry::Envelope(note) => {
             about.task_id.clone_from(&note.task_id);
-            work.say(&about, says(note))?;
+            work.say_for(note.from.as_deref(), &about, says(note))?;
         }
         Entry::MoveTask { task_id, to, reason, verified } => {
             let mut task = crate::task::required(work.tx, task_id.as_str())?;

@@ -1,7 +1,8 @@
 //! Reads one task.
 
+use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
-use contract::domain::task::Task;
+use contract::domain::task::{Task, TaskId};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -20,4 +21,9 @@ pub fn get(cx: &mut Context, id: &str) -> Result<Task> {
         }
         other => other,
     }
+}
+
+/// A task's attempts, oldest first.
+pub fn attempts(cx: &mut Context, id: &TaskId) -> Result<Vec<Attempt>> {
+    Ok(cx.store.read()?.attempts_of_task(id)?)
 }

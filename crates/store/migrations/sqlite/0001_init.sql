@@ -23,6 +23,7 @@ CREATE TABLE events (
     message TEXT NOT NULL,
     UNIQUE (stream, seq)
 );
+CREATE UNIQUE INDEX events_by_event_id ON events (event_id);
 CREATE INDEX events_by_corr ON events (corr, id);
 CREATE INDEX events_by_task ON events (task_id, id) WHERE task_id IS NOT NULL;
 CREATE INDEX events_by_agent ON events (agent, id);

@@ -9,7 +9,6 @@ use crate::aee::judge;
 use crate::aocl::stack::{BypassPolicy, Defaults, Edge, Node, PolicyOverrides, Stack, Step, Walk};
 use crate::finding::Findings;
 use crate::json::Value;
-use crate::shape::{Shape, check as shape_check};
 use crate::verdict::Verdict;
 
 pub use shape::STACK;
@@ -34,8 +33,7 @@ pub fn parse(bytes: &[u8]) -> Result<Stack, Box<Verdict>> {
 }
 
 fn look(document: &Value, strict: bool) -> (Verdict, Option<Stack>) {
-    let found = shape_check::check(&Shape::Object(&STACK), document, strict);
-    let mut findings = judge::name_absences(found, document, &["stack_id", "version", "mode"]);
+    let mut findings = judge::check(&STACK, document, strict);
     let mut warnings = Findings::default();
     shape::check_mode(&mut findings, document);
     // A stack that cannot be read cannot be walked either.

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::aop::parse_task;
+use crate::aop::{Code, parse_task};
 
 /// A minimal task with these members laid over it.
 fn task(over: Value) -> Task {
@@ -105,6 +105,28 @@ fn a_target_that_lists_only_v1_does_not_speak_v2() {
     let speaks = |versions: Value| {
         speaks_v2(&task(json!({"target": {"capabilities": {"aop_versions_supported": versions}}})))
     };
-    assert!(speaks(json!(["1.x", "2.0.0"])) && speaks(json!([])) && speaks_v2(&task(json!({}))));
-    assert!(!speaks(json!(["1.x", "1.0"])));
+    assert!(speaks(json!(["1.x", "2.0.0"])) && speaks_v2(&task(json!({}))));
+    assert!(!speaks(json!(["1.x", "1.0"])) && !speaks(json!([])));
+}
+
+#[test]
+fn alternatives_step_in_by_their_trigger() {
+    let alternative =
+        |trigger: &str| json!({"provider": "LOCAL", "model": trigger, "fallback_trigger": trigger});
+    let models = ["TIMEOUT", "COST_LIMIT_EXCEEDED", "CRITICAL_ERROR", "ALL_ERRORS"].map(alternative);
+    let listed = task(json!({"execution_policy": {"alternative_models": models}}));
+    let next = |failure, are_spent, tried| model::next(&listed, model::Failed { failure, are_spent, tried });
+    assert_eq!(next(Code::Timeout, false, 0), None);
+    assert_eq!(next(Code::Timeout, true, 0), Some(0));
+    assert_eq!(next(Code::HeartbeatFailure, true, 0), Some(0));
+    assert_eq!(next(Code::Timeout, true, 1), Some(3));
+    assert_eq!(next(Code::CostLimitExceeded, true, 0), Some(1));
+    assert_eq!(next(Code::ProcessCrash, true, 0), Some(2));
+    assert_eq!(next(Code::FileNotFound, true, 0), Some(3));
+    assert_eq!(next(Code::FileNotFound, true, 4), None);
+    let eager = task(json!({"execution_policy": {"alternative_models": [alternative("FIRST_ERROR")]}}));
+    let failed = model::Failed { failure: Code::FileNotFound, are_spent: false, tried: 0 };
+    assert_eq!(model::next(&eager, failed), Some(0));
+    assert_eq!(model::final_code(&eager, Code::Timeout), Code::AllModelsExhausted);
+    assert_eq!(model::final_code(&task(json!({})), Code::Timeout), Code::Timeout);
 }

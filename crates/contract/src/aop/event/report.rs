@@ -11,7 +11,8 @@ use crate::aop::word::words;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionFinalReport {
-    pub session_status: SessionStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_status: Option<SessionStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
     #[serde(skip_serializing_if = "Option::is_none")]

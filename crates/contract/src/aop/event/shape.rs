@@ -136,7 +136,7 @@ static ROLLBACK_INITIATED: Object = Object {
     unknown: Unknown::Refused,
 };
 
-static ROLLED_BACK: Object = Object {
+pub(crate) static ROLLED_BACK: Object = Object {
     name: "rolled_back_artifact",
     about: "",
     fields: &[
@@ -160,11 +160,16 @@ static VERSION_FALLBACK: Object = Object {
         maybe("session_id", &NAME, "absent where the message did not name one"),
         maybe("task_id", &NAME, "absent where the message did not name one"),
         TIMESTAMP,
+        maybe("agent", &TEXT, ""),
         maybe("from_version", &TEXT, "the version the message claimed"),
-        required("to_version", TEXT, "always 1.x"),
+        maybe("to_version", &TEXT, "1.x"),
         required("reason", TEXT, "V2_SCHEMA_VALIDATION_FAILED or TARGET_V1_ONLY"),
         maybe("error_code", &TEXT, ""),
-        optional("validation_errors", TEXTS, ""),
+        optional(
+            "validation_errors",
+            Shape::List(&List { item: Shape::Anything, min: 0, max: UNBOUNDED }),
+            "what did not fit",
+        ),
         maybe("input_preview", &TEXT, "the first 200 characters"),
         extensions(),
     ],
@@ -175,6 +180,7 @@ const AMOUNTS: Shape =
     Shape::Map(&Map { value: NOT_NEGATIVE, key: Text { min: 0, max: UNBOUNDED, form: None } });
 const COUNTS: Shape = Shape::Map(&Map { value: NATURAL, key: Text { min: 0, max: UNBOUNDED, form: None } });
 
+/// No text of the contract closes this report, so that fields of others are tolerated unless strict.
 static SESSION_FINAL_REPORT: Object = Object {
     name: "session_final_report_event",
     about: "how a session ended, who delegated what to whom, and what it cost",
@@ -187,7 +193,7 @@ static SESSION_FINAL_REPORT: Object = Object {
         SESSION,
         maybe("task_id", &NAME, ""),
         TIMESTAMP,
-        required("session_status", Shape::Object(&SESSION_STATUS), ""),
+        maybe("session_status", &Shape::Object(&SESSION_STATUS), ""),
         maybe("totals", &Shape::Object(&TOTALS), ""),
         maybe("delegation_graph", &Shape::Object(&GRAPH), ""),
         optional("tasks", Shape::List(&List { item: Shape::Object(&OUTCOME), min: 0, max: UNBOUNDED }), ""),
@@ -196,7 +202,7 @@ static SESSION_FINAL_REPORT: Object = Object {
         optional("event_counts", COUNTS, "how many events of each kind"),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static SESSION_STATUS: Object = Object {
@@ -208,7 +214,7 @@ static SESSION_STATUS: Object = Object {
         maybe("message", &TEXT, ""),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static TOTALS: Object = Object {
@@ -228,10 +234,10 @@ static TOTALS: Object = Object {
         ),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
-static ROLE_ASSIGNMENT: Object = Object {
+pub(crate) static ROLE_ASSIGNMENT: Object = Object {
     name: "role_assignment",
     about: "",
     fields: &[
@@ -252,7 +258,7 @@ static GRAPH: Object = Object {
         maybe("max_depth", &POSITIVE, ""),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static NODE: Object = Object {
@@ -270,7 +276,7 @@ static NODE: Object = Object {
         optional("depends_on", TEXTS, ""),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static EDGE: Object = Object {
@@ -282,7 +288,7 @@ static EDGE: Object = Object {
         required("type", EdgeKind::SHAPE, ""),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static OUTCOME: Object = Object {
@@ -299,7 +305,7 @@ static OUTCOME: Object = Object {
         maybe("duration_seconds", &NOT_NEGATIVE, ""),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static COST_SUMMARY: Object = Object {
@@ -314,12 +320,12 @@ static COST_SUMMARY: Object = Object {
         optional("by_agent", AMOUNTS, ""),
         extensions(),
     ],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };
 
 static AUDIT_TRAIL: Object = Object {
     name: "audit_trail",
     about: "",
     fields: &[required("storage_path", TEXT, ""), maybe("record_count", &NATURAL, ""), extensions()],
-    unknown: Unknown::Refused,
+    unknown: Unknown::KeptUnlessStrict,
 };

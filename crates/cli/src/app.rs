@@ -1,0 +1,141 @@
+//! The words of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use contract::domain::code::ErrorCode;
+use ops::Error;
+
+use crate::commands;
+use crate::exit::Surface;
+use crate::host;
+use crate::output::{Format, Output};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "writ",
+    version,
+    about = "One control plane for a crew of coding agents",
+    long_about = "writ makes many AI coding agents work as a crew: durable tasks, supervised runs, checks that \
+                  writ itself runs before anything is done, and a trace that explains every step.\n\n\
+                  Start with `writ run PLAN`, read it back with `writ runs show` and `writ trace`.",
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub(crate) struct App {
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Globals {
+    /// The store's file [default: WRIT_DB, else $XDG_DATA_HOME/writ/writ.db]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) db_path: Option<PathBuf>,
+    /// The identity to act under [default: WRIT_AGENT]
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The key under which a retry is recognised [default: WRIT_REQUEST_ID]
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) request_id: Option<String>,
+    /// How to print the answer
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a project's .writ directory
+    Init(commands::init::Args),
+    /// Run a plan, an AOP TASK or an AEE task
+    Run(commands::run::Args),
+    /// Check a plan, or print its schema
+    #[command(subcommand)]
+    Plan(commands::plan::Command),
+    /// List runs, or show one
+    #[command(subcommand)]
+    Runs(commands::runs::Command),
+    /// Print what a task's child printed
+    Logs(commands::logs::Args),
+    /// Give a failed, skipped or parked task another chance
+    Retry(commands::retry::Args),
+    /// End a run or a task before it is finished
+    Cancel(commands::cancel::Args),
+    /// List what could be started now
+    Ready(commands::ready::Args),
+    /// Show what every layer decided in a run
+    Trace(commands::trace::Args),
+    /// Create, read and move tasks
+    #[command(subcommand)]
+    Task(commands::task::Command),
+    /// Read the event log
+    #[command(subcommand)]
+    Events(commands::events::Command),
+    /// Show what is in the store
+    Status(commands::status::Args),
+    /// Verify the log, or print where it ends
+    #[command(subcommand)]
+    Audit(commands::audit::Command),
+    /// Show the configuration and where each value comes from
+    #[command(subcommand)]
+    Config(commands::config::Command),
+    /// Look for trouble on this machine and in the store
+    Doctor(commands::doctor::Args),
+    /// Judge this program by a directory of vectors
+    #[command(subcommand)]
+    Conformance(commands::conformance::Command),
+    /// Let scripts and dashboards on this machine read over HTTP
+    Serve(commands::serve::Args),
+    /// Print a shell's completion script
+    Completions(commands::completions::Args),
+}
+
+/// Parses the words and runs the command.
+pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
+    let surface = surface_of(&words);
+    let app = match App::try_parse_from(&words) {
+        Ok(app) => app,
+        Err(error) => return refuse_words(&error, surface),
+    };
+    let globals = &app.globals;
+    let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
+    let done = commands::run_command(&app.command, globals, &output);
+    done.unwrap_or_else(|error| output.error(&error))
+}
+
+/// The surface is known before the words are understood, because it decides how a misunderstanding is printed.
+fn surface_of(words: &[OsString]) -> Surface {
+    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
+    while let Some(word) = words.next() {
+        match word.as_ref() {
+            "--db-path" | "--agent" | "-a" | "--request-id" | "--output" => {
+                words.next();
+            }
+            word if word.starts_with('-') => {}
+            word => return Surface::of(word),
+        }
+    }
+    Surface::Writ
+}
+
+fn refuse_words(error: &clap::Error, surface: Surface) -> ExitCode {
+    let asked_for = !error.use_stderr();
+    if surface == Surface::Continuity && !asked_for {
+        let rendered = error.render().to_string();
+        let message = rendered.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned();
+        let refused = Error::new(ErrorCode::Usage, message).hint("`writ task --help` shows the words");
+        return Output::new(Some(Format::Json), surface, true).error(&refused);
+    }
+    // A closed pipe must not turn help into a failure.
+    error.print().ok();
+    ExitCode::from(if asked_for { 0 } else { 2 })
+}
+
+/// The grammar, for completions and documentation.
+pub(crate) fn grammar() -> clap::Command {
+    App::command()
+}

@@ -1,0 +1,50 @@
+//! One file per command: its arguments and what it does.
+
+pub(crate) mod audit;
+pub(crate) mod cancel;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod conformance;
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod init;
+pub(crate) mod logs;
+pub(crate) mod plan;
+pub(crate) mod ready;
+pub(crate) mod retry;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod serve;
+pub(crate) mod status;
+pub(crate) mod task;
+pub(crate) mod trace;
+
+use std::process::ExitCode;
+
+use ops::Result;
+
+use crate::app::{Command, Globals};
+use crate::output::Output;
+
+pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    match command {
+        Command::Init(args) => init::run(args, globals, output),
+        Command::Run(args) => run::run(args, globals, output),
+        Command::Plan(command) => plan::run(command, output),
+        Command::Runs(command) => runs::run(command, globals, output),
+        Command::Logs(args) => logs::run(args, globals, output),
+        Command::Retry(args) => retry::run(args, globals, output),
+        Command::Cancel(args) => cancel::run(args, globals, output),
+        Command::Ready(args) => ready::run(args, globals, output),
+        Command::Trace(args) => trace::run(args, globals, output),
+        Command::Task(command) => task::run(command, globals, output),
+        Command::Events(command) => events::run(command, globals, output),
+        Command::Status(args) => status::run(args, globals, output),
+        Command::Audit(command) => audit::run(command, globals, output),
+        Command::Config(command) => config::run(command, globals, output),
+        Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Conformance(command) => conformance::run(command, output),
+        Command::Serve(args) => serve::run(args, globals, output),
+        Command::Completions(args) => completions::run(args, output),
+    }
+}

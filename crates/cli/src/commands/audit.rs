@@ -1,0 +1,71 @@
+//! `writ audit verify` and `writ audit tip`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use ops::{Error, Fault, Result, Tip};
+use serde_json::json;
+
+use crate::app::Globals;
+use crate::host;
+use crate::output::{Format, Output};
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Check that no event was changed and none is missing
+    Verify {
+        /// An earlier `writ audit tip`, kept elsewhere: also find what was removed since
+        #[arg(long, value_name = "FILE")]
+        tip: Option<PathBuf>,
+        /// Also rebuild every table from the log and compare
+        #[arg(long)]
+        replay: bool,
+    },
+    /// Print where every stream ends now, to be kept elsewhere
+    Tip,
+}
+
+pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let mut cx = host::open(globals)?;
+    match command {
+        Command::Tip => Ok(output.line(&ops::audit::tip(&mut cx)?)),
+        Command::Verify { tip, replay } => {
+            let earlier = tip.as_ref().map(read_tip).transpose()?;
+            let found = ops::audit::verify(&mut cx, earlier.as_ref())?;
+            let replayed = if *replay { ops::audit::replay_differences(&mut cx)? } else { Vec::new() };
+            let clean = found.is_clean() && replayed.is_empty();
+            let printed = match output.format {
+                Format::Json | Format::Ndjson => output.line(&json!({
+                    "schema_version": "v1", "success": clean,
+                    "data": {"verification": found, "replay_differences": replayed},
+                })),
+                Format::Text => {
+                    let mut text = format!("{} events in {} streams\n", found.events, found.streams);
+                    text.push_str(&section("integrity", "no event was changed", &found.integrity));
+                    text.push_str(&section("completeness", "no event is missing", &found.completeness));
+                    for difference in &replayed {
+                        text.push_str(&format!("replay: {difference}\n"));
+                    }
+                    output.text(&text)
+                }
+            };
+            Ok(if clean { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
+        }
+    }
+}
+
+fn section(name: &str, good: &str, faults: &[Fault]) -> String {
+    if faults.is_empty() {
+        return format!("{name}: ok, {good}\n");
+    }
+    let line = |fault: &Fault| format!("{name}: {} at {}: {}\n", fault.stream, fault.seq, fault.message);
+    faults.iter().map(line).collect()
+}
+
+fn read_tip(path: &PathBuf) -> Result<Tip> {
+    let bad = |why: String| Error::new(ErrorCode::InvalidInput, format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    let tip: Tip = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    if tip.is_genuine() { Ok(tip) } else { Err(bad("its digest does not fit its contents".to_owned())) }
+}

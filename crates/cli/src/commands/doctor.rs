@@ -1,0 +1,94 @@
+//! `writ doctor`
+
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::run::RunState;
+use ops::run::Liveness;
+use ops::{Context, Result};
+use serde_json::json;
+
+use crate::app::Globals;
+use crate::output::Output;
+use crate::{config, host};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// One thing that was looked at.
+struct Look {
+    what: &'static str,
+    well: bool,
+    said: String,
+}
+
+pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let mut looks = vec![supervision(), configuration()];
+    match host::open(globals) {
+        Ok(mut cx) => looks.extend(store(&mut cx)?),
+        Err(error) => looks.push(Look { what: "store", well: false, said: error.to_string() }),
+    }
+    let well = looks.iter().all(|look| look.well);
+    let data: Vec<_> =
+        looks.iter().map(|look| json!({"what": look.what, "ok": look.well, "message": look.said})).collect();
+    let printed = output.answer(&json!({"ok": well, "looks": data}), || {
+        let line = |look: &Look| {
+            format!("{:<4} {:<14} {}\n", if look.well { "ok" } else { "BAD" }, look.what, look.said)
+        };
+        looks.iter().map(line).collect()
+    });
+    Ok(if well { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
+}
+
+fn supervision() -> Look {
+    match engine::supervisor::become_subreaper() {
+        Ok(()) if cfg!(target_os = "linux") => Look {
+            what: "supervision",
+            well: true,
+            said: "every descendant of a task can be ended".to_owned(),
+        },
+        Ok(()) => {
+            Look { what: "supervision", well: true, said: "only process groups can be ended here".to_owned() }
+        }
+        Err(error) => Look { what: "supervision", well: false, said: format!("no child subreaper: {error}") },
+    }
+}
+
+fn configuration() -> Look {
+    match config::load(&host::absolute(".".into())) {
+        Ok(config) => {
+            let said = format!("{} values configured", config.sources.len());
+            Look { what: "configuration", well: true, said }
+        }
+        Err(error) => Look { what: "configuration", well: false, said: error.to_string() },
+    }
+}
+
+fn store(cx: &mut Context) -> Result<Vec<Look>> {
+    let path = cx.store_path().display().to_string();
+    let found = ops::audit::verify(cx, None)?;
+    let said = if found.is_clean() {
+        format!("{} events in {} streams verify", found.events, found.streams)
+    } else {
+        format!(
+            "{} changed, {} missing; see `writ audit verify`",
+            found.integrity.len(),
+            found.completeness.len()
+        )
+    };
+    let mut looks = vec![
+        Look { what: "store", well: true, said: path },
+        Look { what: "log", well: found.is_clean(), said },
+    ];
+    let orphaned: Vec<String> = ops::run::show::list(cx, Some(RunState::Running), 1000)?
+        .into_iter()
+        .filter(|run| run.owner.as_ref().is_none_or(|owner| engine::probe(owner) == Liveness::Dead))
+        .map(|run| run.asked.id.to_string())
+        .collect();
+    let said = match orphaned.as_slice() {
+        [] => "no run lost its engine".to_owned(),
+        ids => format!("continue with `writ run --continue`: {}", ids.join(" ")),
+    };
+    looks.push(Look { what: "runs", well: orphaned.is_empty(), said });
+    Ok(looks)
+}

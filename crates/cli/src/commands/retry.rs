@@ -1,0 +1,35 @@
+//! `writ retry`
+
+use std::process::ExitCode;
+
+use ops::Result;
+use ops::run::retry::{Request, retry};
+
+use super::run::work;
+use crate::app::Globals;
+use crate::output::{Output, say};
+use crate::{config, host};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The task, or an unambiguous beginning of its id
+    task: String,
+    /// Only make it ready again; run it later with `writ run --continue`
+    #[arg(long)]
+    no_run: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let mut cx = host::open(globals)?;
+    let task = ops::task::get::get(&mut cx, &args.task)?;
+    let key = host::any_key(globals)?;
+    let given = retry(&mut cx, &key, &Request { task_id: task.id.to_string() }, &engine::probe)?;
+    say(&format!("run {} has {} tasks to do again\n", given.answer.run_id, given.answer.reset.len()));
+    if args.no_run {
+        return Ok(output.answer(&given.answer, || {
+            format!("continue with `writ run --continue {}`", given.answer.run_id)
+        }));
+    }
+    let config = config::load(&host::absolute(".".into()))?;
+    work(&mut cx, &given.answer.run_id, config, globals, output, false)
+}

@@ -1,0 +1,37 @@
+//! `writ task set-status`
+
+use std::process::ExitCode;
+
+use ops::Result;
+use ops::task::set_status::{Request, set_status};
+
+use super::complete::verified;
+use crate::app::Globals;
+use crate::host;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The task
+    #[arg(long)]
+    id: String,
+    /// pending, in_progress, completed or blocked
+    #[arg(long)]
+    status: String,
+    /// Why it is blocked
+    #[arg(long, value_name = "TEXT")]
+    blocked_reason: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let key = host::required_key(globals)?;
+    let mut cx = host::open(globals)?;
+    let request = Request {
+        id: args.id.clone(),
+        status: args.status.clone(),
+        blocked_reason: args.blocked_reason.clone(),
+        verified: args.status == "completed" && verified(&mut cx, &args.id)?,
+    };
+    let given = set_status(&mut cx, &key, &request)?;
+    Ok(output.answer(&given.answer, || format!("{} is {}", given.answer.task.id, given.answer.task.status)))
+}

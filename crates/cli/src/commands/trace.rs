@@ -1,0 +1,134 @@
+//! `writ trace`
+
+use std::process::ExitCode;
+
+use contract::aocl::intents;
+use contract::domain::code::ErrorCode;
+use contract::domain::run::Run;
+use contract::json::Value;
+use ops::{Error, Event, Result};
+use serde_json::json;
+
+use crate::app::Globals;
+use crate::host;
+use crate::output::{Format, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A run, an unambiguous beginning of its id, or a correlation
+    which: String,
+    /// Show every event, not only what the layers and executors did
+    #[arg(long)]
+    all: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let mut cx = host::open(globals)?;
+    let (run, events) = trace(&mut cx, &args.which)?;
+    match output.format {
+        Format::Text => Ok(output.text(&text(run.as_ref(), &events, args.all))),
+        Format::Ndjson => {
+            let lines =
+                events.iter().filter_map(|event| serde_json::to_string(&ops::event::envelope(event)).ok());
+            Ok(output.text(&lines.map(|line| line + "\n").collect::<String>()))
+        }
+        Format::Json => {
+            let envelopes: Vec<_> = events.iter().map(ops::event::envelope).collect();
+            let corr = events.first().map(|event| event.record.corr.clone());
+            Ok(output.line(&json!({
+                "schema_version": "v1", "success": true,
+                "data": {"run_id": run.map(|run| run.asked.id), "corr": corr, "envelopes": envelopes},
+            })))
+        }
+    }
+}
+
+/// By run or by correlation; a task outside a run is its own correlation.
+fn trace(cx: &mut ops::Context, which: &str) -> Result<(Option<Run>, Vec<Event>)> {
+    match ops::run::show::trace(cx, which) {
+        Ok((run, events)) => {
+            let mine = |event: &Event| which != run.asked.corr || event.record.run_id.is_some();
+            let id = run.asked.id.to_string();
+            let by_run = which != run.asked.corr;
+            let events = events
+                .into_iter()
+                .filter(|event| {
+                    if by_run { event.record.run_id.as_deref() == Some(id.as_str()) } else { mine(event) }
+                })
+                .collect();
+            Ok((Some(run), events))
+        }
+        Err(error) if error.code == ErrorCode::NotFound => {
+            let events = ops::event::by_corr(cx, which)?;
+            if events.is_empty() { Err(Error::not_found("trace", which)) } else { Ok((None, events)) }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn text(run: Option<&Run>, events: &[Event], all: bool) -> String {
+    let mut text = String::new();
+    if let Some(run) = run {
+        text.push_str(&format!("{}  {}  {}\n", run.asked.id, run.state.as_str(), run.asked.objective));
+        text.push_str(&format!("corr {}  by {}\n\n", run.asked.corr, run.asked.requested_by));
+    }
+    for event in events {
+        match event.record.intent.as_str() {
+            intents::LAYER_DECISION => text.push_str(&layer(event)),
+            _ if event.record.r#type != "event" => text.push_str(&exchanged(event)),
+            intents::CONTROL_BRANCH | intents::RUN_SUMMARY => {
+                text.push_str(&format!("  ·  {:<22} {}\n", event.record.intent, event.record.message));
+            }
+            _ if all => text.push_str(&format!("  ·  {:<22} {}\n", event.record.kind, event.record.message)),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// One layer: when, how long, what was decided, what it changed, and the digests that bind it to its neighbours.
+fn layer(event: &Event) -> String {
+    let payload = &event.record.payload;
+    let words = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or("");
+    let mut badges = String::new();
+    if payload.pointer("/control/halt_pipeline") == Some(&Value::Bool(true)) {
+        badges.push_str(" [HALT]");
+    }
+    if payload.pointer("/control/branch_to").is_some_and(|branch| !branch.is_null()) {
+        badges.push_str(" [BRANCH]");
+    }
+    let timing = payload.get("timing_ms").and_then(Value::as_u64).unwrap_or(0);
+    let mut text = format!("{:<22} {:>6} ms{badges}\n", words("/layer/id"), timing);
+    for decision in payload.get("decisions").and_then(Value::as_array).into_iter().flatten() {
+        let field = |name: &str| decision.get(name).and_then(Value::as_str).unwrap_or("");
+        text.push_str(&format!("    {}: {}\n", field("code"), field("reason")));
+    }
+    if let Some(delta) = payload.get("delta").and_then(Value::as_object) {
+        for (path, value) in delta {
+            text.push_str(&format!("    {path} = {}\n", short(&value.to_string())));
+        }
+    }
+    let digest = |path: &str| {
+        words(path).strip_prefix("sha256:").map_or("-", |hex| &hex[..hex.len().min(12)]).to_owned()
+    };
+    text.push_str(&format!("    {} -> {}\n", digest("/digests/context_in"), digest("/digests/context_out")));
+    text
+}
+
+/// A request, a delegation or an answer.
+fn exchanged(event: &Event) -> String {
+    let record = &event.record;
+    format!(
+        "  {:<6} {} -> {}  {}  {}\n",
+        record.r#type, record.from, record.to, record.intent, record.message
+    )
+}
+
+fn short(text: &str) -> String {
+    const SHOWN: usize = 80;
+    if text.chars().count() <= SHOWN {
+        text.to_owned()
+    } else {
+        text.chars().take(SHOWN).chain(['…']).collect()
+    }
+}

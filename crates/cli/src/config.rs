@@ -1,0 +1,141 @@
+//! The user's configuration, and the project's, which can only make it stricter.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::time::parse_duration;
+use contract::intake::Executors;
+use contract::json::Value;
+use contract::plan::read::toml_value;
+use contract::shape::check::check;
+use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
+use engine::Policy;
+use ops::{Error, Result};
+
+use crate::env;
+
+/// Everything that was configured, and where each part came from.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    pub(crate) policy: Policy,
+    pub(crate) executors: Executors,
+    pub(crate) sources: Vec<(String, String, PathBuf)>,
+}
+
+static CONFIG: Object = Object {
+    name: "config",
+    about: "writ's configuration.",
+    fields: &[
+        optional("policy", Shape::Object(&POLICY), "What may run."),
+        optional("executors", Shape::Map(&EXECUTORS), "Which program speaks for an agent."),
+    ],
+    unknown: Unknown::Refused,
+};
+
+static POLICY: Object = Object {
+    name: "policy",
+    about: "Rules of the policy layer.",
+    fields: &[
+        optional(
+            "deny_executors",
+            Shape::List(&List { item: Shape::Word(contract::plan::Executor::WORDS), min: 0, max: 10 }),
+            "Executors that may not be used.",
+        ),
+        optional("deny_shell", Shape::Bool, "Refuse tasks that ask for a shell."),
+        optional("timeout_max", TEXT, "No attempt may take longer, such as `1h`."),
+    ],
+    unknown: Unknown::Refused,
+};
+
+static EXECUTORS: Map =
+    Map { value: Shape::Object(&EXECUTOR), key: Text { min: 1, max: UNBOUNDED, form: None } };
+
+static EXECUTOR: Object = Object {
+    name: "executor",
+    about: "A program that speaks AOP over its standard streams.",
+    fields: &[contract::shape::required(
+        "command",
+        Shape::List(&List { item: NON_BLANK, min: 1, max: 100 }),
+        "The program and its arguments.",
+    )],
+    unknown: Unknown::Refused,
+};
+
+/// Reads the user's file, then the nearest project's above `from`.
+pub(crate) fn load(from: &Path) -> Result<Config> {
+    let mut config = Config::default();
+    let user = env::config_home().join("config.toml");
+    if let Some(value) = read(&user)? {
+        config.take(&value, &user)?;
+        config.take_executors(&value, &user);
+    }
+    if let Some(project) = project_file(from)
+        && let Some(value) = read(&project)?
+    {
+        // A cloned repository may forbid, but not name programs to run.
+        config.take(&value, &project)?;
+    }
+    Ok(config)
+}
+
+pub(crate) fn project_file(from: &Path) -> Option<PathBuf> {
+    from.ancestors().map(|directory| directory.join(".writ/config.toml")).find(|path| path.is_file())
+}
+
+fn read(path: &Path) -> Result<Option<Value>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display())));
+        }
+    };
+    let value = toml_value(&text).map_err(|fault| {
+        let place = format!("{}, line {}, column {}", path.display(), fault.line, fault.column);
+        Error::new(ErrorCode::InvalidInput, format!("{place}: {}", fault.message))
+    })?;
+    let findings = check(&Shape::Object(&CONFIG), &value, true);
+    if findings.is_empty() {
+        Ok(Some(value))
+    } else {
+        Err(Error::invalid(&path.display().to_string(), findings))
+    }
+}
+
+impl Config {
+    fn take(&mut self, value: &Value, from: &Path) -> Result<()> {
+        let Some(policy) = value.get("policy") else { return Ok(()) };
+        let words = policy.get("deny_executors").and_then(Value::as_array).into_iter().flatten();
+        for word in words.filter_map(Value::as_str) {
+            self.policy.deny_executors.push(word.to_owned());
+            self.sources.push(("policy.deny_executors".to_owned(), word.to_owned(), from.to_owned()));
+        }
+        if policy.get("deny_shell").and_then(Value::as_bool) == Some(true) {
+            self.policy.deny_shell = true;
+            self.sources.push(("policy.deny_shell".to_owned(), "true".to_owned(), from.to_owned()));
+        }
+        if let Some(text) = policy.get("timeout_max").and_then(Value::as_str) {
+            let max = parse_duration(text).filter(|max| !max.is_zero()).ok_or_else(|| {
+                let message =
+                    format!("{}: $.policy.timeout_max: `{text}` is no length of time", from.display());
+                Error::new(ErrorCode::InvalidInput, message)
+            })?;
+            let stricter: Duration = self.policy.timeout_max.map_or(max, |known| known.min(max));
+            self.policy.timeout_max = Some(stricter);
+            self.sources.push(("policy.timeout_max".to_owned(), text.to_owned(), from.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn take_executors(&mut self, value: &Value, from: &Path) {
+        let Some(executors) = value.get("executors").and_then(Value::as_object) else { return };
+        for (name, executor) in executors {
+            let words = executor.get("command").and_then(Value::as_array).into_iter().flatten();
+            let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
+            self.sources.push((format!("executors.{name}"), command.join(" "), from.to_owned()));
+            self.executors.insert(name.to_lowercase(), command);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is printed, and how. Answers go to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use ops::Error;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::exit::Surface;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Ndjson,
+}
+
+/// Where and how one command prints.
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    pub(crate) surface: Surface,
+}
+
+impl Output {
+    /// People at a terminal get text; agents and pipes get what their contract says.
+    pub(crate) fn new(asked: Option<Format>, surface: Surface, has_agent: bool) -> Self {
+        let person = io::stdout().is_terminal() && !has_agent;
+        let default = match surface {
+            Surface::Continuity if !person => Format::Json,
+            Surface::Continuity | Surface::Writ | Surface::Validator => Format::Text,
+        };
+        Self { format: asked.unwrap_or(default), surface }
+    }
+
+    /// The answer of a continuity verb, in the envelope of its contract; or as text for people.
+    pub(crate) fn answer(&self, data: &impl Serialize, text: impl FnOnce() -> String) -> ExitCode {
+        match self.format {
+            Format::Text => self.text(&text()),
+            Format::Json | Format::Ndjson => {
+                self.line(&json!({"schema_version": "v1", "success": true, "data": data}))
+            }
+        }
+    }
+
+    pub(crate) fn text(&self, text: &str) -> ExitCode {
+        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        write_out(&format!("{text}{newline}"))
+    }
+
+    pub(crate) fn line(&self, value: &impl Serialize) -> ExitCode {
+        match serde_json::to_string(value) {
+            Ok(line) => write_out(&format!("{line}\n")),
+            Err(_) => ExitCode::from(70),
+        }
+    }
+
+    /// An error, in the form of the surface. Returns the exit code.
+    pub(crate) fn error(&self, error: &Error) -> ExitCode {
+        if self.surface == Surface::Continuity || self.format != Format::Text {
+            self.line(&error_document(error));
+        } else {
+            say(&error_text(error));
+        }
+        ExitCode::from(self.surface.exit(error.code))
+    }
+}
+
+/// The agent contract's error envelope: `error` is a string, and beside it stands what programs branch on.
+fn error_document(error: &Error) -> Value {
+    let mut document = json!({
+        "schema_version": "v1",
+        "success": false,
+        "error": full_message(error),
+        "error_code": error.code,
+        "retry": error.code.retry(),
+    });
+    if !error.details.is_null() {
+        document["error_context"] = error.details.clone();
+    }
+    if let Some(hint) = &error.hint {
+        document["suggested_action"] = json!(hint);
+    }
+    document
+}
+
+fn full_message(error: &Error) -> String {
+    match &error.source {
+        Some(source) => format!("{}: {source}", error.message),
+        None => error.message.clone(),
+    }
+}
+
+fn error_text(error: &Error) -> String {
+    let mut text = format!("error: {}\n", full_message(error));
+    if let Some(findings) =
+        error.details.get("findings").and_then(Value::as_array).filter(|list| list.len() > 1)
+    {
+        for finding in findings {
+            let field = |name: &str| finding.get(name).and_then(Value::as_str).unwrap_or("");
+            text.push_str(&format!("  {}: {}\n", field("path"), field("message")));
+        }
+    }
+    if let Some(hint) = &error.hint {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
+}
+
+/// A closed pipe is the reader's wish, not our failure.
+fn write_out(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(70),
+    }
+}
+
+/// Something for the person beside the answer.
+pub(crate) fn say(text: &str) {
+    // Nobody can be told that standard error is gone.
+    io::stderr().write_all(text.as_bytes()).ok();
+}

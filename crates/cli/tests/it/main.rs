@@ -1,0 +1,3 @@
+//! Whole-product tests: the real binary, a real store, real children.
+
+mod first_run;

@@ -1,0 +1,257 @@
+//! Audit records: what an orchestrator writes down about every message, decision and rollback.
+
+pub(crate) mod shape;
+mod validate;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+pub use validate::{parse, validate};
+
+use super::event::{RoleAssignment, RolledBack};
+use super::response::Response;
+use super::task::{Provider, Task};
+use super::word::words;
+use crate::domain::money::MicroUsd;
+use crate::domain::time::Timestamp;
+
+words! {
+    AuditVersion { V1 = "1.0.0" }
+}
+
+words! {
+    RecordType {
+        TaskDispatched = "TASK_DISPATCHED",
+        ResponseReceived = "RESPONSE_RECEIVED",
+        RoutingDecision = "ROUTING_DECISION",
+        GuardRailCheck = "GUARD_RAIL_CHECK",
+        RollbackEvent = "ROLLBACK_EVENT",
+        SessionSummary = "SESSION_SUMMARY",
+    }
+}
+
+/// One record of the audit trail.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Record {
+    /// A UUID.
+    pub audit_record_id: String,
+    pub audit_version: AuditVersion,
+    pub timestamp: Timestamp,
+    pub session_id: String,
+    /// `SESSION` for the summary of a session.
+    pub task_id: String,
+    pub record_type: RecordType,
+    pub actor: Actor,
+    pub payload: Payload,
+    pub context: Context,
+    pub governance: Governance,
+}
+
+impl Record {
+    /// The file a record is kept in. Ids of others are cleaned, so that none can name another folder.
+    pub fn file_name(&self) -> String {
+        let at = self.timestamp.to_string();
+        let time: String =
+            at.split('.').next().unwrap_or(&at).chars().filter(char::is_ascii_alphanumeric).collect();
+        let id: String = self.audit_record_id.chars().take(8).collect();
+        let (session, task, id) = (clean(&self.session_id), clean(&self.task_id), clean(&id));
+        format!("{session}_{task}_{}_{time}Z_{id}.json", self.record_type)
+    }
+}
+
+/// The longest part of a file name that comes from an id; the whole must stay under 255 bytes.
+const ID_CHARS_MAX: usize = 80;
+
+fn clean(name: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    name.chars().take(ID_CHARS_MAX).map(kept).collect()
+}
+
+words! {
+    ActorRole {
+        Orchestrator = "ORCHESTRATOR",
+        Executor = "EXECUTOR",
+        Router = "ROUTER",
+        Governance = "GOVERNANCE",
+        /// Only for a response that was received.
+        Specialist = "SPECIALIST",
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Actor {
+    pub name: String,
+    pub role: ActorRole,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Provider>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// What the record is about. On the wire the record's type says which one it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Payload {
+    TaskDispatched(Box<Task>),
+    ResponseReceived(Box<Response>),
+    RoutingDecision(RoutingDecision),
+    GuardRailCheck(GuardRailCheck),
+    RollbackEvent(RollbackEvent),
+    SessionSummary(SessionSummary),
+}
+
+words! {
+    InputVersion { V2 = "V2", V1 = "V1", Unstructured = "UNSTRUCTURED" }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoutingDecision {
+    pub input_version: InputVersion,
+    pub routed_to: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_selected: Option<String>,
+    pub fallback_triggered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives_tried: Vec<String>,
+}
+
+words! {
+    CheckType {
+        PayloadLimit = "PAYLOAD_LIMIT",
+        Budget = "BUDGET",
+        Timeout = "TIMEOUT",
+        Access = "ACCESS",
+        FinalSignal = "FINAL_SIGNAL",
+        MinimalReport = "MINIMAL_REPORT",
+    }
+}
+
+words! {
+    CheckResult { Pass = "PASS", Warn = "WARN", Fail = "FAIL" }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GuardRailCheck {
+    pub check_type: CheckType,
+    pub result: CheckResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+}
+
+words! {
+    RollbackStatus { Success = "SUCCESS", Failed = "FAILED" }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RollbackEvent {
+    pub trigger: String,
+    pub artifacts_rolled_back: Vec<RolledBack>,
+    pub status: RollbackStatus,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    pub total_tasks: u64,
+    pub completed: u64,
+    pub failed: u64,
+    pub total_cost_usd: f64,
+    pub total_duration_seconds: f64,
+    #[serde(default)]
+    pub agents_used: Vec<String>,
+    #[serde(default)]
+    pub role_assignments: Vec<RoleAssignment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Context {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_task_id: Option<String>,
+    pub attempt: u64,
+    /// The session's id.
+    pub correlation_id: String,
+}
+
+words! {
+    AccessDecision { Allowed = "ALLOWED", Denied = "DENIED", NotApplicable = "N/A" }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Governance {
+    pub guard_rails_applied: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_status: Option<BudgetStatus>,
+    pub access_decision: AccessDecision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
+    pub current_cost_usd: f64,
+    pub within_budget: bool,
+}
+
+impl BudgetStatus {
+    /// Spending exactly the budget is within it.
+    pub fn of(max: Option<MicroUsd>, current: MicroUsd) -> Self {
+        Self {
+            max_cost_usd: max.map(MicroUsd::dollars),
+            current_cost_usd: current.dollars(),
+            within_budget: max.is_none_or(|max| current <= max),
+        }
+    }
+}
+
+/// A record as it is read, before the type says what its payload is.
+#[derive(Deserialize)]
+struct Raw {
+    audit_record_id: String,
+    audit_version: AuditVersion,
+    timestamp: Timestamp,
+    session_id: String,
+    task_id: String,
+    record_type: RecordType,
+    actor: Actor,
+    payload: Value,
+    context: Context,
+    governance: Governance,
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Raw::deserialize(deserializer)?;
+        let payload = read(raw.record_type, raw.payload).map_err(serde::de::Error::custom)?;
+        Ok(Self {
+            audit_record_id: raw.audit_record_id,
+            audit_version: raw.audit_version,
+            timestamp: raw.timestamp,
+            session_id: raw.session_id,
+            task_id: raw.task_id,
+            record_type: raw.record_type,
+            actor: raw.actor,
+            payload,
+            context: raw.context,
+            governance: raw.governance,
+        })
+    }
+}
+
+fn read(record: RecordType, payload: Value) -> Result<Payload, serde_json::Error> {
+    Ok(match record {
+        RecordType::TaskDispatched => Payload::TaskDispatched(serde_json::from_value(payload)?),
+        RecordType::ResponseReceived => Payload::ResponseReceived(serde_json::from_value(payload)?),
+        RecordType::RoutingDecision => Payload::RoutingDecision(serde_json::from_value(payload)?),
+        RecordType::GuardRailCheck => Payload::GuardRailCheck(serde_json::from_value(payload)?),
+        RecordType::RollbackEvent => Payload::RollbackEvent(serde_json::from_value(payload)?),
+        RecordType::SessionSummary => Payload::SessionSummary(serde_json::from_value(payload)?),
+    })
+}
+
+#[cfg(test)]
+mod tests;

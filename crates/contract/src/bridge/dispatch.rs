@@ -1,0 +1,96 @@
+//! Exit codes across the bridge, and when a dispatched phase counts as done: artifacts first, exit code second.
+
+/// What an exit code of `ol` means to its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OlExit {
+    /// Go on with the next phase.
+    Proceed,
+    /// Log it, then retry or escalate.
+    Failed,
+    /// A person or a fallback is needed.
+    Escalate,
+    /// The whole quest is done.
+    Complete,
+}
+
+impl OlExit {
+    /// Codes that are not in the table, signals included, are failures.
+    pub fn from_code(code: i32) -> Self {
+        match code {
+            0 => OlExit::Proceed,
+            2 => OlExit::Escalate,
+            42 => OlExit::Complete,
+            _ => OlExit::Failed,
+        }
+    }
+
+    pub fn code(self) -> u8 {
+        match self {
+            OlExit::Proceed => 0,
+            OlExit::Failed => 1,
+            OlExit::Escalate => 2,
+            OlExit::Complete => 42,
+        }
+    }
+}
+
+/// What a phase must leave behind, as globs relative to the repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Artifact {
+    pub pattern: &'static str,
+    /// An optional artifact never decides.
+    pub required: bool,
+}
+
+/// The patterns the contract lists. A phase it does not list has none.
+pub fn expected_artifacts(phase: &str) -> &'static [Artifact] {
+    const fn required(pattern: &'static str) -> Artifact {
+        Artifact { pattern, required: true }
+    }
+    const fn optional(pattern: &'static str) -> Artifact {
+        Artifact { pattern, required: false }
+    }
+    match phase {
+        "RESEARCH" => const { &[required(".agents/research/*")] },
+        "PLAN" => const { &[required(".agents/plans/*"), optional(".beads/issues.jsonl")] },
+        "RETRO" => const { &[required(".agents/retros/*")] },
+        "FLYWHEEL" => const { &[optional(".agents/learnings/*")] },
+        _ => &[],
+    }
+}
+
+/// What was seen when a dispatched process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    pub exit_code: i32,
+    /// Whether every required artifact is there and newer than the phase; none where nothing is required.
+    pub artifacts_found: Option<bool>,
+    pub retries_left: u32,
+    /// Something that another attempt cannot mend, such as a missing program.
+    pub breaker: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Success,
+    Retry,
+    /// Fails closed, exit code 1.
+    Fail,
+    /// A person is needed, exit code 2.
+    Escalate,
+}
+
+/// Decides what a dispatch came to. A crash after the work was done is a success; an exit code of 0 without
+/// the work is not. Where nothing is required only the exit code can tell.
+pub fn interpret(ended: Ended) -> Outcome {
+    let done = ended.artifacts_found.unwrap_or(ended.exit_code == 0);
+    match (done, ended.exit_code) {
+        (true, _) => Outcome::Success,
+        (false, exit) if exit != 0 && ended.breaker => Outcome::Escalate,
+        (false, _) if ended.retries_left > 0 => Outcome::Retry,
+        (false, _) => Outcome::Fail,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use contract::aee::Type;
+use contract::aocl::payload::{Delegation, VerifyResult};
+use contract::aocl::{Layer, intents};
+use contract::domain::attempt::{AttemptState, Outcome};
+use contract::domain::code::ErrorCode;
+use contract::domain::status::Status;
+use ops::Result;
+use ops::run::journal::{Entry, Note};
+use serde_json::json;
+
+use super::start::elapsed_ms;
+use super::{Dispatcher, millis};
+use crate::executor::{Reported, Stopped, shell};
+use crate::live::{Live, Phase};
+use crate::observer::Told;
+use crate::pipeline::l7_delegate::{self, Claim};
+use crate::pipeline::l8_verify::{self, Seen, Verdict};
+use crate::supervisor::logs::LogWriter;
+use crate::verify;
+
+impl Dispatcher<'_> {
+    /// The executor and everything it started is gone. What does it claim?
+    pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
+        let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+        live.ended.stopped = live.stopped;
+        if let Some(handle) = live.handle.take() {
+            handle.join();
+        }
+        live.digests = live
+            .log
+            .take()
+            .map(LogWriter::finish)
+            .map(|summary| (summary.stdout_digest, summary.stderr_digest));
+        let claim = match &mut live.conversation {
+            Some(conversation) => conversation.claim(&live.ended, live.timeout),
+            None => shell::claim(&live.ended, live.timeout),
+        };
+        let succeeded = claim == Claim::Success;
+        live.claim = Some(claim);
+        if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
+    }
+
+    /// The process of a check is gone.
+    pub(super) fn check_ended(&mut self, task: usize) -> Result<()> {
+        let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+        if let Some(handle) = live.handle.take() {
+            handle.join();
+        }
+        let Phase::Checking { index, watched } = std::mem::replace(&mut live.phase, Phase::Executing) else {
+            return Ok(());
+        };
+        let stopped = live.stopped.is_some();
+        let seen = watched.finish(&self.part(task).spec.checks[index]);
+        let passed = seen.passed;
+        self.live_mut(task).seen.push(seen);
+        if passed && !stopped { self.check_next(task, index + 1) } else { self.conclude(task) }
+    }
+
+    fn check_next(&mut self, task: usize, mut index: usize) -> Result<()> {
+        while let Some(check) = self.part(task).spec.checks.get(index) {
+            let Some(seen) = verify::look(check, Path::new(&self.run.asked.workspace)) else {
+                return self.launch_check(task, index);
+            };
+            let passed = seen.passed;
+            self.live_mut(task).seen.push(seen);
+            if !passed {
+                break;
+            }
+            index += 1;
+        }
+        self.conclude(task)
+    }
+
+    fn conclude(&mut self, task: usize) -> Result<()> {
+        let live = self.live.remove(&task).expect("BUG: a task is concluded once");
+        match live.stopped {
+            Some(Stopped::Interrupted | Stopped::Canceled) => self.conclude_stopped(task, &live),
+            Some(Stopped::Timeout | Stopped::Silence) | None => self.conclude_judged(task, &live),
+        }
+    }
+
+    fn conclude_judged(&mut self, task: usize, live: &Live) -> Result<()> {
+        let begun = Instant::now();
+        let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
+        let took = self.cx.now().at.since(live.started_at);
+        let reported = live.conversation.as_ref().map(|c| c.reported()).unwrap_or_default();
+        let part = self.part(task).clone();
+        let id = self.tasks[task].id.clone();
+        let delegated = l7_delegate::run(part.number, &live.ended, claim, took);
+        let tree = verify::tree_digest(Path::new(&self.run.asked.workspace), &part.spec.writes);
+        let (verified, verdict, verification) = l8_verify::run(&Seen {
+            number: part.number,
+            claim,
+            checks: &live.seen,
+            checks_expected: part.spec.checks.len(),
+            budget: part.spec.budget,
+            cost: reported.cost,
+            tokens: reported.tokens,
+            tree_digest: tree.as_deref(),
+        });
+        self.note_return(task, claim, &reported);
+        self.pipeline.record(
+            Layer::Delegate,
+            delegated,
+            u64::try_from(millis(took)).unwrap_or(0),
+            Some(&id),
+        )?;
+        self.pipeline.record(Layer::Verify, verified, elapsed_ms(begun), Some(&id))?;
+        let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
+        self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
+        self.settle(task, live, &verdict, &reported)
+    }
+
+    /// The executor's answer as an envelope to the delegation.
+    fn note_return(&mut self, task: usize, claim: &Claim, reported: &Reported) {
+        let (kind, status, payload) = match claim {
+            Claim::Success => {
+                (Type::Result, "success", json!({"claim": "success", "summary": reported.summary}))
+            }
+            Claim::Failure { code, message } => {
+                (Type::Error, "failure", json!({"code": code, "message": message, "retryable": false}))
+            }
+        };
+        let (to, intent) = (self.delegate(task), self.intent());
+        self.pipeline.delegations.push(Delegation { to, intent: intent.clone(), status: status.to_owned() });
+        self.note(Entry::Envelope(Note {
+            kind,
+            from: Some(self.delegate(task)),
+            to: "service.writ".to_owned(),
+            intent,
+            message: format!("Returned: {}", self.tasks[task].title),
+            payload,
+            task_id: Some(self.tasks[task].id.clone()),
+        }));
+    }
+
+    fn settle(&mut self, task: usize, live: &Live, verdict: &Verdict, reported: &Reported) -> Result<()> {
+        let spec = self.part(task).spec.clone();
+        let id = self.tasks[task].id.clone();
+        let retries_left = live.attempt.number <= i64::from(spec.retries);
+        let (state, code, message) = match verdict {
+            Verdict::Done { .. } => {
+                (AttemptState::Succeeded, None, reported.summary.clone().unwrap_or_default())
+            }
+            Verdict::Failed { code, message } => (AttemptState::Failed, Some(code.clone()), message.clone()),
+        };
+        self.note(end_of(live, state, code, message, reported));
+        let move_to = |to, reason: Option<String>, verified| Entry::MoveTask {
+            task_id: id.clone(),
+            to,
+            reason,
+            verified,
+        };
+        match verdict {
+            Verdict::Done { verified } => self.note(move_to(Status::Done, None, *verified)),
+            Verdict::Failed { code, message } if retries_left => {
+                self.note(move_to(Status::Blocked, Some(format!("{code}: {message}")), false));
+                self.note(move_to(Status::Todo, None, false));
+            }
+            Verdict::Failed { code, message } => {
+                self.note(move_to(Status::Failed, Some(format!("{code}: {message}")), false));
+            }
+        }
+        match self.commit() {
+            Ok(()) => {}
+            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
+            Err(error) if error.code == ErrorCode::WrongState => return self.conclude_stopped(task, live),
+            Err(error) => return Err(error),
+        }
+        self.reload(task)?;
+        if self.tasks[task].status == Status::Todo {
+            let wait = spec.backoff(live.attempt.number + 1);
+            self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(wait));
+            let reason = match verdict {
+                Verdict::Failed { message, .. } => message.as_str(),
+                Verdict::Done { .. } => "",
+            };
+            self.observer.tell(Told::Retrying { task: &self.board.slots[task].name, reason, wait });
+            return Ok(());
+        }
+        let took = self.cx.now().at.since(live.started_at);
+        self.tell_end(task, took);
+        Ok(())
+    }
+
+    /// Ended by request, not by itself. A canceled task stays canceled; an interrupted one waits to be continued.
+    fn conclude_stopped(&mut self, task: usize, live: &Live) -> Result<()> {
+        self.refresh(task)?;
+        let why = live.stopped.unwrap_or(Stopped::Canceled);
+        let message = if why == Stopped::Interrupted { "interrupted by a signal" } else { "canceled" };
+        let reported = Reported::default();
+        self.note(end_of(live, AttemptState::Interrupted, None, message.to_owned(), &reported));
+        if self.tasks[task].status == Status::InProgress {
+            let to = if why == Stopped::Interrupted { Status::Blocked } else { Status::Canceled };
+            let task_id = self.tasks[task].id.clone();
+            self.note(Entry::MoveTask { task_id, to, reason: Some(message.to_owned()), verified: false });
+        }
+        self.commit()?;
+        self.reload(task)?;
+        let took = self.cx.now().at.since(live.started_at);
+        self.tell_end(task, took);
+        Ok(())
+    }
+
+    pub(super) fn tell_end(&mut self, task: usize, took: Duration) {
+        let ended = &self.tasks[task];
+        let told = Told::Ended {
+            task: &self.board.slots[task].name,
+            status: ended.status,
+            evidence: ended.evidence,
+            reason: ended.blocked_reason.as_deref(),
+            took,
+        };
+        self.observer.tell(told);
+    }
+
+    /// Reads a task and its attempts again.
+    fn reload(&mut self, task: usize) -> Result<()> {
+        self.refresh(task)?;
+        self.attempts[task] = ops::task::get::attempts(self.cx, &self.tasks[task].id)?;
+        Ok(())
+    }
+
+    fn live_mut(&mut self, task: usize) -> &mut Live {
+        self.live.get_mut(&task).expect("BUG: reports come only for live tasks")
+    }
+}
+
+fn end_of(
+    live: &Live,
+    state: AttemptState,
+    code: Option<String>,
+    message: String,
+    reported: &Reported,
+) -> Entry {
+    let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
+    Entry::EndAttempt {
+        task_id: live.attempt.task_id.clone(),
+        attempt_id: live.attempt.id.clone(),
+        state,
+        outcome: Box::new(Outcome {
+            exit_code: live.ended.exit_code,
+            signal: live.ended.signal,
+            code,
+            message,
+            stdout_digest,
+            stderr_digest,
+            checks: live.seen.clone(),
+            cost: reported.cost,
+            tokens: reported.tokens,
+            leftovers_killed: live.ended.leftovers_killed,
+        }),
+    }
+}

@@ -1,0 +1,238 @@
+//! Starting a task: brief, shape, journal, then the child. The journal comes first, so that nothing runs unknown.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use contract::aee::Type;
+use contract::aocl::Layer;
+use contract::aop::effective;
+use contract::domain::attempt::NewAttempt;
+use contract::domain::code::ErrorCode;
+use contract::domain::id::mint;
+use contract::domain::limits;
+use contract::domain::status::Status;
+use ops::Result;
+use ops::run::journal::{Entry, Note};
+use serde_json::json;
+
+use super::{Dispatcher, Message, lesson, millis};
+use crate::executor::Ended;
+use crate::executor::aop_stdio::Conversation;
+use crate::live::{Live, Phase};
+use crate::observer::Told;
+use crate::pipeline::l6_shape::Shaped;
+use crate::pipeline::{l5_context, l6_shape};
+use crate::supervisor::logs::LogWriter;
+use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
+
+impl Dispatcher<'_> {
+    pub(super) fn start(&mut self, task: usize) -> Result<()> {
+        let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
+        let Some(shaped) = self.shape(task, number)? else { return self.refuse(task) };
+        let attempt = self.new_attempt(task, number);
+        let task_id = self.tasks[task].id.clone();
+        self.note(Entry::MoveTask {
+            task_id: task_id.clone(),
+            to: Status::InProgress,
+            reason: None,
+            verified: false,
+        });
+        self.note(Entry::StartAttempt(attempt.clone()));
+        let part = self.part(task);
+        let payload = json!({
+            "task_id": task_id, "name": part.spec.id, "attempt": number,
+            "timeout_ms": u64::try_from(shaped.timeout.as_millis()).unwrap_or(u64::MAX), "writes": part.spec.writes,
+        });
+        self.note(Entry::Envelope(Note {
+            kind: Type::Task,
+            from: None,
+            to: self.delegate(task),
+            intent: self.intent(),
+            message: format!("Delegated: {}", self.tasks[task].title),
+            payload,
+            task_id: Some(task_id),
+        }));
+        match self.commit() {
+            Ok(()) => {}
+            // Someone moved the task while it was being prepared; the board learns of it and nothing is started.
+            Err(error) if error.code == ErrorCode::WrongState => return self.refresh(task),
+            Err(error) => return Err(error),
+        }
+        self.refresh(task)?;
+        self.observer.tell(Told::Started { task: &self.board.slots[task].name, attempt: number });
+        self.launch(task, attempt, shaped)
+    }
+
+    /// The entity a task is delegated to.
+    pub(super) fn delegate(&self, task: usize) -> String {
+        format!("agent.{}", self.part(task).spec.executor.as_str())
+    }
+
+    /// A delegated task carries the caller's intent.
+    pub(super) fn intent(&self) -> String {
+        self.run
+            .asked
+            .intent
+            .as_ref()
+            .map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
+    }
+
+    fn shape(&mut self, task: usize, number: i64) -> Result<Option<Shaped>> {
+        let begun = Instant::now();
+        let lesson = lesson(self.pipeline.bundle(), self.part(task).number);
+        let subject = &self.tasks[task];
+        let known = l5_context::Known {
+            objective: &self.run.asked.objective,
+            task: subject,
+            part: self.part(task),
+            dependencies: self.tasks.iter().filter(|other| subject.depends_on.contains(&other.id)).collect(),
+            attempts: &self.attempts[task],
+            lesson: lesson.as_deref(),
+        };
+        let (context, brief) = l5_context::run(&known);
+        let context_ms = elapsed_ms(begun);
+        let begun = Instant::now();
+        let environment = &self.settings.environment;
+        let lookup =
+            |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
+        let given = l6_shape::Given {
+            run: &self.run.asked,
+            task: subject,
+            part: self.part(task),
+            attempt_number: number,
+            brief: &brief,
+            timeout_max: self.settings.policy.timeout_max,
+            lookup: &lookup,
+            now: self.cx.now().at,
+        };
+        let (shape, shaped) = l6_shape::run(&given);
+        let id = subject.id.clone();
+        self.pipeline.record(Layer::Context, context, context_ms, Some(&id))?;
+        self.pipeline.record(Layer::Shape, shape, elapsed_ms(begun), Some(&id))?;
+        Ok(shaped)
+    }
+
+    /// The task could not even be shaped: it fails without an attempt.
+    fn refuse(&mut self, task: usize) -> Result<()> {
+        let reason = "E_PERMISSION_DENIED: an environment variable the task needs is not set".to_owned();
+        self.note(Entry::MoveTask {
+            task_id: self.tasks[task].id.clone(),
+            to: Status::Failed,
+            reason: Some(reason.clone()),
+            verified: false,
+        });
+        self.commit()?;
+        self.refresh(task)?;
+        self.tell_end(task, Duration::ZERO);
+        Ok(())
+    }
+
+    fn new_attempt(&mut self, task: usize, number: i64) -> NewAttempt {
+        let now = self.cx.now().at;
+        NewAttempt {
+            id: mint(self.cx.ids(), now),
+            task_id: self.tasks[task].id.clone(),
+            run_id: self.run.asked.id.clone(),
+            number,
+            executor: self.part(task).spec.executor.as_str().to_owned(),
+            owner: self.owner.clone(),
+        }
+    }
+
+    fn launch(&mut self, task: usize, attempt: NewAttempt, shaped: Shaped) -> Result<()> {
+        let now = self.cx.now();
+        let marker = Marker { attempt: attempt.id.clone(), owner: own_identity() };
+        let argv = shaped.argv.iter().map(OsString::from).collect();
+        let mut spec = LaunchSpec::new(argv, PathBuf::from(&self.run.asked.workspace), marker);
+        spec.env = self.child_environment(&shaped.env);
+        spec.stdin = shaped.stdin.map_or(Stdin::Closed, Stdin::Bytes);
+        let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
+        let silence_max =
+            shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
+        let mut live = Live {
+            attempt,
+            generation: self.next_generation(),
+            handle: None,
+            phase: Phase::Executing,
+            started_at: now.at,
+            timeout: shaped.timeout,
+            deadline_ms: now.boot.millis.saturating_add(millis(shaped.timeout)),
+            silence_max,
+            last_sign_ms: now.boot.millis,
+            stopped: None,
+            log: LogWriter::create(&log_path, Box::new(contract::secrets::scrub)).ok(),
+            digests: None,
+            ended: Ended::default(),
+            conversation: shaped.aop.map(Conversation::new),
+            claim: None,
+            seen: Vec::new(),
+        };
+        match Supervisor::start(&self.settings.shim, spec, self.sink(task, live.generation)) {
+            Ok(handle) => {
+                live.handle = Some(handle);
+                self.live.insert(task, live);
+                Ok(())
+            }
+            Err(error) => {
+                live.ended.fault = Some(error.to_string());
+                self.live.insert(task, live);
+                self.executor_ended(task)
+            }
+        }
+    }
+
+    /// Starts a check of a task that has returned.
+    pub(super) fn launch_check(&mut self, task: usize, index: usize) -> Result<()> {
+        let generation = self.next_generation();
+        let check = self.part(task).spec.checks[index].clone();
+        let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
+        let shown = check.command.join(" ");
+        self.observer.tell(Told::Checking { task: &self.board.slots[task].name, command: &shown });
+        let attempt = self.live[&task].attempt.id.clone();
+        let marker = Marker { attempt, owner: own_identity() };
+        let spec = crate::verify::launch(&check, &self.place(), marker);
+        let started = Supervisor::start(&self.settings.shim, spec, self.sink(task, generation));
+        let mut watched = Box::<crate::verify::Watched>::default();
+        let live = self.live.get_mut(&task).expect("BUG: a task is checked while it is live");
+        live.generation = generation;
+        live.deadline_ms = deadline_ms;
+        match started {
+            Ok(handle) => {
+                live.handle = Some(handle);
+                live.phase = Phase::Checking { index, watched };
+                Ok(())
+            }
+            Err(error) => {
+                watched.problem = Some(error.to_string());
+                live.phase = Phase::Checking { index, watched };
+                self.check_ended(task)
+            }
+        }
+    }
+
+    fn sink(&self, task: usize, generation: u64) -> impl FnMut(crate::supervisor::Report) + Send + 'static {
+        let sender = self.sender.clone();
+        move |report| {
+            // The loop outlives every child it started; if it is gone, so is this process.
+            sender.send(Message { task, generation, report }).ok();
+        }
+    }
+
+    fn next_generation(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation
+    }
+
+    fn child_environment(&self, extra: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
+        let mut env = self.settings.environment.clone();
+        env.extend(extra.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        env
+    }
+}
+
+/// Timings of layers are for people; nothing is decided by them.
+pub(crate) fn elapsed_ms(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,151 @@
+//! Takes a run and brings it to an end, or waits for whoever has it.
+
+use std::time::{Duration, Instant};
+
+use contract::aocl::intents;
+use contract::aocl::payload::LayerPayload;
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::request::Agent;
+use contract::domain::run::{Owner, Run, RunId, RunState};
+use ops::run::own::Owned;
+use ops::run::{Liveness, own, show};
+use ops::{Caller, Context, Error, Result};
+
+use crate::dispatcher::{Dispatcher, Finished, Hands};
+use crate::observer::{Observer, Told};
+use crate::pipeline::Pipeline;
+use crate::settings::Settings;
+use crate::supervisor::{self, OwnerIdentity};
+use crate::{recovery, walk};
+
+/// How driving a run ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// The run has its result, from this engine, another one, or long ago.
+    Ended(Box<Run>),
+    /// It waits: for a person, or to be continued.
+    Stopped(Box<Run>),
+    /// This engine was told to stop. The run can be continued.
+    Interrupted { signal: i32, run: Box<Run> },
+}
+
+/// Works the run, or attaches to the engine that does. No child of this process is left when it returns.
+pub fn drive(
+    cx: &mut Context,
+    settings: &Settings,
+    id: &RunId,
+    observer: &mut dyn Observer,
+) -> Result<Ending> {
+    let owner = identity();
+    let caller = engine_caller();
+    let mut told = false;
+    let begun = Instant::now();
+    loop {
+        match own::take(cx, &caller, id, &owner, &probe)? {
+            Owned::Ended(run) => return Ok(Ending::Ended(run)),
+            Owned::Mine(run) => {
+                let hands = Hands { cx, settings, observer, owner, caller };
+                return work(hands, *run);
+            }
+            Owned::Another(_) => {
+                if !std::mem::replace(&mut told, true) {
+                    observer.tell(Told::Attached);
+                }
+                if let Some(ending) = attend(cx, settings, id, observer, begun)? {
+                    return Ok(ending);
+                }
+            }
+        }
+    }
+}
+
+/// Waits a little for an engine elsewhere. `None` when it is time to look whether the run can be taken.
+fn attend(
+    cx: &mut Context,
+    settings: &Settings,
+    id: &RunId,
+    observer: &mut dyn Observer,
+    begun: Instant,
+) -> Result<Option<Ending>> {
+    std::thread::park_timeout(limits::POLL_INTERVAL);
+    observer.tick();
+    let run = show::state(cx, id)?;
+    if let Some(signal) = settings.stop.raised() {
+        return Ok(Some(Ending::Interrupted { signal, run: Box::new(run) }));
+    }
+    if begun.elapsed() > patience(&run) {
+        let message = format!("the run {id} is still worked by another engine");
+        return Err(Error::new(ErrorCode::Timeout, message).hint("look at it with `writ runs show`"));
+    }
+    Ok(match run.state {
+        state if state.is_terminal() => Some(Ending::Ended(Box::new(run))),
+        RunState::Stopped => Some(Ending::Stopped(Box::new(run))),
+        _ => None,
+    })
+}
+
+/// The longest a run can take, if every attempt of every task takes all its time, one after the other.
+fn patience(run: &Run) -> Duration {
+    let per_task = run.asked.plan.tasks.iter().map(|task| {
+        let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
+        let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
+        attempt * (task.retries + 1)
+    });
+    per_task.sum::<Duration>() + limits::OWNER_LEASE
+}
+
+fn work(mut hands: Hands<'_>, run: Run) -> Result<Ending> {
+    // Children of engines that died; those of living engines are never touched.
+    supervisor::reap_leftovers(|_| true);
+    let whole = show::show(hands.cx, run.asked.id.as_str())?;
+    let records = records(&mut hands, &run)?;
+    let pipeline =
+        if records.is_empty() { Pipeline::new(&run.asked) } else { Pipeline::resumed(&run.asked, &records)? };
+    let id = run.asked.id.clone();
+    let mut dispatcher = Dispatcher::new(hands, run, pipeline, whole.tasks);
+    recovery::recover(&mut dispatcher)?;
+    let finished = walk::walk(&mut dispatcher)?;
+    let run = Box::new(show::state(dispatcher.cx, &id)?);
+    Ok(match finished {
+        Finished::Interrupted(signal) => Ending::Interrupted { signal, run },
+        Finished::Settled | Finished::Canceled if run.state == RunState::Stopped => Ending::Stopped(run),
+        Finished::Settled | Finished::Canceled => Ending::Ended(run),
+    })
+}
+
+/// The layers' records of an earlier walk of the same run, in their order.
+fn records(hands: &mut Hands<'_>, run: &Run) -> Result<Vec<LayerPayload>> {
+    let mine = run.asked.id.as_str();
+    let events = ops::event::by_corr(hands.cx, &run.asked.corr)?;
+    let layers = events.into_iter().filter(|event| {
+        event.record.intent == intents::LAYER_DECISION && event.record.run_id.as_deref() == Some(mine)
+    });
+    layers
+        .map(|event| {
+            serde_json::from_value(event.record.payload).map_err(|error| {
+                Error::new(ErrorCode::Corrupt, format!("event {} is no layer record: {error}", event.id))
+            })
+        })
+        .collect()
+}
+
+/// Whether an owner lives, as far as this process can see.
+pub fn probe(owner: &Owner) -> Liveness {
+    let identity =
+        OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: owner.boot_id.clone() };
+    if identity.boot_id != supervisor::own_identity().boot_id {
+        return Liveness::Unseen;
+    }
+    if supervisor::is_alive(&identity) { Liveness::Alive } else { Liveness::Dead }
+}
+
+fn identity() -> Owner {
+    let own = supervisor::own_identity();
+    Owner { pid: own.pid, start_time: own.start_time, boot_id: own.boot_id }
+}
+
+fn engine_caller() -> Caller {
+    let agent = Agent::parse("writ").expect("BUG: a fixed name");
+    Caller { agent, entity: "service.writ".to_owned() }
+}

@@ -1,0 +1,59 @@
+//! What a person may want to see while a run is worked.
+
+use std::time::Duration;
+
+use contract::domain::status::{Evidence, Status};
+
+/// One thing that happened to a task, by its name in the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told<'t> {
+    Started {
+        task: &'t str,
+        attempt: i64,
+    },
+    Progress {
+        task: &'t str,
+        percentage: Option<u64>,
+        message: &'t str,
+    },
+    Checking {
+        task: &'t str,
+        command: &'t str,
+    },
+    Retrying {
+        task: &'t str,
+        reason: &'t str,
+        wait: Duration,
+    },
+    Ended {
+        task: &'t str,
+        status: Status,
+        evidence: Option<Evidence>,
+        reason: Option<&'t str>,
+        took: Duration,
+    },
+    Recovered {
+        task: &'t str,
+        decision: &'t str,
+    },
+    /// Children are being ended.
+    Stopping {
+        signal: Option<i32>,
+    },
+    /// Another engine works the run; this one waits for its result.
+    Attached,
+}
+
+pub trait Observer {
+    fn tell(&mut self, told: Told<'_>);
+
+    /// Called several times a second while nothing happens.
+    fn tick(&mut self) {}
+}
+
+/// Looks at nothing.
+pub struct Nobody;
+
+impl Observer for Nobody {
+    fn tell(&mut self, _: Told<'_>) {}
+}
