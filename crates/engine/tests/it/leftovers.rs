@@ -104,6 +104,24 @@ fn a_writ_below_a_dead_one_is_ended_and_ends_its_own() {
     eventually("the inner shim has done its work", || alive(&inner).is_empty());
 }
 
+#[test]
+fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
+    for round in 0..testkit::rounds(10) {
+        let hidden = "setsid env -i sleep $0 & wait";
+        let visible = "while :; do (setsid sleep $0 &); sleep 0.01; done";
+        let mut owner = Owner::start(&[hidden, visible, visible]);
+        let shims = owner.wait_for_shims();
+        // Before the owner, or after it, so that the survivors are at different points of their work.
+        if round % 2 == 0 {
+            signal(shims[1], Signal::KILL);
+        }
+        owner.kill();
+        signal(shims[2], Signal::KILL);
+        assert_eq!(supervisor::reap_leftovers(is_of(&owner)).survivors, 0);
+        assert_eq!(alive(&owner.token), []);
+    }
+}
+
 fn executors_of(owner: &Owner) -> Vec<MarkedProcess> {
     let mut marked = supervisor::find_marked(is_of(owner));
     marked.retain(|marked| marked.role == Role::Executor);
