@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use contract::domain::code::ErrorCode;
 use ops::Error;
+use serde_json::json;
 
-use crate::commands;
 use crate::exit::Surface;
 use crate::host;
 use crate::output::{Format, Output};
+use crate::{commands, env};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -97,6 +98,9 @@ pub(crate) enum Command {
 /// Parses the words and runs the command.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let surface = surface_of(&words);
+    if words.len() == 1 {
+        return index();
+    }
     let app = match App::try_parse_from(&words) {
         Ok(app) => app,
         Err(error) => return refuse_words(&error, surface),
@@ -105,6 +109,17 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
     let done = commands::run_command(&app.command, globals, &output);
     done.unwrap_or_else(|error| output.error(&error))
+}
+
+/// Called without words: people get help, programs the list of commands.
+fn index() -> ExitCode {
+    let output = Output::new(None, Surface::Continuity, env::get("WRIT_AGENT").is_some());
+    if output.format == Format::Text {
+        return output.text(&grammar().render_help().to_string());
+    }
+    let commands: Vec<String> =
+        grammar().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION"), "commands": commands}))
 }
 
 /// The surface is known before the words are understood, because it decides how a misunderstanding is printed.
