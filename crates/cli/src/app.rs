@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use contract::domain::code::ErrorCode;
 use ops::Error;
 use serde_json::json;
@@ -103,7 +103,7 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     }
     let app = match App::try_parse_from(&words) {
         Ok(app) => app,
-        Err(error) => return refuse_words(&error, surface),
+        Err(error) => return refuse_words(&error, surface, &words),
     };
     let globals = &app.globals;
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
@@ -137,17 +137,28 @@ fn surface_of(words: &[OsString]) -> Surface {
     Surface::Writ
 }
 
-fn refuse_words(error: &clap::Error, surface: Surface) -> ExitCode {
+fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> ExitCode {
     let asked_for = !error.use_stderr();
-    if surface == Surface::Continuity && !asked_for {
+    let output = Output::new(asked_format(words), surface, host::has_agent(words));
+    if output.format != Format::Text && !asked_for {
         let rendered = error.render().to_string();
-        let message = rendered.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned();
-        let refused = Error::new(ErrorCode::Usage, message).hint("`writ task --help` shows the words");
-        return Output::new(Some(Format::Json), surface, true).error(&refused);
+        // The first paragraph says what is wrong; a list of names follows its first line.
+        let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+        let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+        let refused = Error::new(ErrorCode::Usage, message).hint("the command with `--help` shows its words");
+        return output.error(&refused);
     }
     // A closed pipe must not turn help into a failure.
     error.print().ok();
-    ExitCode::from(if asked_for { 0 } else { 2 })
+    ExitCode::from(if asked_for { 0 } else { surface.exit(ErrorCode::Usage) })
+}
+
+/// The format that words ask for which were not understood as a whole.
+fn asked_format(words: &[OsString]) -> Option<Format> {
+    let word = |word: &OsString| word.to_string_lossy().into_owned();
+    let behind = words.windows(2).find(|pair| pair[0] == "--output").map(|pair| word(&pair[1]));
+    let joined = || words.iter().find_map(|w| word(w).strip_prefix("--output=").map(str::to_owned));
+    Format::from_str(&behind.or_else(joined)?, false).ok()
 }
 
 /// The grammar, for completions and documentation.

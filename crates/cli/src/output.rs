@@ -61,10 +61,11 @@ impl Output {
 
     /// An error, in the form of the surface. Returns the exit code.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
-        if self.surface == Surface::Continuity || self.format != Format::Text {
-            self.line(&error_document(error));
-        } else {
-            say(&error_text(error));
+        match self.format {
+            Format::Text => say(&error_text(error)),
+            Format::Json | Format::Ndjson => {
+                self.line(&error_document(error));
+            }
         }
         ExitCode::from(self.surface.exit(error.code))
     }
