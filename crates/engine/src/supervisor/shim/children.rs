@@ -105,8 +105,11 @@ impl Children {
     pub(super) fn end_all(&mut self) -> Gone {
         let deadline = Instant::now() + KILL_DEADLINE;
         if !matches!(self.state, State::Reaped(_)) {
-            // In one step, so that a chain of forks in this group cannot run ahead of the table.
-            process_table::signal_group(raw(self.executor), Signal::STOP);
+            // In one step, so that a chain of forks in this group cannot run ahead of the table. Where there is
+            // no table, the group is all that can be found.
+            let signal =
+                if process_table::read(std::process::id()).is_some() { Signal::STOP } else { Signal::KILL };
+            process_table::signal_group(raw(self.executor), signal);
         }
         let mut killing = Killing::default();
         let mut survivors = 0;
@@ -116,7 +119,6 @@ impl Children {
                 break;
             }
             killing.round(family);
-            self.end_group();
             wait_for(&mut [self.wait_for_change()], Some(DEATHS_WAIT));
             self.changes.forget();
         }
@@ -146,13 +148,6 @@ impl Children {
         } else if let Some(exit) = status.exit_status().map(Exit::Code).or(signal.map(Exit::Signal)) {
             self.is_news |= self.exit().is_none();
             self.state = State::Reaped(exit);
-        }
-    }
-
-    /// Where there is no table of processes, the executor's group is all that can be found.
-    fn end_group(&self) {
-        if cfg!(not(target_os = "linux")) {
-            process_table::signal_group(raw(self.executor), Signal::KILL);
         }
     }
 }
