@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Config(commands::config::Command),
     /// Look for trouble on this machine and in the store
     Doctor(commands::doctor::Args),
+    /// Let scripts and dashboards on this machine read over HTTP
+    Serve(commands::serve::Args),
     /// Print a shell's completion script
     Completions(commands::completions::Args),
 }

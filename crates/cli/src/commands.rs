@@ -13,6 +13,7 @@ pub(crate) mod ready;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
@@ -41,6 +42,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Serve(args) => serve::run(args, globals, output),
         Command::Completions(args) => completions::run(args, output),
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use contract::{chain, digest};
-use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
 
 use crate::Tx;
@@ -177,12 +176,6 @@ impl Tx<'_> {
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    /// How many events were ever appended. SQLite keeps this number itself and never takes it back.
-    fn events_ever(&self) -> Result<i64> {
-        let mut statement = self.sql.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
-        Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 }
 

@@ -140,14 +140,14 @@ impl Tx<'_> {
         let seq = last + 1;
         let record = Record::from(event);
         let hash = chain::link(&name, seq, &previous, &record)?;
-        self.insert(&name, seq, &hash, &record)?;
+        let number = self.insert(&name, seq, &hash, &record)?;
         self.sql
             .prepare_cached(
                 "INSERT INTO heads (stream, seq, hash, anchor_seq, anchor_hash) VALUES (?1, ?2, ?3, 0, ?4)
                  ON CONFLICT (stream) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
             )?
             .execute(params![name, seq, hash, chain::GENESIS])?;
-        Ok(self.sql.last_insert_rowid())
+        Ok(number)
     }
 
     /// Appends the event of a change and makes the change, in that order and in one place.
@@ -160,7 +160,8 @@ impl Tx<'_> {
         Ok(number)
     }
 
-    fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<()> {
+    /// Returns the event's number, which is known only until the next row is inserted anywhere.
+    fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
         self.sql
             .prepare_cached(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
@@ -189,7 +190,7 @@ impl Tx<'_> {
                 record.run_id,
                 record.message,
             ])?;
-        Ok(())
+        Ok(self.sql.last_insert_rowid())
     }
 
     /// The events that fit the filter, newest first unless it says otherwise.

@@ -34,6 +34,10 @@ pub const PARALLEL_MAX: usize = 64;
 pub const PARALLEL_DEFAULT: usize = 4;
 pub const CHECKS_PER_TASK_MAX: usize = 50;
 pub const SCOPES_PER_TASK_MAX: usize = 100;
+/// The longest path a lock or a write scope may name, in bytes; Linux takes none that is longer.
+pub const SCOPE_BYTES_MAX: usize = 4096;
+/// A task's whole worklog. It is read in one piece to see that nothing in it was changed.
+pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const RETRIES_MAX: u32 = 20;
 /// How deep runs may start runs. The first run is depth 1.
 pub const DELEGATION_DEPTH_MAX: u32 = 3;
