@@ -20,6 +20,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l7_delegate::{self, Claim};
 use crate::pipeline::l8_verify::{self, Seen, Verdict};
+use crate::supervisor::logs::LogWriter;
 use crate::verify;
 
 impl Dispatcher<'_> {
@@ -30,11 +31,8 @@ impl Dispatcher<'_> {
         if let Some(handle) = live.handle.take() {
             handle.join();
         }
-        live.digests = live
-            .log
-            .take()
-            .and_then(|log| log.finish().ok())
-            .map(|summary| (summary.stdout_digest, summary.stderr_digest));
+        let summary = live.log.take().map(LogWriter::finish);
+        live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         let claim = match &mut live.conversation {
             Some(conversation) => conversation.claim(&live.ended, live.timeout),
             None => shell::claim(&live.ended, live.timeout),
