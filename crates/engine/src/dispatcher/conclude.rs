@@ -31,11 +31,8 @@ impl Dispatcher<'_> {
         if let Some(handle) = live.handle.take() {
             handle.join();
         }
-        live.digests = live
-            .log
-            .take()
-            .map(LogWriter::finish)
-            .map(|summary| (summary.stdout_digest, summary.stderr_digest));
+        let summary = live.log.take().map(LogWriter::finish);
+        live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         let claim = match &mut live.conversation {
             Some(conversation) => conversation.claim(&live.ended, live.timeout),
             None => shell::claim(&live.ended, live.timeout),
