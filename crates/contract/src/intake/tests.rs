@@ -115,13 +115,13 @@ fn no_document_may_hold_a_secret_and_none_is_repeated() {
     let secret = ["ghp", "_0123456789abcdefghijABCDEFGHIJ456789"].concat();
     let mut task = aop();
     task["task"]["objective"] = json!(format!("push with {secret}"));
-    let nested = aee("writ.run.task", json!({"task": task}));
+    let nested = aee("writ.run.task", &json!({"task": task}));
     for (document, path) in [(task, "$.task.objective"), (nested, "$.payload.task.task.objective")] {
         let refused = read_value(&document).unwrap_err();
         assert!(refused.contains(&format!("{path}: looks like a secret (github_token)")), "{refused}");
         assert!(!refused.contains(&secret));
     }
-    let mut signed = aee("aee.status.ping", json!({}));
+    let mut signed = aee("aee.status.ping", &json!({}));
     signed["sig"] = json!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLW9mLWl0");
     assert!(read_value(&signed).is_ok());
 }

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::start::elapsed_ms;
 use super::{Dispatcher, millis};
+use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Reported, Stopped, shell};
 use crate::live::{Live, Phase};
 use crate::observer::Told;
@@ -86,7 +87,7 @@ impl Dispatcher<'_> {
         let mark = self.pipeline.mark();
         let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
         let took = self.cx.now().at.since(live.started_at);
-        let reported = live.conversation.as_ref().map(|c| c.reported()).unwrap_or_default();
+        let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
         let part = self.part(task).clone();
         let id = self.tasks[task].id.clone();
         let delegated = l7_delegate::run(part.number, &live.ended, claim, took);
