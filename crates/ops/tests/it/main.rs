@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod runs;
+mod secrets;
 mod world;
