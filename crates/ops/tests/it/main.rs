@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod idempotency;
 mod runs;
 mod secrets;
+mod shapes;
 mod world;
