@@ -3,6 +3,7 @@
 use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::time::Lease;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -40,6 +41,9 @@ impl Context {
             let same = known.fingerprint == fingerprint;
             return replay(key, operation, &known, same);
         }
+        // Any call by the holder of claims is a sign of life.
+        let lease = Lease::starting(&now, limits::CLAIM_LEASE);
+        tx.renew_claims(key.caller.agent.as_str(), &now, &lease)?;
         let answer = work(&mut Scribe { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;

@@ -101,17 +101,11 @@ impl Known {
     }
 }
 
-impl Tip {
-    fn digest_of(events: i64, streams: &BTreeMap<String, Head>) -> Result<String> {
-        Ok(digest::of_value(&(events, streams))?)
-    }
-}
-
 impl Tx<'_> {
     pub fn tip(&self) -> Result<Tip> {
         let streams = self.heads()?.into_iter().map(|(stream, known)| (stream, known.head)).collect();
         let events = self.events_ever()?;
-        let digest = Tip::digest_of(events, &streams)?;
+        let digest = digest::of_value(&(events, &streams))?;
         Ok(Tip { events, streams, digest })
     }
 
@@ -138,7 +132,7 @@ impl Tx<'_> {
             found.missing(ALL_STREAMS, 0, message);
         }
         if let Some(tip) = earlier {
-            compare(tip, &heads, ever, &mut found)?;
+            compare(tip, &heads, ever, &mut found);
         }
         Ok(found)
     }
@@ -184,8 +178,8 @@ impl Tx<'_> {
 }
 
 /// What a tip knows and the store does not.
-fn compare(tip: &Tip, heads: &BTreeMap<String, Known>, ever: i64, found: &mut Verification) -> Result<()> {
-    if Tip::digest_of(tip.events, &tip.streams)? != tip.digest {
+fn compare(tip: &Tip, heads: &BTreeMap<String, Known>, ever: i64, found: &mut Verification) {
+    if !tip.is_genuine() {
         let message = "the tip is not what it was when it was taken".to_owned();
         found.changed(Fault { stream: ALL_STREAMS.to_owned(), seq: 0, event_id: None, message });
     }
@@ -197,7 +191,6 @@ fn compare(tip: &Tip, heads: &BTreeMap<String, Known>, ever: i64, found: &mut Ve
         let message = format!("the whole stream is missing; the tip knows {} events of it", head.seq);
         found.missing(stream, head.seq, message);
     }
-    Ok(())
 }
 
 fn shown(stream: &Value) -> String {
