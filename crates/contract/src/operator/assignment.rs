@@ -106,6 +106,7 @@ pub(super) const fn bounded(max: usize) -> Shape {
 
 pub(super) const OBJECTIVE_CHARS_MAX: usize = 5000;
 pub(super) const WORKLOG_PATH_CHARS_MAX: usize = 1000;
+const TIMEOUT_SECONDS_MIN: f64 = 30.0;
 pub(super) const TIMEOUT: Shape = Shape::Integer { min: 30, max: INTEGER_MAX };
 pub(super) const HEARTBEAT: Shape = Shape::Integer { min: 5, max: INTEGER_MAX };
 pub(super) const PRIORITY: Shape = Shape::Word(&["low", "normal", "high", "critical"]);
@@ -118,7 +119,7 @@ pub static ASSIGNMENT: Object = Object {
     name: "operator_assignment",
     about: "One task for one subagent: what to do, where, how it is judged, and how long it may be silent.",
     fields: &[
-        required("schema_version", TEXT, "Version of the contract; the major version is 1."),
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
         required("run_id", RUN_ID, "The run, as a UUID of version 4."),
         optional("generated_at", UTC, "When it was written."),
         required("packet_type", PacketType::SHAPE, ""),
@@ -242,7 +243,7 @@ fn check_task(task: &Value, options: &Options, report: &mut Report) {
     }
 }
 
-/// Two heartbeats must fit into a timeout, or the first late one would already be the end.
+/// A heartbeat comes before the timeout ends, or the first one would already be too late.
 pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     let seconds = |name: &str| row.get(name).and_then(Value::as_f64);
     let (Some(heartbeat), Some(timeout)) =
@@ -250,7 +251,8 @@ pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     else {
         return;
     };
-    if heartbeat >= timeout {
+    // Of a timeout that is too small already, this would only be the second complaint.
+    if heartbeat >= timeout && timeout >= TIMEOUT_SECONDS_MIN {
         let message = format!("must be below the timeout of {timeout} seconds, is {heartbeat}");
         report.fault(format!("{at}.heartbeat_interval_seconds"), Rule::HeartbeatNotBelowTimeout, message);
     }

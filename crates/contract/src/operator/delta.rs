@@ -66,19 +66,17 @@ pub struct Columns {
 impl Columns {
     /// Takes over what `newer` says and keeps the rest.
     pub(super) fn update(&mut self, newer: &Columns) {
-        fn take<T: Clone>(old: &mut Option<T>, new: &Option<T>) {
-            if new.is_some() {
-                old.clone_from(new);
-            }
+        fn take<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
+            *old = new.cloned().or(old.take());
         }
-        take(&mut self.title, &newer.title);
-        take(&mut self.kind, &newer.kind);
-        take(&mut self.dependencies, &newer.dependencies);
-        take(&mut self.lock_scope, &newer.lock_scope);
-        take(&mut self.timeout_seconds, &newer.timeout_seconds);
-        take(&mut self.heartbeat_interval_seconds, &newer.heartbeat_interval_seconds);
-        take(&mut self.priority, &newer.priority);
-        take(&mut self.acceptance_criteria, &newer.acceptance_criteria);
+        take(&mut self.title, newer.title.as_ref());
+        take(&mut self.kind, newer.kind.as_ref());
+        take(&mut self.dependencies, newer.dependencies.as_ref());
+        take(&mut self.lock_scope, newer.lock_scope.as_ref());
+        take(&mut self.timeout_seconds, newer.timeout_seconds.as_ref());
+        take(&mut self.heartbeat_interval_seconds, newer.heartbeat_interval_seconds.as_ref());
+        take(&mut self.priority, newer.priority.as_ref());
+        take(&mut self.acceptance_criteria, newer.acceptance_criteria.as_ref());
     }
 }
 

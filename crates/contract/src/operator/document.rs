@@ -63,9 +63,12 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
     report
 }
 
-/// `1`, `1.0`, `1.7.2`. Null is an absent version, which the shape reports.
+/// `1`, `1.0`, `1.7.2`. A version that is null or empty was not given, which the shape reports.
 fn is_known(version: &Value) -> bool {
     let Value::String(version) = version else { return version.is_null() };
+    if version.is_empty() {
+        return true;
+    }
     let mut parts = version.split('.');
     parts.next() == Some(MAJOR)
         && version.split('.').count() <= 3
@@ -97,10 +100,12 @@ fn name(finding: &Finding, value: Option<&Value>) -> Rule {
     let field = leaf(&finding.path);
     let in_list = is_in_list(&finding.path);
     let absent = |rule: Rule| if in_list { Rule::ItemField } else { rule };
+    let is_blank = |value: &Value| value.as_str() == Some("");
     match finding.rule {
         "unknown_field" => Rule::UnknownField,
         "missing" => absent(Rule::Missing),
         "type" if value.is_some_and(Value::is_null) && !is_optional(field) => absent(Rule::Missing),
+        _ if !in_list && value.is_some_and(is_blank) && !is_optional(field) => Rule::Empty,
         "max_items" if field == "notes_for_orchestrator" => Rule::TooManyNotes,
         "max_length" | "max_items" => Rule::TooLong,
         // A criterion that says nothing is one that was not given.

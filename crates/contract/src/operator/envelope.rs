@@ -16,7 +16,7 @@ use super::report::Report;
 use super::rules::Rule;
 use super::trust;
 use crate::finding::Finding;
-use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{List, NON_BLANK, Object, Shape, UNBOUNDED, Unknown, optional, required};
 use crate::verdict::Verdict;
 
 const KIND: &str = "envelope";
@@ -73,7 +73,7 @@ pub static ENVELOPE: Object = Object {
     name: "operator_envelope",
     about: "What an orchestrator decided in one round.",
     fields: &[
-        required("schema_version", TEXT, "Version of the contract; the major version is 1."),
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
         required("run_id", RUN_ID, "The run; the same in every assignment."),
         optional("generated_at", UTC, "When it was written."),
         required("ledger_delta", DELTAS, "How the ledger changes, in order."),

@@ -86,7 +86,7 @@ pub static HANDOFF: Object = Object {
     name: "operator_handoff",
     about: "A run, handed from one orchestrator session to the next.",
     fields: &[
-        required("schema_version", TEXT, "Version of the contract; the major version is 1."),
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
         required("run_id", RUN_ID, "The run."),
         optional("generated_at", UTC, "When it was written."),
         required("objective", bounded(OBJECTIVE_CHARS_MAX), "What the run is for."),

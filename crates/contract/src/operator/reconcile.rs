@@ -76,7 +76,9 @@ pub fn validate_reconcile(bytes: &[u8], options: &Options) -> Verdict {
         report_issue(&issue, &mut report);
     }
     if report.is_clean() {
-        counts.into_iter().for_each(|(name, count)| report.note(name, count));
+        for (name, count) in counts {
+            report.note(name, count);
+        }
     }
     report.verdict(KIND, "ledger reconciliation passed")
 }

@@ -73,7 +73,7 @@ pub static RESULT: Object = Object {
     name: "operator_result",
     about: "A subagent's answer to an assignment.",
     fields: &[
-        required("schema_version", TEXT, "Version of the contract; the major version is 1."),
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
         required("run_id", RUN_ID, "The run."),
         optional("generated_at", UTC, "When it was written."),
         required("task_id", TASK_ID, "The task."),
@@ -164,15 +164,15 @@ pub(super) fn examine(document: &Value, options: &Options) -> Report {
 }
 
 fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<Place> {
-    let mut changed = Vec::new();
+    let mut places = Vec::new();
     for (index, change) in objects(changes) {
         let path = format!("$.changes[{index}].resource");
         let Some(resource) = change["resource"].as_str() else { continue };
         if let Some(scope) = locks::scope_at(resource, &path, options, report) {
-            changed.push(Place { path, scope });
+            places.push(Place { path, scope });
         }
     }
-    changed
+    places
 }
 
 /// A result may answer only the assignment it was given, with the grant it was given.

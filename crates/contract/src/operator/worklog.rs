@@ -7,7 +7,7 @@ use super::codes::Code;
 use super::document;
 use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, parse_utc, same_run};
 use super::options::Options;
-use super::report::{Report, scrub};
+use super::report::Report;
 use super::result::Outcome;
 use super::rules::Rule;
 use super::trust;

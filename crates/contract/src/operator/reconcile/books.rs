@@ -23,6 +23,7 @@ pub(crate) struct Books<'v> {
     index: BTreeMap<&'v str, usize>,
     pub(super) unreadable: Vec<Issue>,
     locks: Option<Vec<Held<'v>>>,
+    holders: BTreeSet<&'v str>,
     pub(super) events: Vec<(String, &'v str)>,
     blockers: Option<BTreeSet<&'v str>>,
     results: Option<BTreeSet<&'v str>>,
@@ -66,6 +67,7 @@ impl<'v> Books<'v> {
             index: BTreeMap::new(),
             unreadable: Vec::new(),
             locks: None,
+            holders: BTreeSet::new(),
             events: Vec::new(),
             blockers: None,
             results: None,
@@ -118,6 +120,7 @@ impl<'v> Books<'v> {
     }
 
     pub(crate) fn set_locks(&mut self, locks: Vec<Held<'v>>) {
+        self.holders = locks.iter().filter(|lock| lock.active).map(|lock| lock.task_id).collect();
         self.locks = Some(locks);
     }
 
@@ -138,10 +141,11 @@ impl<'v> Books<'v> {
                 ));
                 continue;
             };
-            let dependencies = &mut self.rows[*at].dependencies;
-            if !dependencies.contains(&dependency) {
-                dependencies.push(dependency);
-            }
+            self.rows[*at].dependencies.push(dependency);
+        }
+        for row in &mut self.rows {
+            row.dependencies.sort_unstable();
+            row.dependencies.dedup();
         }
     }
 
@@ -186,7 +190,7 @@ impl<'v> Books<'v> {
     }
 
     pub(super) fn lacks_lock(&self, task_id: &str) -> bool {
-        self.locks.is_some() && self.active_locks().all(|lock| lock.task_id != task_id)
+        self.locks.is_some() && !self.holders.contains(task_id)
     }
 
     pub(super) fn active_locks(&self) -> impl Iterator<Item = &Held<'v>> {

@@ -54,7 +54,6 @@ issues! {
 /// One contradiction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Issue {
-    #[serde(serialize_with = "print_rule")]
     pub rule: IssueRule,
     pub code: Code,
     /// Empty where a row does not even have a name.
@@ -72,6 +71,8 @@ impl Issue {
     }
 }
 
-fn print_rule<S: Serializer>(rule: &IssueRule, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(rule.as_str())
+impl Serialize for IssueRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
