@@ -9,4 +9,6 @@ mod first_run;
 mod layers;
 mod outcomes;
 mod read_back;
+mod surface;
+mod tasks;
 mod trace;
