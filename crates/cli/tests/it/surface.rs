@@ -373,9 +373,10 @@ fn a_tip_that_was_changed_or_is_none_is_refused() {
 /// The exit code of each command when nobody reads what it prints.
 fn unread(cli: &Cli, commands: &[&str]) -> Vec<String> {
     let shell = Cli::new("sh");
-    let calls: String = commands.iter().map(|words| format!("\"$0\" {words}; echo $? >&2; ")).collect();
+    let calls: Vec<String> = commands.iter().map(|words| format!("\"$0\" {words}; echo $? >&2")).collect();
+    let calls = calls.join("; ");
     // Filled until the reader has gone: from then on every byte meets a closed pipe.
-    let script = format!("trap '' PIPE; {{ while printf x 2> /dev/null; do :; done; {calls} }} | true");
+    let script = format!("trap '' PIPE; {{ while printf x 2> /dev/null; do :; done; {calls}; }} | true");
     let call = shell.call(["-c", &script, env!("CARGO_BIN_EXE_writ")]);
     let output = call.env("WRIT_DB", cli.db()).in_dir(cli.project()).run();
     output.stderr.lines().map(str::to_owned).collect()
