@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use contract::domain::code::ErrorCode;
 use ops::Error;
@@ -141,6 +142,9 @@ fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> Ex
     let asked_for = !error.use_stderr();
     let output = Output::new(asked_format(words), surface, host::has_agent(words));
     if output.format != Format::Text && !asked_for {
+        if let Some(index) = namespace(error, surface, words) {
+            return output.answer(&index, String::new);
+        }
         let rendered = error.render().to_string();
         // The first paragraph says what is wrong; a list of names follows its first line.
         let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
@@ -151,6 +155,23 @@ fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> Ex
     // A closed pipe must not turn help into a failure.
     error.print().ok();
     ExitCode::from(if asked_for { 0 } else { surface.exit(ErrorCode::Usage) })
+}
+
+/// What the agent contract prints for a bare namespace such as `writ task`: the commands in it.
+fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Option<serde_json::Value> {
+    let bare = matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    let grammar = grammar();
+    let named = words.iter().find_map(|word| grammar.find_subcommand(word));
+    let space = named.filter(|_| bare && surface == Surface::Continuity)?;
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let inside: Vec<_> = space
+        .get_subcommands()
+        .map(|command| json!({"name": command.get_name(), "description": about(command)}))
+        .collect();
+    Some(json!({"namespace": format!("writ {}", space.get_name()), "subcommands": inside}))
 }
 
 /// The format that words ask for which were not understood as a whole.

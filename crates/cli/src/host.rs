@@ -43,9 +43,11 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
     Context::open(&store_path(globals), Box::new(SystemClock::new()), Box::new(RandomIds))
 }
 
-/// The agent identity that was given, if one was.
+/// The agent identity that was given, if one was, in the form in which it is stored.
 pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
-    globals.agent.clone().or_else(|| env::get("WRIT_AGENT")).or_else(|| env::get("VYBE_AGENT"))
+    let given = globals.agent.clone();
+    let given = given.or_else(|| env::get("WRIT_AGENT")).or_else(|| env::get("VYBE_AGENT"));
+    given.map(|name| name.trim().to_lowercase())
 }
 
 /// Whether an identity was given, where the words could not be understood as a whole.

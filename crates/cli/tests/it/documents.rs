@@ -58,7 +58,8 @@ pub(crate) fn aop(cli: &Cli, script: &str) -> Value {
 pub(crate) const CORR: &str = "corr-of-the-caller";
 
 /// An AEE task from a person.
-pub(crate) fn aee(intent: &str, payload: Value) -> Value {
+pub(crate) fn aee(intent: &str, payload: impl Into<Value>) -> Value {
+    let payload = payload.into();
     json!({
         "v": "1", "id": "request-0001", "ts": "2026-01-01T12:00:00Z", "type": "task", "from": "human.ann",
         "to": "service.writ", "intent": intent, "corr": CORR, "reply_to": null, "trace": null,

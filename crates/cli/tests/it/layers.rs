@@ -376,7 +376,8 @@ fn l7_lines_that_are_no_messages_are_passed_over() {
 
 // L8: whether it is done.
 
-fn checked(task: Value, command: Value, expects: &str) -> Value {
+fn checked(task: Value, command: impl Into<Value>, expects: &str) -> Value {
+    let command = command.into();
     with(task, json!({"checks": [{"command": command, "expects": expects}]}))
 }
 

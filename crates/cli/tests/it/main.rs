@@ -12,4 +12,6 @@ mod outcomes;
 mod read_back;
 mod request_ids;
 mod run_view;
+mod surface;
+mod tasks;
 mod trace;

@@ -9,7 +9,7 @@ use crate::documents::{plan, scripted, shell, with, writ};
 use crate::read_back::{Worked, work};
 
 /// Far beyond what anything here takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn needs(task: Value, others: &[&str]) -> Value {
     with(task, json!({"depends_on": others}))
