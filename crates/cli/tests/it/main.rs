@@ -14,4 +14,5 @@ mod request_ids;
 mod run_view;
 mod surface;
 mod tasks;
+mod serve;
 mod trace;
