@@ -138,11 +138,12 @@ impl<'d> Dispatcher<'d> {
 
     /// Writes down everything that has gathered, in one transaction.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        let entries = self.pipeline.take_entries();
-        if entries.is_empty() {
-            return Ok(());
+        let entries = self.pipeline.entries();
+        if !entries.is_empty() {
+            ops::run::journal::write(self.cx, &self.caller, &self.run.asked.id, &self.owner, entries)?;
+            self.pipeline.written();
         }
-        ops::run::journal::write(self.cx, &self.caller, &self.run.asked.id, &self.owner, &entries)
+        Ok(())
     }
 
     pub(crate) fn note(&mut self, entry: Entry) {
@@ -173,6 +174,12 @@ impl<'d> Dispatcher<'d> {
         Ok(())
     }
 
+    /// Whether nobody else moved the task while it waited. The board learns of it either way.
+    fn still_waits(&mut self, task: usize) -> Result<bool> {
+        self.refresh(task)?;
+        Ok(self.tasks[task].status == Status::Todo)
+    }
+
     fn is_stopping(&self) -> bool {
         self.canceled || self.settings.stop.raised().is_some()
     }
@@ -193,6 +200,9 @@ impl<'d> Dispatcher<'d> {
     }
 
     fn skip(&mut self, task: usize, because: usize) -> Result<()> {
+        if !self.still_waits(task)? {
+            return Ok(());
+        }
         let name = self.board.slots[because].name.clone();
         let status = self.board.slots[because].status;
         let reason = format!("dependency `{name}` is {status}");

@@ -103,8 +103,12 @@ impl Supervisor {
         if spec.argv.is_empty() {
             return Err(StartError::NoProgram);
         }
-        let (marker, grace) = (spec.marker.clone(), spec.grace);
+        if spec.bytes() > LAUNCH_BYTES_MAX {
+            return Err(StartError::TooLarge { bytes: spec.bytes() });
+        }
+        let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
         let launch = ToShim::Launch(Box::new(spec)).encode();
+        // Escaping can make it longer.
         if launch.len() > LAUNCH_BYTES_MAX {
             return Err(StartError::TooLarge { bytes: launch.len() });
         }

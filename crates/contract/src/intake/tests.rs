@@ -109,3 +109,19 @@ fn a_reserved_intent_has_no_plan() {
     let intake = read_value(&aee("aee.status.ping", &json!({}))).unwrap();
     assert_eq!((intake.plan.tasks.len(), intake.objective.as_str()), (0, "aee.status.ping"));
 }
+
+#[test]
+fn no_document_may_hold_a_secret_and_none_is_repeated() {
+    let secret = ["ghp", "_0123456789abcdefghijABCDEFGHIJ456789"].concat();
+    let mut task = aop();
+    task["task"]["objective"] = json!(format!("push with {secret}"));
+    let nested = aee("writ.run.task", &json!({"task": task}));
+    for (document, path) in [(task, "$.task.objective"), (nested, "$.payload.task.task.objective")] {
+        let refused = read_value(&document).unwrap_err();
+        assert!(refused.contains(&format!("{path}: looks like a secret (github_token)")), "{refused}");
+        assert!(!refused.contains(&secret));
+    }
+    let mut signed = aee("aee.status.ping", &json!({}));
+    signed["sig"] = json!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLW9mLWl0");
+    assert!(read_value(&signed).is_ok());
+}

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::start::elapsed_ms;
 use super::{Dispatcher, millis};
+use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Reported, Stopped, shell};
 use crate::live::{Live, Phase};
 use crate::observer::Told;
@@ -31,11 +32,8 @@ impl Dispatcher<'_> {
         if let Some(handle) = live.handle.take() {
             handle.join();
         }
-        live.digests = live
-            .log
-            .take()
-            .map(LogWriter::finish)
-            .map(|summary| (summary.stdout_digest, summary.stderr_digest));
+        let summary = live.log.take().map(LogWriter::finish);
+        live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         let claim = match &mut live.conversation {
             Some(conversation) => conversation.claim(&live.ended, live.timeout),
             None => shell::claim(&live.ended, live.timeout),
@@ -86,9 +84,10 @@ impl Dispatcher<'_> {
 
     fn conclude_judged(&mut self, task: usize, live: &Live) -> Result<()> {
         let begun = Instant::now();
+        let mark = self.pipeline.mark();
         let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
         let took = self.cx.now().at.since(live.started_at);
-        let reported = live.conversation.as_ref().map(|c| c.reported()).unwrap_or_default();
+        let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
         let part = self.part(task).clone();
         let id = self.tasks[task].id.clone();
         let delegated = l7_delegate::run(part.number, &live.ended, claim, took);
@@ -113,7 +112,14 @@ impl Dispatcher<'_> {
         self.pipeline.record(Layer::Verify, verified, elapsed_ms(begun), Some(&id))?;
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
-        self.settle(task, live, &verdict, &reported)
+        match self.settle(task, live, &verdict, &reported) {
+            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
+            Err(error) if error.code == ErrorCode::WrongState => {
+                self.pipeline.back_to(mark);
+                self.conclude_stopped(task, live)
+            }
+            other => other,
+        }
     }
 
     /// The executor's answer as an envelope to the delegation.
@@ -166,12 +172,7 @@ impl Dispatcher<'_> {
                 self.note(move_to(Status::Failed, Some(format!("{code}: {message}")), false));
             }
         }
-        match self.commit() {
-            Ok(()) => {}
-            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
-            Err(error) if error.code == ErrorCode::WrongState => return self.conclude_stopped(task, live),
-            Err(error) => return Err(error),
-        }
+        self.commit()?;
         self.reload(task)?;
         if self.tasks[task].status == Status::Todo {
             let wait = spec.backoff(live.attempt.number + 1);

@@ -7,9 +7,10 @@ use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Probe;
+use super::show::task_line;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
@@ -56,7 +57,7 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
                 move_to_canceled(work, task, &reason)?;
             }
         }
-        let result = Some(json!({"state": "canceled", "reason": reason}));
+        let result = Some(result(work, &run, &reason)?);
         let moved = Change::RunMoved {
             run_id: run.asked.id.clone(),
             from: run.state,
@@ -66,6 +67,24 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
         work.change(&about, "Run canceled", &moved)?;
         Ok(Answer { id, state: "canceled".to_owned() })
     })
+}
+
+/// The answer of a run that no engine brought to its end, in the form of those that one did.
+fn result(work: &mut Scribe<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
+    let mut tasks = Vec::new();
+    for task in work.tx.tasks_of_run(&run.asked.id)? {
+        tasks.push(task_line(&task, &work.tx.attempts_of_task(&task.id)?));
+    }
+    Ok(json!({
+        "run_id": run.asked.id,
+        "corr": run.asked.corr,
+        "objective": run.asked.objective,
+        "state": RunState::Canceled,
+        "final_signal": "ABORTED",
+        "reason": reason,
+        "answer": null,
+        "tasks": tasks,
+    }))
 }
 
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
