@@ -1,6 +1,7 @@
 //! The vectors of the operator contracts: whole documents, one to a file, and tables of cases for the rules below
 //! them.
 
+mod changed;
 mod given;
 mod tables;
 
@@ -17,18 +18,23 @@ const CONTRACT: &str = "operator";
 /// A file is one case that names its validator, or a table whose cases tell by their members what they are.
 pub fn cases(file: &File<'_>) -> Vec<Case> {
     let Ok(value) = strict::parse(file.bytes) else { return Vec::new() };
-    if value["validator"].as_str().and_then(validator).is_some() && value["expect"].is_object() {
-        let name = value["name"].as_str().unwrap_or(file.path).to_owned();
-        return vec![case(name, &value, document)];
+    match value["cases"].as_array() {
+        Some(listed) => listed.iter().filter_map(|vector| recognise(vector, file.path)).collect(),
+        None => recognise(&value, file.path).filter(|case| case.needs.is_empty()).into_iter().collect(),
     }
-    let listed = value["cases"].as_array().into_iter().flatten();
-    listed
-        .filter_map(|vector| tables::recognise(vector).map(|(name, judge)| case(name, vector, judge)))
-        .collect()
 }
 
-fn case(name: String, vector: &Value, judge: Judge) -> Case {
-    Case { contract: CONTRACT, name, needs: Vec::new(), vector: vector.clone(), judge }
+fn recognise(vector: &Value, path: &str) -> Option<Case> {
+    let name = vector["name"].as_str().unwrap_or(path).to_owned();
+    let case =
+        |name, needs, judge: Judge| Case { contract: CONTRACT, name, needs, vector: vector.clone(), judge };
+    if vector["expect"].is_object() && vector["validator"].as_str().and_then(validator).is_some() {
+        return Some(case(name, Vec::new(), document));
+    }
+    if let (Some(of), true) = (vector["of"].as_str(), vector["expect"].is_object()) {
+        return Some(case(name, vec![of.to_owned()], changed));
+    }
+    tables::recognise(vector).map(|(name, judge)| case(name, Vec::new(), judge))
 }
 
 type Validator = fn(&[u8], &Options) -> Verdict;
@@ -60,6 +66,13 @@ pub fn document(vector: &Value, _files: &[Vec<u8>]) -> Result<(), Mismatch> {
         _ => vector["input"].to_string().into_bytes(),
     };
     compare(&vector["expect"], &validate(&bytes, &given.options()))
+}
+
+/// `{of, set?, remove?, options?, expect}`: the document of another file, with something changed in it.
+pub fn changed(vector: &Value, files: &[Vec<u8>]) -> Result<(), Mismatch> {
+    let other = files.first().map_or(&b""[..], Vec::as_slice);
+    let other = strict::parse(other).map_err(|error| Mismatch(format!("`of` is not JSON: {error}")))?;
+    document(&changed::make(other, vector)?, files)
 }
 
 /// Holds a verdict against what is expected of it; what is not mentioned does not matter.

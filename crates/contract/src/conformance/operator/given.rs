@@ -29,7 +29,7 @@ impl Given {
     pub(super) fn read(options: &Value) -> Result<Self, Mismatch> {
         let mut given = Given::default();
         // The assignment is judged under the others, so it comes last.
-        let fields = options.as_object().into_iter().flatten();
+        let fields = options.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
         let (assignment, others): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| *name == "assignment");
         for (name, value) in others.into_iter().chain(assignment) {
             given
