@@ -10,10 +10,10 @@ use contract::domain::code::ErrorCode;
 use ops::Error;
 use serde_json::json;
 
-use crate::commands;
 use crate::exit::Surface;
 use crate::host;
 use crate::output::{Format, Output};
+use crate::{commands, env};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -87,6 +87,11 @@ pub(crate) enum Command {
     Config(commands::config::Command),
     /// Look for trouble on this machine and in the store
     Doctor(commands::doctor::Args),
+    /// Judge this program by a directory of vectors
+    #[command(subcommand)]
+    Conformance(commands::conformance::Command),
+    /// Let scripts and dashboards on this machine read over HTTP
+    Serve(commands::serve::Args),
     /// Print a shell's completion script
     Completions(commands::completions::Args),
 }
@@ -94,6 +99,9 @@ pub(crate) enum Command {
 /// Parses the words and runs the command.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let surface = surface_of(&words);
+    if words.len() == 1 {
+        return index();
+    }
     let app = match App::try_parse_from(&words) {
         Ok(app) => app,
         Err(error) => return refuse_words(&error, surface, &words),
@@ -102,6 +110,17 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
     let done = commands::run_command(&app.command, globals, &output);
     done.unwrap_or_else(|error| output.error(&error))
+}
+
+/// Called without words: people get help, programs the list of commands.
+fn index() -> ExitCode {
+    let output = Output::new(None, Surface::Continuity, env::get("WRIT_AGENT").is_some());
+    if output.format == Format::Text {
+        return output.text(&grammar().render_help().to_string());
+    }
+    let commands: Vec<String> =
+        grammar().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION"), "commands": commands}))
 }
 
 /// The surface is known before the words are understood, because it decides how a misunderstanding is printed.

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod init;
@@ -13,6 +14,7 @@ pub(crate) mod ready;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
@@ -41,6 +43,8 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Conformance(command) => conformance::run(command, output),
+        Command::Serve(args) => serve::run(args, globals, output),
         Command::Completions(args) => completions::run(args, output),
     }
 }

@@ -127,8 +127,7 @@ pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: b
     let mut environment = env::inherited();
     // Children that call writ must find the same store.
     environment.insert("WRIT_DB".into(), absolute(store_path(globals)).into_os_string());
-    let stop = StopSignal::default();
-    listen(stop.clone())?;
+    let stop = stop_on_signals()?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     Ok(Settings { shim: shim(), logs, policy: config.policy, environment, stop, rerun_parked })
@@ -143,15 +142,17 @@ fn make_private_directory(path: &std::path::Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Ctrl-C, TERM and HUP ask the engine to stop; it ends the children and leaves the run resumable.
-fn listen(stop: StopSignal) -> Result<()> {
+/// A flag that Ctrl-C, TERM and HUP raise. An engine then ends the children and leaves the run resumable.
+pub(crate) fn stop_on_signals() -> Result<StopSignal> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = StopSignal::default();
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not listen to signals: {error}")))?;
+    let raised = stop.clone();
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            stop.raise(signal);
+            raised.raise(signal);
         }
     });
-    Ok(())
+    Ok(stop)
 }

@@ -1,10 +1,18 @@
 //! The OL-AO bridge: what two agent command lines hand each other, as envelopes and as files.
 
 pub mod candidate;
+pub mod constraint;
+pub mod council;
 pub mod dispatch;
 pub mod envelope;
 pub mod frontmatter;
 pub mod harvest;
+pub mod learning;
+mod markdown;
+pub mod memrl;
+pub mod pattern;
+pub mod promise;
+pub mod ratchet;
 pub mod stage1;
 
 /// The schema versions that are read; the highest is written.
@@ -42,3 +50,40 @@ impl System {
         }
     }
 }
+
+/// The kinds of document that [`validate`] judges.
+pub const KINDS: [&str; 11] = [
+    "bridge_envelope",
+    "candidate",
+    "council",
+    "harvest_candidate",
+    "learning",
+    "memrl_policy",
+    "pattern",
+    "promise",
+    "quarantine",
+    "ratchet_chain",
+    "stage1",
+];
+
+/// Judges a document of the bridge by the name of its kind; none where there is no such kind.
+pub fn validate(kind: &str, bytes: &[u8], strict: bool) -> Option<crate::verdict::Verdict> {
+    let verdict = match kind {
+        "bridge_envelope" => envelope::validate(bytes, strict),
+        "candidate" => candidate::validate(bytes, strict),
+        "council" => council::validate(bytes, strict),
+        "harvest_candidate" => harvest::validate(bytes, strict),
+        "learning" => learning::validate(bytes, strict),
+        "memrl_policy" => memrl::validate(bytes, strict),
+        "pattern" => pattern::validate(bytes, strict),
+        "promise" => promise::validate(bytes),
+        "quarantine" => constraint::validate(bytes, strict),
+        "ratchet_chain" => ratchet::validate(bytes, strict),
+        "stage1" => stage1::validate(bytes, strict),
+        _ => return None,
+    };
+    Some(verdict)
+}
+
+#[cfg(test)]
+mod tests;

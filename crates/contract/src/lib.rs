@@ -6,6 +6,7 @@ pub mod json;
 pub mod chain;
 pub mod digest;
 pub mod finding;
+pub mod injection;
 pub mod secrets;
 pub mod shape;
 pub mod verdict;

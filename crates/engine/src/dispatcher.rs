@@ -344,11 +344,8 @@ impl<'d> Dispatcher<'d> {
 }
 
 fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
-    // Output that cannot be kept must not end the work; what is missing shows in the log itself.
-    if let Some(log) = &mut live.log
-        && log.write(stream, bytes).is_err()
-    {
-        live.log = None;
+    if let Some(log) = &mut live.log {
+        log.write(stream, bytes);
     }
 }
 

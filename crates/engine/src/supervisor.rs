@@ -5,6 +5,7 @@ mod killing;
 mod launch;
 pub mod logs;
 mod mark;
+mod marked;
 pub mod process_table;
 mod reader;
 pub mod reap;
@@ -24,9 +25,9 @@ use rustix::io::Errno;
 
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
-pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, VARIABLE};
-pub use self::reap::reap_leftovers;
-pub use self::reap::{MarkedProcess, OwnerLives, Reaped, end_all_of, find_marked, is_alive, own_identity};
+pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
+pub use self::marked::{MarkedProcess, Role, find_marked};
+pub use self::reap::{OwnerLives, Reaped, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::shim::shim_main;
 
 use self::frame::{LAUNCH_BYTES_MAX, ToShim};
@@ -102,14 +103,18 @@ impl Supervisor {
         if spec.argv.is_empty() {
             return Err(StartError::NoProgram);
         }
-        let (marker, grace) = (spec.marker.clone(), spec.grace);
+        if spec.bytes() > LAUNCH_BYTES_MAX {
+            return Err(StartError::TooLarge { bytes: spec.bytes() });
+        }
+        let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
         let launch = ToShim::Launch(Box::new(spec)).encode();
+        // Escaping can make it longer.
         if launch.len() > LAUNCH_BYTES_MAX {
             return Err(StartError::TooLarge { bytes: launch.len() });
         }
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let (requests, requester) = io::pipe().map_err(failed)?;
-        let mut child = spawn(shim).map_err(failed)?;
+        let mut child = spawn(shim, &marker).map_err(failed)?;
         let shim_pid = child.id();
         let control = match hand_over(&mut child, &launch) {
             Ok(control) => control,
@@ -167,11 +172,12 @@ impl Handle {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
-fn spawn(shim: &ShimProgram) -> io::Result<Child> {
+fn spawn(shim: &ShimProgram, marker: &Marker) -> io::Result<Child> {
     // Without our environment: neither our secrets nor the mark of an executor that started us belong there.
     Command::new(&shim.program)
         .args(&shim.args)
         .env_clear()
+        .env(SHIM_VARIABLE, marker.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

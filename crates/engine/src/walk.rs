@@ -48,6 +48,9 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     Ok(finished)
 }
 
+/// A layer, ready to be run on what was fetched for it.
+type Step<'s> = (Layer, Box<dyn Fn() -> Outcome + 's>);
+
 /// L0 to L4. Returns the layer that halted the walk, if one did.
 fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
     let asked = dispatcher.run.asked.clone();
@@ -55,7 +58,6 @@ fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
     let fetched = fetch(dispatcher)?;
     let now = dispatcher.cx.now().at;
     let policy = dispatcher.settings.policy.clone();
-    type Step<'s> = (Layer, Box<dyn Fn() -> Outcome + 's>);
     let steps: [Step<'_>; 5] = [
         (Layer::Normalize, Box::new(|| l0_normalize::run(&asked, workspace_exists))),
         (Layer::Identity, Box::new(|| l1_identity::run(&asked))),

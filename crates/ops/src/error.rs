@@ -45,7 +45,7 @@ impl Error {
     pub fn invalid(what: &str, findings: Findings) -> Self {
         let omitted = findings.omitted;
         // A finding may quote the document, and the quoted part may be a secret in the wrong place.
-        let list: Vec<Finding> = findings.sorted().into_iter().map(scrubbed).collect();
+        let list: Vec<Finding> = findings.sorted().iter().map(scrubbed).collect();
         let code = match list.first().map(|finding| finding.rule) {
             Some("too_large") => ErrorCode::TooLarge,
             _ => ErrorCode::InvalidInput,
@@ -61,11 +61,11 @@ impl Error {
     }
 }
 
-fn scrubbed(finding: Finding) -> Finding {
+fn scrubbed(finding: &Finding) -> Finding {
     Finding {
         path: scrub(&finding.path).into_owned(),
+        rule: finding.rule,
         message: scrub(&finding.message).into_owned(),
-        ..finding
     }
 }
 

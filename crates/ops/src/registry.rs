@@ -1,1 +1,165 @@
+//! Every operation of the product, in one list that all doors read.
 
+use contract::continuity::TaskView;
+use contract::domain::code::ErrorCode;
+use contract::json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::{audit, event, run, status, task};
+
+pub struct Operation {
+    /// `<thing>.<verb>`.
+    pub name: &'static str,
+    /// One line for help texts and documentation.
+    pub summary: &'static str,
+    pub call: Call,
+}
+
+/// What an operation needs besides its request.
+pub enum Call {
+    /// Changes nothing.
+    Read(fn(&mut Context, Value) -> Result<Value>),
+    /// Changes something, once per request id.
+    Write(fn(&mut Context, &Key, Value) -> Result<Value>),
+    /// Looks at or starts processes, so it needs a door that hosts an engine.
+    Hosted,
+}
+
+impl Operation {
+    pub fn mutates(&self) -> bool {
+        !matches!(self.call, Call::Read(_))
+    }
+}
+
+pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "task.create",
+        summary: "Make a task",
+        call: Call::Write(|cx, key, request| answer(&task::create::create(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "task.begin",
+        summary: "Take a task and start it",
+        call: Call::Write(|cx, key, request| answer(&task::begin::begin(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "task.set_status",
+        summary: "Bring a task into another state",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::set_status::set_status(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.complete",
+        summary: "Close a task as done or blocked",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::complete::complete(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.get",
+        summary: "Show a task",
+        call: Call::Read(|cx, request| answer(&TaskView::from(&task::get::get(cx, text(&request, "id")?)?))),
+    },
+    Operation {
+        name: "task.list",
+        summary: "List tasks, highest priority first",
+        call: Call::Read(|cx, request| {
+            let tasks = task::list::list(cx, &read(request)?)?;
+            answer(&json!({"tasks": tasks.iter().map(TaskView::from).collect::<Vec<_>>()}))
+        }),
+    },
+    Operation {
+        name: "task.ready",
+        summary: "List what could be started now",
+        call: Call::Read(|cx, request| {
+            let limit = request.get("limit").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+            let tasks = task::ready::ready(cx, limit.unwrap_or(contract::domain::limits::LIST_ROWS_DEFAULT))?;
+            answer(&json!({"tasks": tasks.iter().map(TaskView::from).collect::<Vec<_>>()}))
+        }),
+    },
+    Operation {
+        name: "event.list",
+        summary: "List events, newest first",
+        call: Call::Read(|cx, request| {
+            let events = event::list(cx, &read(request)?)?;
+            answer(&json!({"events": events.iter().map(event::view).collect::<Vec<_>>()}))
+        }),
+    },
+    Operation {
+        name: "run.show",
+        summary: "Show a run with its tasks and attempts",
+        call: Call::Read(|cx, request| {
+            let whole = run::show::show(cx, text(&request, "run")?)?;
+            answer(&json!({"run": whole.run, "tasks": whole.tasks}))
+        }),
+    },
+    Operation {
+        name: "run.trace",
+        summary: "Show a run's envelopes, oldest first",
+        call: Call::Read(|cx, request| {
+            let (run, events) = run::show::trace(cx, text(&request, "run")?)?;
+            let envelopes: Vec<_> = events.iter().map(event::envelope).collect();
+            answer(&json!({"run_id": run.asked.id, "corr": run.asked.corr, "envelopes": envelopes}))
+        }),
+    },
+    Operation {
+        name: "audit.verify",
+        summary: "Check that no event was changed and none is missing",
+        call: Call::Read(|cx, _| answer(&audit::verify(cx, None)?)),
+    },
+    Operation {
+        name: "audit.tip",
+        summary: "Say where every stream ends now",
+        call: Call::Read(|cx, _| answer(&audit::tip(cx)?)),
+    },
+    Operation {
+        name: "status.show",
+        summary: "Show what is in the store",
+        call: Call::Read(|cx, _| answer(&status::status(cx, None)?)),
+    },
+    Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
+    Operation {
+        name: "run.cancel",
+        summary: "End a run or a task before it is finished",
+        call: Call::Hosted,
+    },
+    Operation { name: "run.retry", summary: "Give a task another chance", call: Call::Hosted },
+];
+
+pub fn find(name: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.name == name)
+}
+
+fn read<R: DeserializeOwned>(request: Value) -> Result<R> {
+    serde_json::from_value(request)
+        .map_err(|error| Error::new(ErrorCode::InvalidInput, format!("the request does not fit: {error}")))
+}
+
+fn text<'r>(request: &'r Value, name: &str) -> Result<&'r str> {
+    request.get(name).and_then(Value::as_str).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidInput, format!("the request does not fit: `{name}` must be text"))
+    })
+}
+
+fn answer<A: Serialize>(value: &A) -> Result<Value> {
+    serde_json::to_value(value)
+        .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_operation_says_what_it_is() {
+        for (i, operation) in OPERATIONS.iter().enumerate() {
+            assert!(OPERATIONS[..i].iter().all(|other| other.name != operation.name), "{}", operation.name);
+            assert!(operation.name.split('.').count() == 2 && !operation.summary.is_empty());
+        }
+    }
+}

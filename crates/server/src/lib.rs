@@ -1,1 +1,7 @@
-//! x
+//! The HTTP door. For now it only reads: a dashboard or a script can look, and nothing can be changed from outside.
+
+mod http;
+mod reader;
+mod status;
+
+pub use http::{Server, bind};

@@ -1,9 +1,10 @@
 //! What can go wrong with the store, named by what was attempted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
 use contract::json::canonical::NotCanonical;
+use rusqlite::ErrorCode as Kind;
 
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -15,6 +16,8 @@ pub enum Error {
     Directory { path: PathBuf, source: std::io::Error },
     #[error("could not make the store's file {}", path.display())]
     File { path: PathBuf, source: std::io::Error },
+    #[error("could not make the backup {}", path.display())]
+    Backup { path: PathBuf, source: std::io::Error },
     #[error("{} belongs to another program", path.display())]
     Foreign { path: PathBuf },
     #[error("the store was written by a newer writ: its schema is {found}, this one knows {known}")]
@@ -27,10 +30,14 @@ pub enum Error {
     Full,
     #[error("the store cannot be written")]
     ReadOnly,
+    #[error("the store's file could not be used")]
+    Unavailable(#[source] rusqlite::Error),
     #[error("the store is damaged: {0}")]
     Corrupt(String),
     #[error("the store refused a statement")]
     Sql(#[source] rusqlite::Error),
+    #[error("a change does not fit the tables: it would change {rows} rows instead of one")]
+    Unfit { rows: usize },
     #[error("an event has no canonical form")]
     NotCanonical(#[from] NotCanonical),
 }
@@ -38,22 +45,19 @@ pub enum Error {
 impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
-            Error::Open { source, .. } => match rusqlite_kind(source) {
-                Some(rusqlite::ErrorCode::NotADatabase) => ErrorCode::ForeignStore,
-                Some(rusqlite::ErrorCode::DatabaseBusy) => ErrorCode::Busy,
-                Some(rusqlite::ErrorCode::DatabaseCorrupt) => ErrorCode::Corrupt,
-                _ => ErrorCode::StoreUnavailable,
-            },
             Error::Foreign { .. } => ErrorCode::ForeignStore,
             Error::Newer { .. } => ErrorCode::NewerStore,
             Error::Busy => ErrorCode::Busy,
             Error::Corrupt(_) => ErrorCode::Corrupt,
-            Error::Directory { .. }
+            Error::Open { .. }
+            | Error::Directory { .. }
             | Error::File { .. }
+            | Error::Backup { .. }
             | Error::NetworkFileSystem { .. }
             | Error::Full
-            | Error::ReadOnly => ErrorCode::StoreUnavailable,
-            Error::Sql(_) => ErrorCode::Bug,
+            | Error::ReadOnly
+            | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
+            Error::Sql(_) | Error::Unfit { .. } => ErrorCode::Bug,
             Error::NotCanonical(_) => ErrorCode::InvalidInput,
         }
     }
@@ -70,36 +74,74 @@ impl Error {
             Error::Directory { .. } | Error::File { .. } | Error::Open { .. } | Error::ReadOnly => {
                 Some("check the permissions, or choose another place with --db-path or WRIT_DB")
             }
+            Error::Backup { .. } => {
+                Some("an older store is copied before it is changed; make room beside it")
+            }
             Error::Full => Some("free some space; nothing was lost and nothing was half written"),
+            Error::Unavailable(_) => {
+                Some("check the disk that holds the store, then send the same request again")
+            }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("`writ audit verify` says what is damaged"),
-            Error::Sql(_) | Error::NotCanonical(_) => None,
+            Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) => None,
         }
     }
-}
 
-fn rusqlite_kind(error: &rusqlite::Error) -> Option<rusqlite::ErrorCode> {
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => Some(failure.code),
-        _ => None,
+    /// What a failure means while the file at `path` is opened.
+    pub(crate) fn opening(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(Kind::NotADatabase) => Error::Foreign { path },
+            Some(Kind::ReadOnly) => Error::Open { path, source },
+            _ => match Error::from(source) {
+                Error::Sql(source) | Error::Unavailable(source) => Error::Open { path, source },
+                named => named,
+            },
+        }
     }
 }
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        match rusqlite_kind(&error) {
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => Error::Busy,
-            Some(rusqlite::ErrorCode::DiskFull) => Error::Full,
-            Some(rusqlite::ErrorCode::ReadOnly) => Error::ReadOnly,
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
-                Error::Corrupt(error.to_string())
+        let Some(failure) = error.sqlite_error() else { return Self::from_conversion(error) };
+        match failure.code {
+            Kind::DatabaseBusy | Kind::DatabaseLocked | Kind::FileLockingProtocolFailed => Error::Busy,
+            Kind::DiskFull => Error::Full,
+            // The index of the log could not grow.
+            Kind::SystemIoFailure if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
+                Error::Full
             }
+            Kind::ReadOnly => Error::ReadOnly,
+            Kind::DatabaseCorrupt | Kind::NotADatabase => Error::Corrupt(error.to_string()),
+            Kind::CannotOpen
+            | Kind::SystemIoFailure
+            | Kind::PermissionDenied
+            | Kind::OutOfMemory
+            | Kind::NoLargeFileSupport => Error::Unavailable(error),
             _ => Error::Sql(error),
         }
     }
 }
 
+impl Error {
+    /// A value of a type that this version of writ does not write was put there by someone else.
+    fn from_conversion(error: rusqlite::Error) -> Self {
+        match error {
+            rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..) => Error::Corrupt(error.to_string()),
+            other => Error::Sql(other),
+        }
+    }
+}
+
+/// What a message shows of a value: enough to recognise it, and never a whole document.
+const SHOWN_CHARS_MAX: usize = 80;
+
 /// A column that holds what this version of writ cannot have written.
 pub(crate) fn unreadable(what: &str, id: &str, value: &str) -> Error {
-    Error::Corrupt(format!("{what} of {id} is `{value}`"))
+    let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
+    let rest = if shown.len() < value.len() { "…" } else { "" };
+    Error::Corrupt(format!("{what} of {id} is `{shown}{rest}`"))
 }

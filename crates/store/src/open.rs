@@ -1,94 +1,148 @@
 //! Opening a store: made on first use, backed up before it is migrated, refused where it is not ours.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::domain::time::Timestamp;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
+use crate::Store;
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
-use crate::{Store, Tx};
 
 impl Store {
     /// Opens the store at `path`, making it if there is none. `now` names the backup of an older schema.
     pub fn open(path: &Path, now: Timestamp) -> Result<Store> {
+        Self::open_knowing(sqlite::MIGRATIONS, path, now)
+    }
+
+    /// Opens with these migrations; their number is the schema that is known.
+    fn open_knowing(migrations: &[&str], path: &Path, now: Timestamp) -> Result<Store> {
+        make_directory(path)?;
+        sqlite::refuse_network(path)?;
         make_file(path)?;
-        sqlite::refuse_network(path.parent().unwrap_or(path))?;
-        let opened = |source| Error::Open { path: path.to_owned(), source };
-        let connection = connect(path).map_err(opened)?;
-        let mut store = Store { connection, path: path.to_owned() };
-        match sqlite::header(&store.connection).map_err(opened)? {
-            Header::Foreign => Err(Error::Foreign { path: path.to_owned() }),
-            Header::Ours { schema } if schema == sqlite::known_schema() => Ok(store),
-            Header::Ours { schema } if schema > sqlite::known_schema() => {
-                Err(Error::Newer { found: schema, known: sqlite::known_schema() })
-            }
-            Header::Ours { .. } | Header::Fresh => {
-                sqlite::use_wal(&store.connection).map_err(opened)?;
-                store.bring_up_to_date(now)?;
-                Ok(store)
-            }
+        let failed = |source| Error::opening(path, source);
+        let had_log = beside(path, "-wal").exists();
+        let connection = sqlite::connect(path).map_err(failed)?;
+        let header = sqlite::header(&connection).map_err(failed)?;
+        let needed = needed(&header, migrations.len(), path);
+        // Another's log stays as it is. One that only our look has made goes away with us.
+        if needed.is_ok() || !had_log {
+            sqlite::clean_up_on_close(&connection).map_err(failed)?;
         }
+        let needed = needed?;
+        sqlite::use_wal(&connection).map_err(failed)?;
+        let mut store = Store { connection, path: path.to_owned() };
+        if needed != Needed::Nothing {
+            store.bring_up_to_date(migrations, now)?;
+        }
+        Ok(store)
     }
 
     /// A store that is gone with the value; for comparing a replay with the real one.
     pub(crate) fn in_memory() -> Result<Store> {
         let connection = Connection::open_in_memory()?;
         sqlite::configure(&connection)?;
-        sqlite::migrate(&connection, 0)?;
+        sqlite::migrate(&connection, sqlite::MIGRATIONS, 0)?;
         Ok(Store { connection, path: PathBuf::from(":memory:") })
     }
 
-    fn bring_up_to_date(&mut self, now: Timestamp) -> Result<()> {
-        if let Header::Ours { schema } = sqlite::header(&self.connection)? {
-            self.back_up(schema, now)?;
-        }
+    fn bring_up_to_date(&mut self, migrations: &[&str], now: Timestamp) -> Result<()> {
         let path = self.path.clone();
-        let tx: Tx<'_> = self.begin()?;
+        let tx = self.begin()?;
         // Another process may have done it while this one waited for the lock.
-        match sqlite::header(&tx.sql)? {
-            Header::Ours { schema } if schema == sqlite::known_schema() => return Ok(()),
-            Header::Ours { schema } => sqlite::migrate(&tx.sql, schema)?,
-            Header::Fresh => sqlite::migrate(&tx.sql, 0)?,
-            Header::Foreign => return Err(Error::Foreign { path }),
+        match needed(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
+            Needed::Nothing => return Ok(()),
+            Needed::Schema => sqlite::migrate(&tx.sql, migrations, 0)?,
+            Needed::Migration { from } => {
+                back_up(&path, from, now)?;
+                sqlite::migrate(&tx.sql, migrations, from)?;
+            }
         }
         tx.commit()
     }
+}
 
-    fn back_up(&self, schema: i64, now: Timestamp) -> Result<()> {
-        let mut name = self.path.clone().into_os_string();
-        name.push(format!(".schema{schema}-{}.backup", now.millis()));
-        let target = PathBuf::from(name);
-        self.connection.execute("VACUUM INTO ?1", [target.to_string_lossy()])?;
-        Ok(())
+/// What has to happen before a file can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Nothing,
+    Schema,
+    Migration { from: usize },
+}
+
+fn needed(header: &Header, known: usize, path: &Path) -> Result<Needed> {
+    match header {
+        Header::Foreign => Err(Error::Foreign { path: path.to_owned() }),
+        Header::Fresh => Ok(Needed::Schema),
+        Header::Ours { schema } => match usize::try_from(*schema) {
+            Ok(found) if found == known => Ok(Needed::Nothing),
+            Ok(from) if (1..known).contains(&from) => Ok(Needed::Migration { from }),
+            Ok(found) if found > known => {
+                let known = i64::try_from(known).expect("BUG: few migrations");
+                Err(Error::Newer { found: i64::from(*schema), known })
+            }
+            Ok(_) | Err(_) => Err(Error::Corrupt(format!("its schema is {schema}"))),
+        },
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    // No CREATE: the file was made by us with its own permissions. No URI: a path is only a path.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    sqlite::configure(&connection)?;
-    Ok(connection)
+/// Copies the store as it is before a migration. The caller holds the lock, so nothing is written meanwhile.
+fn back_up(path: &Path, schema: usize, now: Timestamp) -> Result<()> {
+    let target = beside(path, &format!(".schema{schema}-{}.backup", now.millis()));
+    // Under its own name only when it is whole: a backup must not be half of one.
+    let part = beside(&target, ".part");
+    let failed = |source| Error::Backup { path: target.clone(), source };
+    private().create(true).truncate(true).open(&part).map_err(failed)?;
+    sqlite::copy(path, &part)?;
+    fs::File::open(&part).and_then(|file| file.sync_all()).map_err(failed)?;
+    fs::rename(&part, &target).map_err(failed)?;
+    fs::File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(failed)
 }
 
-/// Makes the file and its directory where they are missing, for the user alone.
-fn make_file(path: &Path) -> Result<()> {
-    if path.exists() {
+/// The file next to `path` whose name has this ending.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(OsStr::new(ending));
+    PathBuf::from(name)
+}
+
+pub(crate) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the directory where it is missing, for the user alone.
+fn make_directory(path: &Path) -> Result<()> {
+    let directory = directory(path);
+    if directory.is_dir() {
         return Ok(());
     }
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(parent)
-            .map_err(|source| Error::Directory { path: parent.to_owned(), source })?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })
+}
+
+/// Makes the file where it is missing, for the user alone.
+// An existing file is never opened here: closing it would drop the locks that SQLite holds on it in this process.
+fn make_file(path: &Path) -> Result<()> {
+    if let Ok(found) = fs::metadata(path) {
+        // SQLite takes a file of one byte for an empty one and would write over it.
+        let note = found.is_file() && found.len() == 1;
+        return if note { Err(Error::Foreign { path: path.to_owned() }) } else { Ok(()) };
     }
-    match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match private().create_new(true).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(Error::File { path: path.to_owned(), source }),
     }
+}
+
+fn private() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
 }

@@ -1,22 +1,37 @@
-//! What only SQLite has: pragmas, the file header, file systems that cannot hold a write-ahead log.
+//! What only `SQLite` has: pragmas, the file header, file systems that cannot hold a write-ahead log.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Instant;
 
 use contract::domain::limits;
-use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, ffi};
 
 use crate::error::{Error, Result};
+use crate::{Tx, open};
 
 /// Marks our files: "WRIT" in ASCII.
-const APPLICATION_ID: i64 = 0x5752_4954;
+const APPLICATION_ID: i32 = 0x5752_4954;
 
 pub(crate) const MIGRATIONS: &[&str] = &[include_str!("../migrations/sqlite/0001_init.sql")];
 
 /// The state of a file before we touch it.
 pub(crate) enum Header {
     Fresh,
-    Ours { schema: i64 },
+    Ours { schema: i32 },
     Foreign,
+}
+
+/// Opens a file that may be another's: it is left as it is until [`clean_up_on_close`] says that it is ours.
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    // No CREATE: the file was made by us with its own permissions. No URI: a path is only a path.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    configure(&connection)?;
+    Ok(connection)
 }
 
 /// Settings of each connection. The busy wait comes first: every later statement may meet another writer.
@@ -28,13 +43,39 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Turns on the write-ahead log. Only one process can, and only while no one else looks; the others wait.
+/// The last to close the file moves its log into it and removes the log.
+pub(crate) fn clean_up_on_close(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map(|_| ())
+}
+
+/// Turns on the write-ahead log, which stays on for everyone. Only one process can, while no one else looks.
 pub(crate) fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
+    let begun = Instant::now();
+    loop {
+        let mode = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", mode) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => return Err(no_wal(&mode)),
+            // SQLite does not wait here as it does elsewhere. The wait for an empty transaction takes its place.
+            Err(error) if is_busy(&error) && begun.elapsed() < limits::BUSY_WAIT_MAX => {
+                connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn no_wal(mode: &str) -> rusqlite::Error {
+    let message = format!("no write-ahead log can be kept here; the journal mode stays {mode}");
+    rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CANTOPEN), Some(message))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
 pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     let application = pragma("application_id")?;
     let schema = pragma("user_version")?;
     if application == APPLICATION_ID {
@@ -44,34 +85,62 @@ pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
     Ok(if application == 0 && schema == 0 && tables == 0 { Header::Fresh } else { Header::Foreign })
 }
 
-/// Brings the schema from `from` to the newest version, in the caller's transaction.
-pub(crate) fn migrate(connection: &Connection, from: i64) -> rusqlite::Result<()> {
-    let done = usize::try_from(from).expect("BUG: a schema number is not negative");
-    for migration in &MIGRATIONS[done..] {
+/// Brings the schema from number `from` to the last of `migrations`, in the caller's transaction.
+pub(crate) fn migrate(connection: &Connection, migrations: &[&str], from: usize) -> rusqlite::Result<()> {
+    for migration in &migrations[from..] {
         connection.execute_batch(migration)?;
     }
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-    connection.pragma_update(None, "user_version", known_schema())
+    let schema = i64::try_from(migrations.len()).expect("BUG: few migrations");
+    connection.pragma_update(None, "user_version", schema)
 }
 
-pub(crate) fn known_schema() -> i64 {
-    i64::try_from(MIGRATIONS.len()).expect("BUG: few migrations")
+/// Copies the committed state of a store into the empty file `target`. Another connection may hold the write lock.
+pub(crate) fn copy(path: &Path, target: &Path) -> Result<()> {
+    let connection = connect(path).map_err(|source| Error::opening(path, source))?;
+    // As bytes: a path need not be UTF-8.
+    let target = ToSqlOutput::Borrowed(ValueRef::Text(target.as_os_str().as_bytes()));
+    connection.execute("VACUUM INTO ?1", [target])?;
+    Ok(())
+}
+
+impl Tx<'_> {
+    /// How many events were ever appended. `SQLite` keeps this number itself and never takes it back.
+    pub fn events_ever(&self) -> Result<i64> {
+        let mut statement = self.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
+        Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
+    }
 }
 
 /// Refuses file systems whose locks other machines do not see.
-pub(crate) fn refuse_network(directory: &Path) -> Result<()> {
+pub(crate) fn refuse_network(path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
-        const KINDS: [(u64, &str); 4] =
-            [(0x6969, "NFS"), (0x517B, "SMB"), (0xFF53_4D42, "CIFS"), (0xFE53_4D42, "SMB2")];
-        if let Ok(stat) = rustix::fs::statfs(directory) {
-            let kind = u64::try_from(stat.f_type).unwrap_or(0);
-            if let Some((_, name)) = KINDS.iter().find(|(magic, _)| *magic == kind) {
-                return Err(Error::NetworkFileSystem { path: directory.to_owned(), name });
-            }
+        let place = if path.exists() { path } else { open::directory(path) };
+        // A place that cannot be looked at is refused by whoever opens the file.
+        if let Ok(stat) = rustix::fs::statfs(place)
+            && let Some(name) = network(u64::try_from(stat.f_type).unwrap_or(0))
+        {
+            return Err(Error::NetworkFileSystem { path: place.to_owned(), name });
         }
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = directory;
+    let _ = path;
     Ok(())
+}
+
+/// The name of a network file system by the number that `statfs` gives it.
+#[cfg(target_os = "linux")]
+fn network(kind: u64) -> Option<&'static str> {
+    const KINDS: [(u64, &str); 8] = [
+        (0x6969, "NFS"),
+        (0x517B, "SMB"),
+        (0xFF53_4D42, "CIFS"),
+        (0xFE53_4D42, "SMB2"),
+        (0x00C3_6400, "Ceph"),
+        (0x5346_414F, "AFS"),
+        (0x7375_7245, "Coda"),
+        (0x0BD0_0BD0, "Lustre"),
+    ];
+    KINDS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }

@@ -8,8 +8,10 @@ mod output;
 pub mod process;
 mod scratch;
 mod soak;
+mod store;
 mod wait;
 
+pub use self::store::{TempStore, event};
 pub use binary::fake_agent;
 pub use cli::{Background, Call, Cli};
 pub use clock::ManualClock;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ops::Result;
 use ops::run::retry::{Request, retry};
 
-use super::run::work;
+use super::run::{Bench, work};
 use crate::app::Globals;
 use crate::output::{Output, say};
 use crate::{config, host};
@@ -31,5 +31,5 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         }));
     }
     let config = config::load(&host::absolute(".".into()))?;
-    work(&mut cx, &given.answer.run_id, config, globals, output, false)
+    work(&mut cx, &given.answer.run_id, Bench { config, globals, output, rerun_parked: false })
 }

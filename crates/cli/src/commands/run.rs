@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::RunId;
+use contract::domain::run::{DocumentKind, RunId};
 use contract::intake::{self, Intake};
 use ops::run::submit::{Request, submit};
 use ops::{Error, Result};
@@ -47,7 +47,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if let Some(which) = &args.continue_run {
         let mut cx = host::open(globals)?;
         let whole = ops::run::show::show(&mut cx, which)?;
-        return work(&mut cx, &whole.run.asked.id, config, globals, output, args.rerun_parked);
+        let bench = Bench { config, globals, output, rerun_parked: args.rerun_parked };
+        return work(&mut cx, &whole.run.asked.id, bench);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let document = read_document(file, &config)?;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         kind: document.intake.kind,
         plan: document.intake.plan,
         objective: document.intake.objective,
-        workspace: prepare_workspace(&document.workspace, &document.intake.kind)?,
+        workspace: prepare_workspace(&document.workspace, document.intake.kind)?,
         intent: document.intake.intent,
         corr: document.intake.corr,
         origin_id: None,
@@ -73,19 +74,21 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         say(&format!("request {}\n", key.request_id.as_str()));
     }
     say(&format!("run {}\n", given.answer.run_id));
-    work(&mut cx, &given.answer.run_id, config, globals, output, false)
+    work(&mut cx, &given.answer.run_id, Bench { config, globals, output, rerun_parked: false })
+}
+
+/// Where a run is worked, and who is told.
+pub(crate) struct Bench<'b> {
+    pub(crate) config: Config,
+    pub(crate) globals: &'b Globals,
+    pub(crate) output: &'b Output,
+    pub(crate) rerun_parked: bool,
 }
 
 /// Hosts an engine until the run ends, then prints its answer.
-pub(crate) fn work(
-    cx: &mut ops::Context,
-    id: &RunId,
-    config: Config,
-    globals: &Globals,
-    output: &Output,
-    rerun_parked: bool,
-) -> Result<ExitCode> {
-    let settings = host::engine_settings(globals, config, rerun_parked)?;
+pub(crate) fn work(cx: &mut ops::Context, id: &RunId, bench: Bench<'_>) -> Result<ExitCode> {
+    let output = bench.output;
+    let settings = host::engine_settings(bench.globals, bench.config, bench.rerun_parked)?;
     let whole = ops::run::show::show(cx, id.as_str())?;
     let mut view = LiveView::new(whole.tasks.iter().map(|(task, _)| task));
     let ending = engine::drive(cx, &settings, id, &mut view);
@@ -118,11 +121,11 @@ pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Document> {
     Ok(Document { intake, workspace: host::absolute(workspace) })
 }
 
-fn what(kind: contract::domain::run::DocumentKind) -> &'static str {
+fn what(kind: DocumentKind) -> &'static str {
     match kind {
-        contract::domain::run::DocumentKind::Plan => "plan",
-        contract::domain::run::DocumentKind::AopTask => "AOP TASK",
-        contract::domain::run::DocumentKind::AeeTask => "AEE task",
+        DocumentKind::Plan => "plan",
+        DocumentKind::AopTask => "AOP TASK",
+        DocumentKind::AeeTask => "AEE task",
     }
 }
 
@@ -146,8 +149,8 @@ pub(crate) fn directory_of(file: &Path) -> PathBuf {
 }
 
 /// A plan's workspace is made where it is missing; others name one that must be there, and L0 looks.
-fn prepare_workspace(path: &Path, kind: &contract::domain::run::DocumentKind) -> Result<String> {
-    if *kind == contract::domain::run::DocumentKind::Plan && !path.exists() {
+fn prepare_workspace(path: &Path, kind: DocumentKind) -> Result<String> {
+    if kind == DocumentKind::Plan && !path.exists() {
         std::fs::create_dir_all(path).map_err(|error| {
             Error::new(ErrorCode::Io, format!("could not make the workspace {}: {error}", path.display()))
         })?;

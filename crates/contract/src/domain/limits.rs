@@ -12,6 +12,8 @@ pub const FINDINGS_MAX: usize = 100;
 /// The longest request id and agent name, in bytes.
 pub const REQUEST_ID_BYTES_MAX: usize = 256;
 pub const AGENT_BYTES_MAX: usize = 128;
+/// A project's id, which names a stream of the log.
+pub const PROJECT_ID_BYTES_MAX: usize = 256;
 /// A task title, one line.
 pub const TITLE_CHARS_MAX: usize = 500;
 pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
@@ -34,6 +36,10 @@ pub const PARALLEL_MAX: usize = 64;
 pub const PARALLEL_DEFAULT: usize = 4;
 pub const CHECKS_PER_TASK_MAX: usize = 50;
 pub const SCOPES_PER_TASK_MAX: usize = 100;
+/// The longest path a lock or a write scope may name, in bytes; Linux takes none that is longer.
+pub const SCOPE_BYTES_MAX: usize = 4096;
+/// A task's whole worklog. It is read in one piece to see that nothing in it was changed.
+pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const RETRIES_MAX: u32 = 20;
 /// How deep runs may start runs. The first run is depth 1.
 pub const DELEGATION_DEPTH_MAX: u32 = 3;

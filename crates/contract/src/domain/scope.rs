@@ -1,9 +1,12 @@
 //! Paths as lock and write scopes: normalized text, and when two of them overlap.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
+
+use super::limits;
 
 /// A normalized resource: relative to the workspace, or absolute where no root is known. `.` is the whole workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,6 +24,8 @@ pub enum ScopeFault {
     ControlCharacter,
     #[error("leads out of the workspace")]
     Escape,
+    #[error("is longer than any path may be ({} bytes)", limits::SCOPE_BYTES_MAX)]
+    TooLong,
 }
 
 impl ScopeFault {
@@ -30,9 +35,16 @@ impl ScopeFault {
             ScopeFault::Glob => "glob_not_supported",
             ScopeFault::ControlCharacter => "resource_control_char",
             ScopeFault::Escape => "workspace_escape",
+            ScopeFault::TooLong => "too_long",
         }
     }
 }
+
+/// Symbolic links of the workspace by their normalized path: where each leads, as seen from the root.
+pub type Links = BTreeMap<String, String>;
+
+/// A chain of links longer than this is a loop, as it is for the kernel.
+const LINKS_FOLLOWED_MAX: usize = 40;
 
 impl Scope {
     /// Normalizes `text`. With a `root`, absolute paths under it become relative and others are refused.
@@ -41,24 +53,50 @@ impl Scope {
         if text.is_empty() {
             return Err(ScopeFault::Empty);
         }
+        if text.len() > limits::SCOPE_BYTES_MAX {
+            return Err(ScopeFault::TooLong);
+        }
         if text.chars().any(char::is_control) {
             return Err(ScopeFault::ControlCharacter);
         }
         if text.contains(['*', '?']) {
             return Err(ScopeFault::Glob);
         }
-        let slashed: String = text.replace('\\', "/").nfc().collect();
-        let path = resolve(&slashed)?;
-        let Some(root) = root else { return Ok(Self(path)) };
-        let root = resolve(&root.replace('\\', "/"))?;
-        if !is_absolute(&path) {
-            return Ok(Self(path));
+        let path = settled(text)?;
+        if path.len() > limits::SCOPE_BYTES_MAX {
+            return Err(ScopeFault::TooLong);
         }
+        let Some(root) = root.filter(|_| is_absolute(&path)) else { return Ok(Self(path)) };
+        let root = settled(root)?;
         if path == root {
             return Ok(Self(".".to_owned()));
         }
-        let prefix = if root == "/" { root } else { format!("{root}/") };
-        path.strip_prefix(&prefix).map(|inside| Self(inside.to_owned())).ok_or(ScopeFault::Escape)
+        let prefix = if root.ends_with('/') { root } else { format!("{root}/") };
+        let inside = path.strip_prefix(&prefix).ok_or(ScopeFault::Escape)?;
+        // Without its root a name may start with white space or look like a drive, so it is read once more.
+        let scope = Self::parse(inside, None)?;
+        if is_absolute(&scope.0) { Err(ScopeFault::Escape) } else { Ok(scope) }
+    }
+
+    /// The same place under the name that the links of the workspace lead to. A link that leaves it is refused.
+    pub fn follow(self, links: &Links, root: Option<&str>) -> Result<Self, ScopeFault> {
+        let mut path = self;
+        for _ in 0..=LINKS_FOLLOWED_MAX {
+            let Some((link, target)) = path.first_link(links) else { return Ok(path) };
+            let target = Scope::parse(target, root)?;
+            if is_absolute(&target.0) && !is_absolute(link) {
+                return Err(ScopeFault::Escape);
+            }
+            path = Scope::parse(&format!("{}/{}", target.0, &path.0[link.len()..]), root)?;
+        }
+        Err(ScopeFault::Escape)
+    }
+
+    /// The link nearest to the root that this path goes through.
+    fn first_link<'l>(&self, links: &'l Links) -> Option<(&'l str, &'l str)> {
+        let leads_on = |link: &str, target: &str| link != "." && link != target && contains(link, &self.0);
+        let links = links.iter().map(|(link, target)| (link.as_str(), target.as_str()));
+        links.filter(|(link, target)| leads_on(link, target)).min_by_key(|(link, _)| link.len())
     }
 
     pub fn as_str(&self) -> &str {
@@ -77,8 +115,14 @@ impl Scope {
 
     /// The same on a file system that ignores case.
     pub fn overlaps_ignoring_case(&self, other: &Scope) -> bool {
-        let (a, b) = (self.0.to_lowercase(), other.0.to_lowercase());
-        contains(&a, &b) || contains(&b, &a)
+        self.folded().overlaps(&other.folded())
+    }
+
+    /// The form in which names that differ only in case are equal. For comparing, not for showing.
+    #[must_use]
+    pub fn folded(&self) -> Scope {
+        // Upper case first: `ß` and `SS` name one file there, and lower case alone would not say so.
+        Scope(self.0.to_uppercase().to_lowercase().nfc().collect())
     }
 }
 
@@ -92,7 +136,9 @@ fn contains(outer: &str, inner: &str) -> bool {
     match outer {
         "." => !is_absolute(inner),
         "/" => is_absolute(inner),
-        _ => inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        _ => inner
+            .strip_prefix(outer)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || outer.ends_with('/')),
     }
 }
 
@@ -106,6 +152,19 @@ fn has_drive(path: &str) -> bool {
         && bytes[0].is_ascii_alphabetic()
         && bytes[1] == b':'
         && matches!(bytes.get(2), None | Some(b'/'))
+}
+
+/// Resolves until nothing changes: what resolving lays bare at either end may be white space again.
+fn settled(text: &str) -> Result<String, ScopeFault> {
+    let mut path: String = text.trim().replace('\\', "/").nfc().collect();
+    loop {
+        let resolved = resolve(&path)?;
+        let trimmed = resolved.trim();
+        if trimmed.len() == resolved.len() {
+            return Ok(resolved);
+        }
+        path = String::from(trimmed);
+    }
 }
 
 /// Resolves `.`, `..` and repeated separators without looking at the disk.
@@ -124,6 +183,7 @@ fn resolve(path: &str) -> Result<String, ScopeFault> {
             ".." => {
                 parts.pop().ok_or(ScopeFault::Escape)?;
             }
+            name if name.trim().is_empty() => return Err(ScopeFault::Empty),
             name => parts.push(name),
         }
     }

@@ -15,11 +15,13 @@ use serde_json::json;
 
 use super::start::elapsed_ms;
 use super::{Dispatcher, millis};
+use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Reported, Stopped, shell};
 use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l7_delegate::{self, Claim};
 use crate::pipeline::l8_verify::{self, Seen, Verdict};
+use crate::supervisor::logs::LogWriter;
 use crate::verify;
 
 impl Dispatcher<'_> {
@@ -30,11 +32,8 @@ impl Dispatcher<'_> {
         if let Some(handle) = live.handle.take() {
             handle.join();
         }
-        live.digests = live
-            .log
-            .take()
-            .and_then(|log| log.finish().ok())
-            .map(|summary| (summary.stdout_digest, summary.stderr_digest));
+        let summary = live.log.take().map(LogWriter::finish);
+        live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         let claim = match &mut live.conversation {
             Some(conversation) => conversation.claim(&live.ended, live.timeout),
             None => shell::claim(&live.ended, live.timeout),
@@ -88,7 +87,7 @@ impl Dispatcher<'_> {
         let mark = self.pipeline.mark();
         let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
         let took = self.cx.now().at.since(live.started_at);
-        let reported = live.conversation.as_ref().map(|c| c.reported()).unwrap_or_default();
+        let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
         let part = self.part(task).clone();
         let id = self.tasks[task].id.clone();
         let delegated = l7_delegate::run(part.number, &live.ended, claim, took);

@@ -34,6 +34,8 @@ pub struct LogSummary {
     pub stderr_bytes: u64,
     /// Of the stored form.
     pub dropped_bytes: u64,
+    /// Why the log stops before its end, if it does. What was printed is digested and counted all the same.
+    pub fault: Option<String>,
 }
 
 /// Takes secrets out of one line, before it is stored anywhere.
@@ -53,6 +55,7 @@ pub struct LogWriter {
     /// Whole frames, as they will be written at the end.
     tail: VecDeque<u8>,
     dropped_bytes: u64,
+    fault: Option<io::Error>,
 }
 
 #[derive(Default)]
@@ -81,18 +84,24 @@ impl LogWriter {
     /// A new log that only its owner can read. A file that is there already is not overwritten.
     pub fn create(path: &Path, scrub: Scrub) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        Ok(Self {
+        Ok(Self::onto(file, scrub))
+    }
+
+    fn onto(file: File, scrub: Scrub) -> Self {
+        Self {
             file,
             scrub,
             streams: Default::default(),
             head_left: LOG_HEAD_BYTES_MAX,
             tail: VecDeque::new(),
             dropped_bytes: 0,
-        })
+            fault: None,
+        }
     }
 
     /// Takes in what was printed. Whole lines are stored; the rest waits for its end.
-    pub fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    /// A full disk is told at the end: it must not end the attempt.
+    pub fn write(&mut self, stream: Stream, bytes: &[u8]) {
         let side = &mut self.streams[stream as usize];
         side.digest.update(bytes);
         side.bytes += bytes.len() as u64;
@@ -100,11 +109,11 @@ impl LogWriter {
         side.lines.push(bytes, |line| scrub_into(&mut text, &self.scrub, line));
         let mut head = Vec::new();
         self.store(stream, &text, &mut head);
-        self.file.write_all(&head)
+        self.append(&head);
     }
 
     /// Stores what is left, and says what it was in all.
-    pub fn finish(mut self) -> io::Result<LogSummary> {
+    pub fn finish(mut self) -> LogSummary {
         let mut end = Vec::new();
         for stream in Stream::BOTH {
             let mut text = Vec::new();
@@ -116,15 +125,23 @@ impl LogWriter {
             frame::append(&mut end, DROPPED, &self.dropped_bytes.to_be_bytes());
         }
         end.extend(&self.tail);
-        self.file.write_all(&end)?;
+        self.append(&end);
         let [stdout, stderr] = self.streams;
-        Ok(LogSummary {
+        LogSummary {
             stdout_digest: stdout.digest.finish(),
             stderr_digest: stderr.digest.finish(),
             stdout_bytes: stdout.bytes,
             stderr_bytes: stderr.bytes,
             dropped_bytes: self.dropped_bytes,
-        })
+            fault: self.fault.map(|error| error.to_string()),
+        }
+    }
+
+    /// Nothing is written behind a frame that may be torn: it could not be read.
+    fn append(&mut self, frames: &[u8]) {
+        if self.fault.is_none() {
+            self.fault = self.file.write_all(frames).err();
+        }
     }
 
     /// Puts scrubbed text behind the rest: into `head` while the file's first part has room, then into the tail.

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that holds the mark. It is inherited by everything an executor starts.
 pub const VARIABLE: &str = "WRIT_MARK";
 
+/// The same for a shim. Its executor has the other one: the two are ended in different ways.
+pub const SHIM_VARIABLE: &str = "WRIT_SHIM";
+
 /// One process on one boot. A pid alone can come again; with its start time it cannot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
@@ -46,13 +46,23 @@ pub fn snapshot() -> Vec<Process> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(read).collect()
 }
 
-/// One process, if there is one with this pid.
+/// One process, if there is one with this pid and it can be seen.
 pub fn read(pid: u32) -> Option<Process> {
+    look(pid).ok().flatten()
+}
+
+/// The same where it matters whether there is none or one could not look.
+pub fn look(pid: u32) -> io::Result<Option<Process>> {
     // The line is about 350 bytes; a name of 64 bytes and numbers of full width still fit.
     let mut buffer = [0; 1536];
-    let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
-    let length = file.read(&mut buffer).ok()?;
-    parse_stat(&buffer[..length])
+    let line = File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut buffer));
+    match line {
+        Ok(length) => parse_stat(&buffer[..length]).map(Some).ok_or(io::ErrorKind::InvalidData.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // It ended between the opening and the reading.
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads a line of `/proc/PID/stat`. The name may hold spaces and parentheses, so the last `)` ends it.

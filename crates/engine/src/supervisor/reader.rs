@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use contract::domain::limits::KILL_DEADLINE;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
 
 use super::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
 use super::{Lost, Marker, Report, end_shim, reap, wait_for};
@@ -128,6 +129,8 @@ impl Reader {
     }
 
     fn note_requests(&mut self) {
+        // An executor could have stopped its shim. It is not collected before this thread does it, so its pid is safe.
+        rustix::process::kill_process(Pid::from_child(&self.shim), Signal::CONT).ok();
         let mut bytes = [0; 64];
         let length = self.requests.as_mut().map_or(Ok(0), |requests| requests.read(&mut bytes)).unwrap_or(0);
         // A dropped handle has closed the pipe, and wants what a kill wants.

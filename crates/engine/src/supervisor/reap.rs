@@ -1,23 +1,15 @@
-//! Finds what dead owners left behind by the marks in its environment, and ends it.
+//! Ends what dead owners left behind, and never what a living one started.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use std::time::{Duration, Instant};
 
 use contract::domain::limits::KILL_DEADLINE;
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::killing::{Killing, Targets};
-use super::mark::{Marker, OwnerIdentity, VARIABLE};
+use super::mark::{Marker, OwnerIdentity};
+use super::marked::{self, MarkedProcess, Role, marked_in};
 use super::process_table::{self, Process};
-
-/// A process that carries a mark.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MarkedProcess {
-    pub process: Process,
-    pub marker: Marker,
-}
 
 /// What a reaping did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,39 +25,51 @@ pub struct OwnerLives {
     pub owner: OwnerIdentity,
 }
 
-/// Environments are read up to here. The kernel's own limit for one is lower by default.
-const ENVIRONMENT_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Between two looks at processes that were told to end.
+/// Between two looks at processes that are about to end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+/// What a shim may need besides the time it has for its descendants.
+const SHIM_SLACK: Duration = Duration::from_secs(2);
+/// Stands for the boot where boots have no names, and never in a mark that could be acted on.
+const UNNAMED_BOOT: &str = "unnamed";
 
 /// Who this process is, for the marks of what it starts.
 pub fn own_identity() -> OwnerIdentity {
     let pid = std::process::id();
-    let start_time = process_table::read(pid).map_or(0, |process| process.start_time);
-    OwnerIdentity { pid, start_time, boot_id: boot_id() }
+    match process_table::read(pid) {
+        Some(process) => OwnerIdentity { pid, start_time: process.start_time, boot_id: boot_id() },
+        // Half an identity would look like that of somebody dead.
+        None => OwnerIdentity { pid, start_time: 0, boot_id: UNNAMED_BOOT.to_owned() },
+    }
 }
 
 /// Whether this very process still runs: same boot, same pid, same start, and not a zombie.
+/// If that cannot be found out, it counts as alive.
 pub fn is_alive(owner: &OwnerIdentity) -> bool {
-    owner.boot_id == boot_id()
-        && process_table::read(owner.pid)
-            .is_some_and(|process| process.start_time == owner.start_time && !process.is_zombie)
-}
-
-/// All marked processes that this user may look into and that `filter` wants.
-pub fn find_marked(filter: impl Fn(&Marker) -> bool) -> Vec<MarkedProcess> {
-    marked_in(&process_table::snapshot(), filter)
+    if owner.boot_id != boot_id() {
+        return false;
+    }
+    if cfg!(not(target_os = "linux")) {
+        return pid_of(owner.pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+    }
+    match process_table::look(owner.pid) {
+        Ok(Some(process)) => process.start_time == owner.start_time && !process.is_zombie,
+        Ok(None) => false,
+        Err(_) => true,
+    }
 }
 
 /// Ends what is left of owners that died on this boot, as far as `is_ours` claims it.
-/// What a living owner started is never touched.
+/// What a living owner started is never touched. When it returns, the dead owners' shims are gone too.
 pub fn reap_leftovers(is_ours: impl Fn(&Marker) -> bool) -> Reaped {
     let boot_id = boot_id();
-    let is_leftover =
-        |marker: &Marker| marker.owner.boot_id == boot_id && !is_alive(&marker.owner) && is_ours(marker);
-    end(&mut Killing::default(), |table| {
-        marked_in(table, is_leftover).into_iter().map(|marked| marked.process).collect()
-    })
+    let is_leftover = |marker: &Marker| {
+        marker.owner.boot_id == boot_id
+            && boot_id != UNNAMED_BOOT
+            && !is_alive(&marker.owner)
+            && is_ours(marker)
+    };
+    wait_for_shims(is_leftover);
+    end(&mut Killing::default(), |table| processes_of(marked_in(table, is_leftover)))
 }
 
 /// Ends everything one dead owner started.
@@ -76,25 +80,56 @@ pub fn end_all_of(owner: &OwnerIdentity) -> Result<Reaped, OwnerLives> {
     Ok(reap_leftovers(|marker| &marker.owner == owner))
 }
 
-/// Ends what a shim left behind when it was killed: all of its session, and all that carries the mark.
-/// Orphans become children of this process if it is a subreaper, so the dead ones are reaped here.
+/// Ends what a shim left behind when it was killed: all of its session, all that carries the mark, and the
+/// orphans without one that came to this process, if it is a subreaper. The dead ones are collected here.
 pub(super) fn end_orphans(shim_pid: u32, marker: &Marker) -> Reaped {
-    let of_session = |table: &[Process]| -> Vec<Process> {
-        table
-            .iter()
-            .filter(|process| process.session == shim_pid && process.pid != shim_pid)
-            .copied()
-            .collect()
-    };
+    // The shim is dead but not collected, so it can still be looked at.
+    let since = process_table::read(shim_pid).map_or(u64::MAX, |shim| shim.start_time);
     let mut killing = Killing::default();
     let reaped = end(&mut killing, |table| {
-        let carriers = marked_in(table, |other| other == marker);
-        of_session(table).into_iter().chain(carriers.into_iter().map(|carrier| carrier.process)).collect()
+        let in_session = table.iter().filter(|process| process.session == shim_pid).copied();
+        let carriers = processes_of(marked_in(table, |other| other == marker));
+        let roots = in_session.chain(carriers).chain(nameless_orphans(table, since));
+        roots.filter(|process| process.pid != shim_pid).collect()
     });
-    for &(pid, _) in killing.killed() {
+    for &(pid, _) in killing.hit() {
         collect_zombie(pid);
     }
     reaped
+}
+
+/// Children of this process that it did not start: in a session of their own, which only shims have otherwise,
+/// and those are marked.
+fn nameless_orphans(table: &[Process], since: u64) -> Vec<Process> {
+    let own = table.iter().find(|process| process.pid == std::process::id());
+    // To process 1 come orphans of all kinds.
+    let Some(own) = own.filter(|own| own.pid != 1) else { return Vec::new() };
+    let is_stranger = |process: &&Process| {
+        process.parent == own.pid && process.session != own.session && process.start_time >= since
+    };
+    table.iter().filter(is_stranger).filter(|process| marked::is_unmarked(process)).copied().collect()
+}
+
+/// Shims of dead owners end by themselves, and they know their descendants better than any mark does.
+/// One that somebody stopped is woken up for it.
+#[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
+fn wait_for_shims(is_leftover: impl Fn(&Marker) -> bool) {
+    let deadline = Instant::now() + KILL_DEADLINE + SHIM_SLACK;
+    loop {
+        let mut shims = marked_in(&process_table::snapshot(), &is_leftover);
+        shims.retain(|marked| marked.role == Role::Shim);
+        if shims.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        for shim in &shims {
+            process_table::signal(&shim.process, Signal::CONT);
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+fn processes_of(marked: Vec<MarkedProcess>) -> Vec<Process> {
+    marked.into_iter().map(|marked| marked.process).collect()
 }
 
 /// Repeats until `roots` chooses nobody who is alive, or the deadline has come.
@@ -110,7 +145,7 @@ fn end(killing: &mut Killing, roots: impl Fn(&[Process]) -> Vec<Process>) -> Rea
     loop {
         let alive = killing.round(find);
         if alive == 0 || Instant::now() >= deadline {
-            return Reaped { ended: killing.killed().len().saturating_sub(alive), survivors: alive };
+            return Reaped { ended: killing.hit().len().saturating_sub(alive), survivors: alive };
         }
         std::thread::sleep(LOOK_INTERVAL);
     }
@@ -146,45 +181,22 @@ fn line_of_ancestors(table: &[Process], pid: u32) -> BTreeSet<u32> {
     line
 }
 
-fn marked_in(table: &[Process], filter: impl Fn(&Marker) -> bool) -> Vec<MarkedProcess> {
-    let namespace = pid_namespace("self");
-    table
-        .iter()
-        .filter(|process| !process.is_zombie)
-        .filter_map(|&process| Some(MarkedProcess { process, marker: marker_of(process.pid)? }))
-        .filter(|marked| filter(&marked.marker))
-        // In another namespace the owner's pid means another process, which may well be alive.
-        .filter(|marked| pid_namespace(&marked.process.pid.to_string()) == namespace)
-        .collect()
-}
-
-/// The mark in a process's environment. Processes of other users cannot be read and count as unmarked.
-fn marker_of(pid: u32) -> Option<Marker> {
-    let mut environment = Vec::new();
-    let file = File::open(format!("/proc/{pid}/environ")).ok()?;
-    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).ok()?;
-    let value = environment
-        .split(|&byte| byte == 0)
-        .find_map(|entry| entry.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="))?;
-    Marker::parse(std::str::from_utf8(value).ok()?).ok()
-}
-
-fn pid_namespace(pid: &str) -> Option<std::path::PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
-}
-
 fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let text = text.trim();
-    // Where boots have no name, one name stands for all: start times still tell processes apart.
-    if text.is_empty() { "unnamed".to_owned() } else { text.to_owned() }
+    if text.is_empty() { UNNAMED_BOOT.to_owned() } else { text.to_owned() }
 }
 
-/// Takes a dead child off the kernel's table. Only called for processes that were killed here and nobody else waits for.
+/// Takes a dead child off the kernel's table. Only called for processes that were ended here and nobody else waits for.
 fn collect_zombie(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // Not our child, or not dead yet: then it is not ours to collect.
-    rustix::process::waitpid(pid, WaitOptions::NOHANG).ok();
+    if let Some(pid) = pid_of(pid) {
+        // Not our child, or not dead yet: then it is not ours to collect.
+        rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok();
+    }
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 #[cfg(test)]

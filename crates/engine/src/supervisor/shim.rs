@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use self::children::{Changes, Children};
 use self::executor::Executor;
 use self::link::{Link, Order};
-use super::frame::FromShim;
+use super::frame::{FromShim, Gone};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -38,8 +38,13 @@ fn run() -> io::Result<()> {
     leave_session()?;
     super::become_subreaper()?;
     let mut link = Link::open()?;
-    let Some(spec) = link.receive_launch()? else { return Ok(()) };
-    let executor = match Executor::start(&spec) {
+    let Some(spec) = link.receive_launch()? else {
+        link.send(&FromShim::Gone(Gone::default()));
+        link.flush();
+        return Ok(());
+    };
+    let grace = spec.bounded_grace();
+    let executor = match Executor::start(spec) {
         Ok(executor) => executor,
         Err(fault) => {
             link.send(&FromShim::Fault(fault));
@@ -49,7 +54,7 @@ fn run() -> io::Result<()> {
     };
     let children = Children::new(changes, executor.pid);
     link.send(&FromShim::Started { pid: executor.group() });
-    let mut shim = Shim { link, children, executor, grace: spec.grace };
+    let mut shim = Shim { link, children, executor, grace };
     shim.watch();
     let gone = shim.children.end_all();
     shim.tell_exit();

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use engine::supervisor::{self, Report};
-use rustix::process::Signal;
+use engine::supervisor::{self, Handle, Report};
+use testkit::Signal;
+use testkit::process::signal;
 
-use crate::world::{Owner, Run, alive, eventually, send};
+use crate::world::{Owner, Run, alive, eventually};
 
 /// Executors that are hard to end, for owners that die.
 const SCRIPTS: [&str; 4] = [
@@ -19,12 +20,12 @@ const SCRIPTS: [&str; 4] = [
 fn a_killed_shim_is_reported_and_cleaned_up_after() {
     supervisor::become_subreaper().unwrap();
     for _ in 0..5 {
-        let run = Run::start("setsid sleep $0 & env -i sleep $0 & (sleep $0 &); echo ready; wait");
+        let run = Run::start("setsid sleep $0 & setsid env -i sleep $0 & (sleep $0 &); echo ready; wait");
         run.wait_for_line("ready");
         eventually("all four run", || {
             alive(&run.token).iter().filter(|p| p.pid != run.handle.shim_pid()).count() == 4
         });
-        send(Signal::KILL, run.handle.shim_pid());
+        signal(run.handle.shim_pid(), Signal::KILL);
         let ends = run.finish().ends;
         let [Report::Lost(lost)] = &ends[..] else { panic!("{ends:?}") };
         assert_eq!((lost.reaped.ended, lost.reaped.survivors), (4, 0));
@@ -37,7 +38,7 @@ fn a_shim_survives_signals_that_are_meant_for_others() {
     let run = Run::start("echo ready; sleep $0");
     run.wait_for_line("ready");
     for meant_for_others in [Signal::INT, Signal::TERM, Signal::HUP] {
-        send(meant_for_others, run.handle.shim_pid());
+        signal(run.handle.shim_pid(), meant_for_others);
     }
     run.handle.stop();
     assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
@@ -46,7 +47,7 @@ fn a_shim_survives_signals_that_are_meant_for_others() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
 fn kill_nine_of_an_owner_leaves_nothing_behind() {
-    for round in 0..30_u64 {
+    for round in 0..u64::from(testkit::rounds(30)) {
         let mut owner = Owner::start(&SCRIPTS);
         // A different point each time: before the shims, in their start, in the work.
         if round % 3 == 2 {
@@ -55,6 +56,16 @@ fn kill_nine_of_an_owner_leaves_nothing_behind() {
         std::thread::sleep(Duration::from_micros(round * 7919 % 30_000));
         owner.kill();
         eventually("everything is dead", || alive(&owner.token).is_empty());
+    }
+}
+
+#[test]
+fn a_shim_that_its_executor_stopped_still_obeys() {
+    for ending in [Handle::stop, Handle::kill] {
+        let run = Run::start("kill -STOP $PPID; setsid sleep $0");
+        eventually("the executor runs", || alive(&run.token).len() == 3);
+        ending(&run.handle);
+        assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
     }
 }
 

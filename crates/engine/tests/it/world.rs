@@ -3,26 +3,19 @@
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::domain::id::Id;
 use engine::supervisor::process_table::{self, Process};
 use engine::supervisor::{self, Handle, LaunchSpec, Marker, Report, ShimProgram, Supervisor};
-use rustix::process::{Pid, Signal};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shim-for-tests");
 /// Far beyond what anything here takes, even on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Waits for a state, not for a time.
 #[track_caller]
-#[expect(clippy::disallowed_methods, reason = "the one place that looks again and again")]
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    testkit::eventually(PATIENCE, what, is_so);
 }
 
 /// A number that no other process on the machine has among its arguments. Also a number of seconds to sleep.
@@ -163,9 +156,4 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-pub(crate) fn send(signal: Signal, pid: u32) {
-    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-    rustix::process::kill_process(pid, signal).unwrap();
 }

@@ -127,10 +127,13 @@ fn says(note: &Note) -> Says {
 }
 
 fn scrubbed_outcome(outcome: &Outcome) -> Outcome {
+    let scrub = |text: &str| contract::secrets::scrub(text).into_owned();
     let mut clean = outcome.clone();
-    clean.message = contract::secrets::scrub(&outcome.message).into_owned();
+    clean.message = scrub(&outcome.message);
+    clean.code = outcome.code.as_deref().map(scrub);
     for check in &mut clean.checks {
-        check.output_tail = contract::secrets::scrub(&check.output_tail).into_owned();
+        check.output_tail = scrub(&check.output_tail);
+        check.problem = check.problem.as_deref().map(scrub);
     }
     clean
 }

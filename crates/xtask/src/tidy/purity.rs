@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("serde_json_canonicalizer", None),
     ("serde_spanned", None),
     ("sha2", None),
+    ("shlex", None),
     ("thiserror", None),
     ("tinyvec", None),
     ("toml", None),

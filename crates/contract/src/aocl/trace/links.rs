@@ -26,8 +26,9 @@ impl Strategy {
 
 /// Reports replies that lead nowhere and a mix of strategies.
 pub(super) fn check(envelopes: &[Envelope], findings: &mut Findings) -> Option<Strategy> {
-    let root = envelopes.first()?;
-    let mut seen = Seen { root, by_id: BTreeMap::new(), last: None, last_of_a_layer: None, strategy: None };
+    let root_id = root_id(envelopes.first()?);
+    let mut seen =
+        Seen { root_id, by_id: BTreeMap::new(), last: None, last_of_a_layer: None, strategy: None };
     for (index, envelope) in envelopes.iter().enumerate() {
         if index > 0
             && let Err((rule, message)) = seen.judge(envelope)
@@ -40,9 +41,15 @@ pub(super) fn check(envelopes: &[Envelope], findings: &mut Findings) -> Option<S
     seen.strategy
 }
 
+/// A log may begin with the first event; what that one answers is then the request.
+fn root_id(first: &Envelope) -> &str {
+    let answered = first.reply_to.as_deref().filter(|_| is_event(first));
+    answered.unwrap_or(&first.id)
+}
+
 /// What was read so far.
 struct Seen<'t> {
-    root: &'t Envelope,
+    root_id: &'t str,
     by_id: BTreeMap<&'t str, &'t Envelope>,
     last: Option<&'t Envelope>,
     last_of_a_layer: Option<&'t Envelope>,
@@ -61,15 +68,13 @@ impl<'t> Seen<'t> {
     }
 
     fn judge(&mut self, envelope: &Envelope) -> Result<(), (&'static str, String)> {
-        let target =
-            match &envelope.reply_to {
-                None => None,
-                Some(id) => Some(*self.by_id.get(id.as_str()).ok_or_else(|| {
-                    ("dangling_reply", format!("`{id}` is no earlier envelope of this trace"))
-                })?),
-            };
+        let reply_to = envelope.reply_to.as_deref();
+        let target = reply_to.and_then(|id| self.by_id.get(id));
+        if let (Some(id), None) = (reply_to.filter(|id| *id != self.root_id), target) {
+            return Err(("dangling_reply", format!("`{id}` is no earlier envelope of this trace")));
+        }
         if is_event(envelope) {
-            return self.judge_event(target);
+            return self.judge_event(reply_to);
         }
         match target {
             // An answer answers a task; who else would it be for?
@@ -82,10 +87,9 @@ impl<'t> Seen<'t> {
         }
     }
 
-    fn judge_event(&mut self, target: Option<&Envelope>) -> Result<(), (&'static str, String)> {
-        let is =
-            |one: Option<&Envelope>| one.is_some_and(|one| target.is_some_and(|target| target.id == one.id));
-        let used = if is(Some(self.root)) {
+    fn judge_event(&mut self, reply_to: Option<&str>) -> Result<(), (&'static str, String)> {
+        let is = |one: Option<&Envelope>| one.is_some_and(|one| reply_to == Some(one.id.as_str()));
+        let used = if reply_to == Some(self.root_id) {
             Strategy::RootLinked
         } else if is(self.last) || is(self.last_of_a_layer) {
             Strategy::SpanLinked
@@ -113,10 +117,11 @@ impl<'t> Seen<'t> {
 fn check_tasks(envelopes: &[Envelope], seen: &Seen<'_>, findings: &mut Findings) {
     for (index, envelope) in envelopes.iter().enumerate().skip(1).filter(|(_, e)| e.kind == Type::Task) {
         let Some(target) = envelope.reply_to.as_deref().and_then(|id| seen.by_id.get(id)) else { continue };
-        let fits = match seen.strategy {
-            Some(Strategy::SpanLinked) => is_event(target),
-            Some(Strategy::RootLinked) | None => target.id == seen.root.id || is_event(target),
-        };
+        let from_root = target.id == seen.root_id;
+        // Who was given a task may hand parts of it on.
+        let handed_on = !from_root && target.kind == Type::Task && target.to == envelope.from;
+        let from_root_allowed = seen.strategy != Some(Strategy::SpanLinked);
+        let fits = is_event(target) || handed_on || (from_root && from_root_allowed);
         if !fits {
             let message = "must be the request or the decision that sent this task out";
             findings.push(format!("$[{index}].reply_to"), "reply_target", message);

@@ -119,6 +119,26 @@ fn each_fault_of_a_trace_is_found_at_its_envelope() {
 }
 
 #[test]
+fn a_log_may_begin_with_the_first_event() {
+    for strategy in [Strategy::RootLinked, Strategy::SpanLinked] {
+        let envelopes = &trace(strategy)[1..];
+        assert_eq!(check(envelopes), Report { strategy: Some(strategy), ..Report::default() });
+    }
+}
+
+#[test]
+fn who_was_given_a_task_may_hand_parts_of_it_on() {
+    let mut envelopes = trace(Strategy::RootLinked);
+    envelopes[4].to = "agent.worker".to_owned();
+    let mut part = envelope(Type::Task, "9", "a.b.d", Some("4"), &json!({}));
+    part.from = "agent.worker".to_owned();
+    envelopes.insert(5, part);
+    assert_eq!(found(&envelopes), [""; 0]);
+    envelopes[5].from = "agent.stranger".to_owned();
+    assert_eq!(found(&envelopes), ["$[5].reply_to reply_target"]);
+}
+
+#[test]
 fn a_bypass_that_was_told_may_stand_in_the_summary() {
     let mut envelopes = trace(Strategy::RootLinked);
     envelopes[6].payload.insert("layers_bypassed".to_owned(), json!(["L5.context.retrieve"]));

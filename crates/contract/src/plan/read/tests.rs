@@ -135,6 +135,6 @@ fn the_kind_of_a_document_is_told_by_its_fields() {
 proptest! {
     #[test]
     fn reading_never_panics(bytes: Vec<u8>) {
-        let _ = document::read(&bytes).and_then(|document| from_value(&document.value));
+        document::read(&bytes).and_then(|document| from_value(&document.value)).ok();
     }
 }

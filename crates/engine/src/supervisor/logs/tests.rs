@@ -14,9 +14,9 @@ fn kept(scrub: Scrub, input: &[(Stream, &[u8])]) -> (Vec<Piece>, LogSummary) {
     let path = directory.path().join("log");
     let mut writer = LogWriter::create(&path, scrub).unwrap();
     for (stream, bytes) in input {
-        writer.write(*stream, bytes).unwrap();
+        writer.write(*stream, bytes);
     }
-    let summary = writer.finish().unwrap();
+    let summary = writer.finish();
     (joined(LogReader::open(&path).unwrap()), summary)
 }
 
@@ -58,6 +58,7 @@ fn both_streams_are_read_in_the_order_of_their_lines() {
         stdout_bytes: 8,
         stderr_bytes: 15,
         dropped_bytes: 0,
+        fault: None,
     };
     assert_eq!(summary, expected);
 }
@@ -80,13 +81,13 @@ fn a_secret_is_scrubbed_even_when_it_comes_in_pieces() {
 
 #[test]
 fn a_flood_keeps_its_beginning_and_its_end() {
-    let lines: Vec<String> = (0..400_000).map(|number| format!("line {number}\n")).collect();
+    let lines: Vec<String> = (0..100_000).map(|number| format!("line {number}\n")).collect();
     let input: Vec<(Stream, &[u8])> = lines.iter().map(|line| (Stream::Stdout, line.as_bytes())).collect();
     let (pieces, summary) = kept(plain(), &input);
     let [Piece::Output(_, head), Piece::Dropped(dropped), Piece::Output(_, tail)] = &pieces[..] else {
         panic!("{} pieces", pieces.len())
     };
-    assert!(head.starts_with(b"line 0\n") && tail.ends_with(b"line 399999\n"));
+    assert!(head.starts_with(b"line 0\n") && tail.ends_with(b"line 99999\n"));
     assert_eq!(head.len() as u64 + dropped + tail.len() as u64, summary.stdout_bytes);
     assert_eq!(*dropped, summary.dropped_bytes);
     assert!(head.len() <= LOG_HEAD_BYTES_MAX && tail.len() <= LOG_TAIL_BYTES_MAX);
@@ -120,8 +121,8 @@ fn a_torn_log_is_read_up_to_the_tear() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let mut writer = LogWriter::create(&path, plain()).unwrap();
-    writer.write(Stream::Stdout, b"first\n").unwrap();
-    writer.write(Stream::Stderr, b"second\n").unwrap();
+    writer.write(Stream::Stdout, b"first\n");
+    writer.write(Stream::Stderr, b"second\n");
     drop(writer);
     let whole = std::fs::read(&path).unwrap();
     let first = HEADER_BYTES + 6;
@@ -143,6 +144,17 @@ fn a_log_is_private_and_never_overwritten() {
     LogWriter::create(&path, plain()).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(LogWriter::create(&path, plain()).is_err());
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_digest_is_whole() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut writer = LogWriter::onto(full, plain());
+    writer.write(Stream::Stdout, b"one\n");
+    writer.write(Stream::Stdout, b"two\n");
+    let summary = writer.finish();
+    assert_eq!(summary.stdout_digest, digest::of_bytes(b"one\ntwo\n"));
+    assert_eq!(summary.fault.as_deref(), Some("No space left on device (os error 28)"));
 }
 
 proptest! {

@@ -55,11 +55,12 @@ impl Link {
         })
     }
 
-    /// Waits for the launch. Nothing, if writ went away before it sent one.
+    /// Waits for the launch. Nothing, if writ went away or changed its mind before anything was started.
     pub(super) fn receive_launch(&mut self) -> io::Result<Option<LaunchSpec>> {
         loop {
             self.read_control();
             match self.orders.pop_front() {
+                Some(ToShim::Launch(_)) if self.is_deaf => return Ok(None),
                 Some(ToShim::Launch(spec)) => return Ok(Some(*spec)),
                 Some(ToShim::Stop | ToShim::Kill) => return Ok(None),
                 None if self.is_deaf => return Ok(None),

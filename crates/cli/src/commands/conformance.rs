@@ -1,0 +1,96 @@
+//! `writ conformance run`
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use contract::conformance::{Case, File, cases};
+use contract::domain::code::ErrorCode;
+use ops::{Error, Result};
+
+use crate::output::Output;
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Run every vector in a directory through this program
+    Run {
+        /// The directory; its shapes are those of writ's own vectors
+        directory: PathBuf,
+        /// Also list the cases that passed
+        #[arg(long)]
+        verbose: bool,
+    },
+}
+
+/// A vectors folder with more than this is not one.
+const FILES_MAX: usize = 20_000;
+
+pub(crate) fn run(Command::Run { directory, verbose }: &Command, output: &Output) -> Result<ExitCode> {
+    let mut passed = 0;
+    let mut failed = 0;
+    let mut text = String::new();
+    for path in files(directory)? {
+        let bytes = read(&path)?;
+        let relative = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        for case in cases(&File { path: &relative, bytes: &bytes }) {
+            match run_case(&case, &path)? {
+                Ok(()) => {
+                    passed += 1;
+                    if *verbose {
+                        text.push_str(&format!("ok      {} {}\n", case.contract, case.name));
+                    }
+                }
+                Err(why) => {
+                    failed += 1;
+                    text.push_str(&format!("FAILED  {} {}: {why}\n", case.contract, case.name));
+                }
+            }
+        }
+    }
+    if passed + failed == 0 {
+        let message = format!("there are no vectors in {}", directory.display());
+        return Err(Error::new(ErrorCode::InvalidInput, message));
+    }
+    text.push_str(&format!("{passed} passed, {failed} failed\n"));
+    let printed = output.text(&text);
+    Ok(if failed == 0 { printed } else { ExitCode::FAILURE })
+}
+
+fn run_case(case: &Case, found_in: &Path) -> Result<std::result::Result<(), String>> {
+    let folder = found_in.parent().unwrap_or(Path::new("."));
+    let needed: Result<Vec<Vec<u8>>> = case.needs.iter().map(|name| read(&folder.join(name))).collect();
+    Ok(match needed {
+        Ok(needed) => case.run(&needed).map_err(|mismatch| mismatch.to_string()),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(folder) = pending.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| unreadable(&folder, &error))?.path();
+            if path.is_dir() {
+                pending.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+        if found.len() > FILES_MAX {
+            let message = format!("{} holds more than {FILES_MAX} files", directory.display());
+            return Err(Error::new(ErrorCode::TooLarge, message));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display()))
+}

@@ -1,0 +1,41 @@
+//! `writ serve`
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use ops::{Error, Result};
+
+use crate::app::Globals;
+use crate::output::{Output, say};
+use crate::{exit, host};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The port; 0 takes any that is free
+    #[arg(long, default_value_t = 7420)]
+    port: u16,
+    /// The address; only those of this machine are taken, because nothing is authenticated yet
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    address: IpAddr,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    if !args.address.is_loopback() {
+        let message = format!("{} is not an address of this machine alone", args.address);
+        return Err(Error::new(ErrorCode::Denied, message).hint("use 127.0.0.1 or ::1"));
+    }
+    let stop = host::stop_on_signals()?;
+    let opened = globals.clone();
+    let server = server::bind(SocketAddr::new(args.address, args.port), move || host::open(&opened))?;
+    let code = output.text(&format!("listening on http://{}", server.address));
+    let raised = stop.clone();
+    server.serve(move || raised.raised().is_some())?;
+    match stop.raised() {
+        Some(signal) => {
+            say("stopped\n");
+            Ok(exit::by_signal(signal))
+        }
+        None => Ok(code),
+    }
+}

@@ -1,0 +1,61 @@
+//! Judges a learning file: tolerant as a reader, strict as the contract's own list of fields.
+
+use super::reading::{KIND, confidence, text_of};
+use crate::aee::judge;
+use crate::bridge::candidate::KnowledgeType;
+use crate::bridge::frontmatter::{self, Document, Fields, Node};
+use crate::bridge::markdown;
+use crate::domain::time::Timestamp;
+use crate::finding::Findings;
+use crate::verdict::Verdict;
+
+/// Judges one file. Not strict, only what cannot be read is refused, because people's files are as they are;
+/// strict, every field that the contract lists must be there and right.
+pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
+    let text = match text_of(KIND, bytes) {
+        Ok(text) => text,
+        Err(refused) => return *refused,
+    };
+    let document = match frontmatter::parse(text) {
+        Ok(document) => document,
+        Err(error) => return *judge::refuse_whole(KIND, "frontmatter", error.to_string()),
+    };
+    let mut found = Findings::default();
+    look(&document, &mut found);
+    let (findings, warnings) =
+        if strict { (found, Findings::default()) } else { (Findings::default(), found) };
+    judge::rule(KIND, "learning valid", findings, warnings)
+}
+
+fn look(document: &Document<'_>, found: &mut Findings) {
+    let none = Fields::default();
+    let fields = document.fields.as_ref().unwrap_or(&none);
+    if document.fields.is_none() {
+        found.push("$", "no_frontmatter", "there is no frontmatter");
+    }
+    for name in ["id", "type", "source", "quest_id", "created_at"] {
+        match fields.get(name) {
+            None => found.push(format!("$.{name}"), "missing", format!("`{name}` is required")),
+            Some(Node::Text { .. }) if fields.text(name).is_some_and(|text| !text.trim().is_empty()) => {}
+            Some(Node::Text { .. }) => found.push(format!("$.{name}"), "empty", "must not be empty"),
+            Some(_) => found.push(format!("$.{name}"), "type", "must be text"),
+        }
+    }
+    match fields.get("tags") {
+        None => found.push("$.tags", "missing", "`tags` is required"),
+        Some(Node::List(_)) => {}
+        Some(_) => found.push("$.tags", "type", "must be a list"),
+    }
+    if fields.text("type").is_some_and(|word| KnowledgeType::parse(word).is_none()) {
+        found.push("$.type", "enum", format!("must be one of {}", KnowledgeType::WORDS.join(", ")));
+    }
+    if fields.text("created_at").is_some_and(|text| Timestamp::parse(text).is_err()) {
+        found.push("$.created_at", "form", "must be a time in RFC 3339 form");
+    }
+    if fields.text("confidence").is_some_and(|text| confidence(text).is_none()) {
+        found.push("$.confidence", "range", "must be between 0 and 1, or high, medium or low");
+    }
+    if markdown::title(document.body).is_none() {
+        found.push("$", "no_title", "there is no `# ` heading");
+    }
+}

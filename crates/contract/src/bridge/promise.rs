@@ -1,0 +1,95 @@
+//! Promise tags: how an agent says that it is done, when it has no exit code to say it with.
+
+use crate::aee::judge;
+use crate::bridge::learning::text_of;
+use crate::bridge::markdown;
+use crate::finding::Findings;
+use crate::json::Value;
+use crate::verdict::Verdict;
+
+const KIND: &str = "promise";
+const OPEN: &str = "<promise>";
+const CLOSE: &str = "</promise>";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Promise {
+    Done,
+    Blocked,
+    Partial,
+    /// There was nothing to do.
+    Empty,
+}
+
+impl Promise {
+    pub const WORDS: [&'static str; 4] = ["DONE", "BLOCKED", "PARTIAL", "EMPTY"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Promise::Done => "DONE",
+            Promise::Blocked => "BLOCKED",
+            Promise::Partial => "PARTIAL",
+            Promise::Empty => "EMPTY",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        [Promise::Done, Promise::Blocked, Promise::Partial, Promise::Empty]
+            .into_iter()
+            .find(|promise| promise.as_str() == word)
+    }
+}
+
+/// What a text promises, and the paragraph that explains it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signal {
+    pub promise: Promise,
+    pub detail: String,
+}
+
+/// The last promise of a text. Code does not count; a word that is no promise is no signal. A signal is a
+/// claim: artifacts and checks still decide.
+pub fn read(text: &str) -> Option<Signal> {
+    let (word, rest) = last_tag(text)?;
+    Some(Signal { promise: Promise::parse(word)?, detail: markdown::first_paragraph(rest) })
+}
+
+/// Judges a text: its last promise must be one that is known. `details.promise` is what it says.
+pub fn validate(bytes: &[u8]) -> Verdict {
+    let text = match text_of(KIND, bytes) {
+        Ok(text) => text,
+        Err(refused) => return *refused,
+    };
+    let mut findings = Findings::default();
+    let word = last_tag(text).map(|(word, _)| word);
+    match word {
+        None => findings.push("$.promise", "missing", "there is no promise tag"),
+        Some(word) if Promise::parse(word).is_none() => {
+            findings.push("$.promise", "enum", format!("must be one of {}", Promise::WORDS.join(", ")));
+        }
+        Some(_) => {}
+    }
+    let mut verdict = judge::rule(KIND, "promise found", findings, Findings::default());
+    if let Some(promise) = word.and_then(Promise::parse) {
+        verdict.details.more.insert("promise".to_owned(), Value::from(promise.as_str()));
+    }
+    verdict
+}
+
+/// The word in the last tag, and the text after it.
+fn last_tag(text: &str) -> Option<(&str, &str)> {
+    let tag = |line: markdown::Line<'_>| {
+        let from = line.text.rfind(OPEN).filter(|at| !is_in_code(&line.text[..*at]))? + OPEN.len();
+        let to = from + line.text[from..].find(CLOSE)?;
+        Some((line.start + from, line.start + to))
+    };
+    let (from, to) = markdown::prose(text).filter_map(tag).last()?;
+    Some((text[from..to].trim(), &text[to + CLOSE.len()..]))
+}
+
+fn is_in_code(before: &str) -> bool {
+    before.matches('`').count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! A tripwire for text that tries to give orders. It is a heuristic: the boundary is that text is never run.
+//! Named rules, linear time.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::json::strict;
+
+/// A JSON packet or a verdict that hides in a text.
+pub const CONTROL_PLANE_FIELDS: &str = "control_plane_fields";
+/// Words that would change a role, a scope, a check or the conversation itself.
+pub const INSTRUCTION_OVERRIDE: &str = "instruction_override";
+
+/// What tripped the wire. The text itself is never part of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tripped {
+    pub rule: &'static str,
+    /// Completes the sentence "the text …".
+    pub sign: &'static str,
+}
+
+/// The first rule that the text breaks.
+pub fn find(text: &str) -> Option<Tripped> {
+    let text = plain(text);
+    find_control_plane(&text).or_else(|| find_override(&text))
+}
+
+/// Field names that only our own code writes. Words that any program uses (`status`, `code`) are not among them.
+const CONTROL_KEYS: &[&str] = &[
+    "acceptance_check",
+    "acceptance_criteria",
+    "acceptance_targets",
+    "active_locks",
+    "allow",
+    "assignments",
+    "blockers",
+    "context_package",
+    "delta_id",
+    "depends_on_task_id",
+    "forbidden_scope",
+    "global_objective",
+    "heartbeat_interval_seconds",
+    "last_heartbeat_at",
+    "ledger",
+    "ledger_delta",
+    "lock_scope",
+    "next_actions",
+    "notes_for_orchestrator",
+    "open_blockers",
+    PACKET_TYPE,
+    "required_output_schema",
+    "run_id",
+    "schema_version",
+    "task_id",
+    "timed_out",
+    "timeout_seconds",
+    "worklog_path",
+    "x_expected_version",
+    "x_fencing_token",
+    "x_intent",
+];
+
+/// The one key that is enough by itself.
+const PACKET_TYPE: &str = "packet_type";
+
+fn find_control_plane(text: &str) -> Option<Tripped> {
+    let mut keys = BTreeSet::new();
+    for found in QUOTED_KEY.captures_iter(text) {
+        let key = found.get(1).expect("BUG: the group is not optional").as_str();
+        keys.insert(key.to_owned());
+    }
+    // Keys may be written with escapes, which only a parser sees.
+    if text.contains("\\u")
+        && text.trim_start().starts_with(['{', '['])
+        && let Ok(value) = strict::parse(text.trim().as_bytes())
+    {
+        collect_keys(&value, &mut keys);
+    }
+    let packet = keys.contains(PACKET_TYPE) || BARE_PACKET_TYPE.is_match(text);
+    (packet || keys.len() >= 2)
+        .then_some(Tripped { rule: CONTROL_PLANE_FIELDS, sign: "carries fields of the control plane" })
+}
+
+fn collect_keys(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if CONTROL_KEYS.contains(&name.as_str()) {
+                    keys.insert(name.clone());
+                }
+                collect_keys(value, keys);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
+    let keys = CONTROL_KEYS.join("|");
+    expression(&format!(r#"\\?["']({keys})\\?["']\s*:"#))
+});
+
+static BARE_PACKET_TYPE: LazyLock<Regex> =
+    LazyLock::new(|| expression(r"(?i)\bpacket_type\s*[:=]\s*assignment\b"));
+
+struct Order {
+    sign: &'static str,
+    /// A group named `not` marks the opposite of an order: "do not skip validation".
+    pattern: &'static str,
+}
+
+/// What a filler between the words of an order may be, so that `skip form validation` stays a normal task.
+macro_rules! order {
+    ($verbs:literal, $fillers:literal, $objects:literal) => {
+        concat!(
+            r"(?i)(?P<not>\b(?:not|never|n't|n’t|cannot|without)\s+(?:ever\s+)?)?\b(?:",
+            $verbs,
+            r")\s+(?:(?:",
+            $fillers,
+            r")\s+){0,4}(?:",
+            $objects,
+            r")\b"
+        )
+    };
+}
+
+const ORDERS: &[Order] = &[
+    Order {
+        sign: "tells its reader to drop earlier instructions",
+        pattern: order!(
+            "ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|overrul(?:e|ing)|bypass(?:ing)?|discard(?:ing)?|abandon(?:ing)?|(?:follow|obey)(?:ing)?\\s+none\\s+of|stop\\s+(?:following|obeying)|(?:do\\s+not|don't|don’t)\\s+(?:follow|obey)",
+            "all|any|every|each|of|the|your|these|those|that|my|our|and",
+            "(?:previous|prior|above|earlier|preceding|foregoing|former|initial|original|system)(?:ly)?(?:\\s+(?:given|stated|system|and|developer|user|task|safety)){0,3}\\s+(?:instruction|rule|prompt|directive|direction|guideline|order|command|polic(?:y|ies)|mandate|constraint|message|conversation|context)s?"
+        ),
+    },
+    Order {
+        sign: "tells its reader to drop its role",
+        pattern: order!(
+            "ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|overrul(?:e|ing)|abandon(?:ing)?",
+            "all|any|of",
+            "(?:your|the\\s+agent's)\\s+(?:own\\s+)?(?:instruction|rule|role|prompt|directive|guideline|mandate|training)s?|(?:everything|anything|all)\\s+(?:that\\s+was\\s+)?(?:above|before\\s+this|said\\s+before)|role\\s+mandates?"
+        ),
+    },
+    Order {
+        sign: "asks for other rights than were granted",
+        pattern: order!(
+            "widen(?:ing)?|expand(?:ing)?|extend(?:ing)?|enlarg(?:e|ing)|broaden(?:ing)?|increas(?:e|ing)|relax(?:ing)?|remov(?:e|ing)|drop(?:ping)?|clear(?:ing)?|chang(?:e|ing)|modify(?:ing)?|overrid(?:e|ing)|ignor(?:e|ing)|bypass(?:ing)?|replac(?:e|ing)|set(?:ting)?|escap(?:e|ing)",
+            "the|your|its|this|task's|current|own|whole|assigned|all",
+            "lock[_ -]?scopes?|forbidden[_ -]?scopes?|required_output_schema"
+        ),
+    },
+    Order {
+        sign: "asks to leave out a check",
+        pattern: order!(
+            "skip(?:ping)?|bypass(?:ing)?|disabl(?:e|ing)|circumvent(?:ing)?|omit(?:ting)?|ignor(?:e|ing)|turn(?:ing)?\\s+off|avoid(?:ing)?",
+            "the|all|any|every|this|its|your|further|packet|result|schema|contract|ledger|lock|overlap|acceptance|orchestrator",
+            "validat(?:ion|or)s?|acceptance\\s+(?:check|criteri(?:a|on)|test)s?|lock\\s+(?:check|overlap)s?|reconciliation"
+        ),
+    },
+    Order {
+        sign: "pretends to be part of the conversation's frame",
+        pattern: r"(?i)(?:^|[^A-Za-z0-9_])(?:<\s*/?\s*(?:system(?:[-_ ](?:prompt|message|reminder))?|assistant|developer|subagent[-_]result|assignment[-_]packet|orchestrator)(?:\s[^<>]{0,200})?/?>|<\|[^|<>]{1,40}\|>|<<\s*/?\s*sys\s*>>|\[\s*/?\s*(?:assignment[ _-]packet|subagent[ _-]result|system[ _-](?:prompt|message)|inst)\s*\])",
+    },
+    Order {
+        sign: "gives its reader another role",
+        pattern: r"(?i)\b(?:you\s+are\s+now|act\s+as|behave\s+as|pretend\s+to\s+be)\s+(?:the\s+|an?\s+)?(?:orchestrator|operator|administrator|admin|root|system|developer\s+mode|in\s+developer\s+mode|unrestricted|dan)\b",
+    },
+    Order {
+        sign: "asks for the prompt of its reader",
+        pattern: r"(?i)\b(?:reveal|print|show|repeat|output|leak)\s+(?:me\s+)?(?:your|the)\s+(?:hidden\s+|full\s+|initial\s+)?system\s+prompt\b",
+    },
+];
+
+static COMPILED: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| ORDERS.iter().map(|order| expression(order.pattern)).collect());
+
+fn expression(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("BUG: the rule's expression is valid")
+}
+
+fn find_override(text: &str) -> Option<Tripped> {
+    let given = |regex: &Regex| regex.captures_iter(text).any(|found| found.name("not").is_none());
+    let order = ORDERS.iter().zip(COMPILED.iter()).find(|(_, regex)| given(regex)).map(|(order, _)| order)?;
+    Some(Tripped { rule: INSTRUCTION_OVERRIDE, sign: order.sign })
+}
+
+/// The text as a reader takes it in: compatible letters as one, and nothing that is not seen.
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    text.nfkc().filter(|c| !is_unseen(*c)).collect::<String>().into()
+}
+
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Routes, and who may call them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{HOST, ORIGIN};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::json::Value;
+use ops::registry::OPERATIONS;
+use ops::{Context, Error, Result};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::reader::Reader;
+use crate::status::refuse;
+
+/// How long a connection may still talk after the server was told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A server that listens but does not answer yet.
+pub struct Server {
+    runtime: tokio::runtime::Runtime,
+    listener: TcpListener,
+    reader: Reader,
+    pub address: SocketAddr,
+}
+
+/// Listens on `address`. The store is opened here, so that a broken one is told before anyone connects.
+pub fn bind(address: SocketAddr, open: impl FnOnce() -> Result<Context> + Send + 'static) -> Result<Server> {
+    let io =
+        |error: std::io::Error| Error::new(ErrorCode::Io, format!("could not listen on {address}: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io)?;
+    let reader = Reader::start(open)?;
+    let listener = runtime.block_on(TcpListener::bind(address)).map_err(io)?;
+    let address = listener.local_addr().map_err(io)?;
+    Ok(Server { runtime, listener, reader, address })
+}
+
+impl Server {
+    /// Answers until `stop` says so; looks at it several times a second.
+    pub fn serve(self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
+        let app = routes(self.reader);
+        let stop = std::sync::Arc::new(stop);
+        let stopped = move || {
+            let stop = stop.clone();
+            async move {
+                while !stop() {
+                    tokio::time::sleep(limits::POLL_INTERVAL).await;
+                }
+            }
+        };
+        let io = |error: std::io::Error| Error::new(ErrorCode::Io, format!("the server failed: {error}"));
+        self.runtime.block_on(async {
+            let serving = axum::serve(self.listener, app).with_graceful_shutdown(stopped());
+            tokio::select! {
+                served = async { serving.await } => served.map_err(io),
+                () = async { stopped().await; tokio::time::sleep(GRACE).await } => Ok(()),
+            }
+        })
+    }
+}
+
+fn routes(reader: Reader) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { Json(json!({"ok": true})) }))
+        .route("/v1/operations", get(operations))
+        .route("/v1/{operation}", post(call))
+        .layer(DefaultBodyLimit::max(limits::DOCUMENT_BYTES_MAX))
+        .layer(middleware::from_fn(only_local_names))
+        .with_state(reader)
+}
+
+/// A web page somewhere else must not reach us through a name that points here, nor send its visitors.
+async fn only_local_names(request: Request, next: Next) -> Response {
+    if stays_local(request.headers()) {
+        return next.run(request).await;
+    }
+    refuse(&Error::new(ErrorCode::Denied, "only requests to and from this machine are answered"))
+}
+
+fn stays_local(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host_is_local = text(HOST).is_some_and(is_local);
+    let origin_is_local = !headers.contains_key(ORIGIN)
+        || text(ORIGIN).and_then(|origin| origin.split("://").nth(1)).is_some_and(is_local);
+    host_is_local && origin_is_local
+}
+
+fn is_local(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => authority.split(':').next().unwrap_or(""),
+    };
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
+}
+
+async fn operations() -> Json<Value> {
+    let list: Vec<Value> = OPERATIONS
+        .iter()
+        .map(|operation| json!({"name": operation.name, "summary": operation.summary, "mutates": operation.mutates()}))
+        .collect();
+    Json(json!({"operations": list}))
+}
+
+async fn call(State(reader): State<Reader>, Path(operation): Path<String>, body: Bytes) -> Response {
+    let request = if body.is_empty() { Ok(json!({})) } else { contract::json::strict::parse(&body) };
+    let request = match request {
+        Ok(request) => request,
+        Err(fault) => {
+            let place = format!("line {}, column {}", fault.line, fault.column);
+            let message = format!("the body is not JSON: {}: {place}", fault.message);
+            return refuse(&Error::new(ErrorCode::InvalidInput, message));
+        }
+    };
+    match reader.ask(operation, request).await {
+        Ok(data) => Json(json!({"data": data})).into_response(),
+        Err(error) => refuse(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn only_names_of_this_machine_are_local() {
+        for local in ["localhost", "localhost:7777", "127.0.0.1:80", "[::1]:80"] {
+            assert!(is_local(local), "{local}");
+        }
+        for other in ["example.org", "localhost.example.org", "127.0.0.1.example.org", "", "[::2]:80"] {
+            assert!(!is_local(other), "{other}");
+        }
+    }
+}

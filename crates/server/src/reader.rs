@@ -1,0 +1,66 @@
+//! One thread owns the store; requests come to it one after the other.
+
+use std::sync::mpsc;
+
+use contract::domain::code::ErrorCode;
+use contract::json::Value;
+use ops::registry::{Call, find};
+use ops::{Context, Error, Result};
+use tokio::sync::oneshot;
+
+/// Requests that may wait for the store; more are told to come back.
+const WAITING_MAX: usize = 256;
+
+struct Asked {
+    operation: String,
+    request: Value,
+    answer: oneshot::Sender<Result<Value>>,
+}
+
+/// A cheap handle to the thread. The thread ends when the last handle is gone.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    asked: mpsc::SyncSender<Asked>,
+}
+
+impl Reader {
+    /// `open` runs on the new thread, because a store belongs to one thread.
+    pub(crate) fn start(open: impl FnOnce() -> Result<Context> + Send + 'static) -> Result<Self> {
+        let (asked, questions) = mpsc::sync_channel::<Asked>(WAITING_MAX);
+        let (opened, open_result) = mpsc::channel();
+        let body = move || match open() {
+            Ok(mut cx) => {
+                opened.send(Ok(())).ok();
+                for question in questions {
+                    // Whoever asked may have gone; the answer is then for nobody.
+                    question.answer.send(answer(&mut cx, &question.operation, question.request)).ok();
+                }
+            }
+            Err(error) => {
+                opened.send(Err(error)).ok();
+            }
+        };
+        let lost = || Error::new(ErrorCode::Bug, "the store's thread could not be started");
+        std::thread::Builder::new().name("store".to_owned()).spawn(body).map_err(|_| lost())?;
+        open_result.recv().map_err(|_| lost())??;
+        Ok(Self { asked })
+    }
+
+    pub(crate) async fn ask(&self, operation: String, request: Value) -> Result<Value> {
+        let (answer, answered) = oneshot::channel();
+        let busy = || Error::new(ErrorCode::Busy, "too many requests are waiting for the store");
+        self.asked.try_send(Asked { operation, request, answer }).map_err(|_| busy())?;
+        answered.await.map_err(|_| Error::new(ErrorCode::Bug, "the store's thread has ended"))?
+    }
+}
+
+fn answer(cx: &mut Context, name: &str, request: Value) -> Result<Value> {
+    let operation = find(name).ok_or_else(|| Error::not_found("operation", name))?;
+    match operation.call {
+        Call::Read(call) => call(cx, request),
+        Call::Write(_) | Call::Hosted => {
+            let message = format!("`{name}` changes something; this door only reads");
+            Err(Error::new(ErrorCode::Denied, message).hint("use the command line"))
+        }
+    }
+}

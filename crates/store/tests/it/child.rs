@@ -1,0 +1,99 @@
+//! This test binary as a process of its own: with other permissions, on another disk, or to be killed.
+
+use std::path::{Path, PathBuf};
+
+use testkit::{Call, Cli};
+
+use crate::{crash, full, opening};
+
+const ROLE: &str = "WRIT_STORE_TEST_ROLE";
+const PLACE: &str = "WRIT_STORE_TEST_PLACE";
+
+/// How a child differs from us.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum As {
+    /// In nothing.
+    Equal,
+    /// Permissions bind it, even where we are root.
+    Ordinary,
+    /// Its directory is a small disk of its own, gone with it.
+    OnSmallDisk,
+    /// Its directory cannot be written by anyone.
+    OnReadOnlyDisk,
+}
+
+/// A call of this binary that plays `role` in the directory `place`.
+pub(crate) struct Child {
+    cli: Cli,
+    before: Vec<String>,
+    role: &'static str,
+    place: PathBuf,
+}
+
+impl Child {
+    pub(crate) fn new(way: As, role: &'static str, place: &Path) -> Self {
+        let own = std::env::current_exe().expect("a running test knows its own file");
+        let own = own.to_str().expect("cargo builds into a readable path").to_owned();
+        let mut words = wrapped(way, place);
+        words.push(own);
+        let program = words.remove(0);
+        Self { cli: Cli::new(program), before: words, role, place: place.to_owned() }
+    }
+
+    pub(crate) fn call(&self) -> Call<'_> {
+        let test = ["--exact", "child::plays_its_role", "--nocapture"];
+        let words = self.before.iter().map(String::as_str).chain(test);
+        self.cli.call(words).env(ROLE, self.role).env(PLACE, &self.place)
+    }
+}
+
+/// The words before the program's name.
+fn wrapped(way: As, place: &Path) -> Vec<String> {
+    let place = place.to_str().expect("a scratch directory has a readable path");
+    let root = rustix::process::geteuid().is_root();
+    let namespace = if root { "unshare -m" } else { "unshare -rm" };
+    let mounted = |script: &str| -> Vec<String> {
+        let words = namespace.split(' ').chain(["sh", "-c", script, "sh", place]);
+        words.map(str::to_owned).collect()
+    };
+    match way {
+        As::Equal => Vec::new(),
+        // Without a capability root is a user like any other, and its own files can still forbid it to write.
+        As::Ordinary if root => {
+            ["setpriv", "--inh-caps=-all", "--bounding-set=-all"].map(str::to_owned).into()
+        }
+        As::Ordinary => Vec::new(),
+        As::OnSmallDisk => mounted(r#"mount -t tmpfs -o size=1m tmpfs "$1" && shift && cd / && exec "$@""#),
+        As::OnReadOnlyDisk => mounted(
+            r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && cd / && exec "$@""#,
+        ),
+    }
+}
+
+/// Says something to the test that started us.
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+pub(crate) fn say(line: &str) {
+    println!("\n> {line}");
+}
+
+/// What a child has said so far. What the test runner prints around it is left out.
+pub(crate) fn said(stdout: &str) -> Vec<&str> {
+    // The last line may still be in the making.
+    let whole = stdout.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().filter_map(|line| line.strip_prefix("> ")).collect()
+}
+
+/// Does nothing by itself: it is the other end of [`Child`].
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test binary has no command line of its own")]
+fn plays_its_role() {
+    let Some(role) = std::env::var_os(ROLE) else { return };
+    let place = PathBuf::from(std::env::var_os(PLACE).expect("a role has a place"));
+    match role.to_str() {
+        Some("open") => opening::tell_how_it_opens(&place),
+        Some("open together") => opening::open_when_told(&place),
+        Some("fill") => full::fill_and_free(&place),
+        Some("commit") => crash::commit_for_ever(&place),
+        other => panic!("there is no role {other:?}"),
+    }
+}

@@ -1,0 +1,56 @@
+//! Killed at any moment: what was acknowledged is there, and the log is whole.
+
+use std::path::Path;
+use std::time::Duration;
+
+use contract::domain::time::Clock;
+use store::{EventFilter, Store, Stream};
+use testkit::{ManualClock, Scratch, SeededIds, event, eventually, rounds};
+
+use crate::child::{As, Child, said, say};
+
+#[test]
+fn kill_nine_loses_nothing_that_was_acknowledged() {
+    let scratch = Scratch::new();
+    let mut chance = SeededIds::new(9);
+    let mut acknowledged = 0;
+    for round in 0..rounds(30) {
+        let child = Child::new(As::Equal, "commit", scratch.path());
+        let running = child.call().spawn();
+        // Sometimes before its first word, sometimes in the midst of its work.
+        let words = usize::try_from(chance.below(12)).unwrap();
+        let deadline = Duration::from_secs(20);
+        eventually(deadline, "the child commits", || said(&running.stdout()).len() >= words);
+        let output = running.kill_nine();
+        if let Some(last) = said(&output.stdout).last() {
+            acknowledged = last.parse().expect("a child says numbers");
+        }
+        let mut store = Store::open(&scratch.join("writ.db"), ManualClock::new().now().at).unwrap();
+        let tx = store.read().unwrap();
+        let newest = tx.events(&EventFilter { limit: 1, ..EventFilter::default() }).unwrap();
+        let written = newest.first().map_or(0, |event| event.id);
+        // One commit may have happened whose acknowledgement did not.
+        assert!(
+            (acknowledged..=acknowledged + 1).contains(&written),
+            "round {round}: {acknowledged} {written}"
+        );
+        let found = tx.verify(None).unwrap();
+        assert!(found.is_clean(), "round {round}: {found:?}");
+        assert_eq!(found.events, written, "round {round}");
+        acknowledged = written;
+    }
+    assert!(acknowledged > 0, "no child ever came to a commit");
+}
+
+/// The child's part.
+pub(crate) fn commit_for_ever(place: &Path) {
+    let now = ManualClock::new().now();
+    let mut store = Store::open(&place.join("writ.db"), now.at).unwrap();
+    let mut ids = SeededIds::new(u64::from(std::process::id()));
+    loop {
+        let tx = store.begin().unwrap();
+        let number = tx.append(&Stream::Store, event(&mut ids, &now, "one more")).unwrap();
+        tx.commit().unwrap();
+        say(&number.to_string());
+    }
+}
