@@ -1,11 +1,12 @@
 //! Conformance: runs the vectors of each contract, one case at a time, over file contents that the caller reads.
 
 pub mod aop;
+pub mod operator;
 
 use serde_json::Value;
 
 /// Each contract's way to find the cases in a file. A new contract adds a line here.
-const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 1] = [aop::cases];
+const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 2] = [aop::cases, operator::cases];
 
 /// A file of a vectors folder.
 #[derive(Debug, Clone, Copy)]

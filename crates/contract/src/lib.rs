@@ -18,4 +18,5 @@ pub mod bridge;
 pub mod conformance;
 pub mod continuity;
 pub mod intake;
+pub mod operator;
 pub mod plan;

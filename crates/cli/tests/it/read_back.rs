@@ -79,7 +79,7 @@ impl<'c> Worked<'c> {
     pub(crate) fn delta(&self, layer: &str) -> serde_json::Map<String, Value> {
         let trace = self.trace();
         let deltas = of_layer(&trace, layer).filter_map(|payload| payload["delta"].as_object());
-        deltas.flatten().map(|(path, value)| (path.clone(), value.clone())).collect()
+        deltas.flat_map(Clone::clone).collect()
     }
 
     /// The layers that left an envelope, each once, in the order of their first.
