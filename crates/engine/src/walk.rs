@@ -25,7 +25,7 @@ use crate::pipeline::{
 /// Walks the run as far as it can go now.
 pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     let begun = dispatcher.cx.now().at;
-    let halted = if dispatcher.pipeline.has_run(Layer::Plan) { None } else { enter(dispatcher)? };
+    let halted = enter(dispatcher)?;
     if let Some(layer) = halted {
         let end = ending_of_halt(dispatcher);
         leave(dispatcher, &end.borrowed(), Some(layer), begun)?;
@@ -37,7 +37,7 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     match finished {
         Finished::Settled => leave(dispatcher, &End::Worked, None, begun)?,
         Finished::Canceled => {
-            cancel_rest(dispatcher)?;
+            cancel_rest(dispatcher, "the run was canceled")?;
             leave(dispatcher, &End::Canceled, None, begun)?;
         }
         Finished::Interrupted(_) => {
@@ -51,13 +51,15 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
 /// A layer, ready to be run on what was fetched for it.
 type Step<'s> = (Layer, Box<dyn Fn() -> Outcome + 's>);
 
-/// L0 to L4. Returns the layer that halted the walk, if one did.
+/// L0 to L4. Returns the layer that halted the walk, if one did. A walk that was planned and is taken up again passes
+/// only the policy anew: its rules may have changed. One that was halted starts over.
 fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
     let asked = dispatcher.run.asked.clone();
     let workspace_exists = Path::new(&asked.workspace).is_dir();
     let fetched = fetch(dispatcher)?;
     let now = dispatcher.cx.now().at;
     let policy = dispatcher.settings.policy.clone();
+    let planned = dispatcher.pipeline.has_run(Layer::Plan);
     let steps: [Step<'_>; 5] = [
         (Layer::Normalize, Box::new(|| l0_normalize::run(&asked, workspace_exists))),
         (Layer::Identity, Box::new(|| l1_identity::run(&asked))),
@@ -66,7 +68,7 @@ fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
         (Layer::Plan, Box::new(|| l4_plan::run(&asked).0)),
     ];
     for (layer, step) in steps {
-        if dispatcher.pipeline.has_run(layer) {
+        if planned && layer != Layer::Policy {
             continue;
         }
         let begun = Instant::now();
@@ -117,12 +119,13 @@ fn ending_of_halt(dispatcher: &Dispatcher<'_>) -> Halt {
     Halt::Answered(bundle.get("C5.Execution.answer").cloned().unwrap_or(Value::Null))
 }
 
-fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
+/// What is not settled will not be worked any more.
+fn cancel_rest(dispatcher: &mut Dispatcher<'_>, reason: &str) -> Result<()> {
     let open: Vec<usize> =
         (0..dispatcher.tasks.len()).filter(|&i| !dispatcher.tasks[i].status.is_terminal()).collect();
     for &task in &open {
         let task_id = dispatcher.tasks[task].id.clone();
-        let reason = Some("the run was canceled".to_owned());
+        let reason = Some(reason.to_owned());
         dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
     }
     dispatcher.commit()?;
@@ -140,8 +143,10 @@ fn leave(
     let asked = dispatcher.run.asked.clone();
     let branch = halted.map(|layer| format!("{} -> {}", layer.id(), Layer::Respond.id()));
     if let Some(layer) = halted {
-        // Tasks of a refused run were made with it and will never be worked.
-        refuse_tasks(dispatcher, end)?;
+        // Tasks of a refused run were made with it.
+        if let End::Refused(reason) = end {
+            cancel_rest(dispatcher, &format!("the run was refused: {reason}"))?;
+        }
         let reason = "the layer ended the walk".to_owned();
         let to = Some(Layer::Respond.id().to_owned());
         let taken = Branch { run_id: asked.id.to_string(), from: layer.id().to_owned(), to, reason };
@@ -177,15 +182,4 @@ fn leave(
     }));
     dispatcher.note(Entry::MoveRun { to: assembled.state, result: Some(assembled.result) });
     dispatcher.commit()
-}
-
-fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End<'_>) -> Result<()> {
-    let End::Refused(reason) = end else { return Ok(()) };
-    for task in 0..dispatcher.tasks.len() {
-        let task_id = dispatcher.tasks[task].id.clone();
-        let reason = Some(format!("the run was refused: {reason}"));
-        dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
-    }
-    dispatcher.commit()?;
-    (0..dispatcher.tasks.len()).try_for_each(|task| dispatcher.refresh(task))
 }
