@@ -16,7 +16,7 @@ mod extra;
 mod judge;
 mod priority;
 mod settle;
-mod word;
+pub(crate) mod word;
 
 use serde::de::DeserializeOwned;
 

@@ -19,3 +19,4 @@ pub mod conformance;
 pub mod continuity;
 pub mod intake;
 pub mod plan;
+pub mod validate;
