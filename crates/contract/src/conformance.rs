@@ -6,6 +6,7 @@ mod answers;
 mod aocl;
 mod aop;
 mod bridge;
+mod operator;
 mod table;
 mod verdicts;
 
@@ -14,8 +15,8 @@ pub use answers::answer;
 use serde_json::Value;
 
 /// Each contract's way to find the cases in a file. A new contract adds a line here.
-const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 5] =
-    [verdicts::cases, aop::cases, aee::cases, aocl::cases, bridge::cases];
+const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 6] =
+    [verdicts::cases, operator::cases, aop::cases, aee::cases, aocl::cases, bridge::cases];
 
 /// A file of a vectors folder.
 #[derive(Debug, Clone, Copy)]

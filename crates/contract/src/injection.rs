@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::Regex;
 use serde_json::Value;
@@ -70,17 +70,17 @@ const PACKET_TYPE: &str = "packet_type";
 
 fn find_control_plane(text: &str) -> Option<Tripped> {
     let mut keys = BTreeSet::new();
-    for found in QUOTED_KEY.captures_iter(text) {
-        let key = found.get(1).expect("BUG: the group is not optional").as_str();
-        keys.insert(key.to_owned());
+    if text.contains(['"', '\'']) && CONTROL_KEYS.iter().any(|key| text.contains(key)) {
+        let names = QUOTED_KEY.captures_iter(text).filter_map(|found| found.get(1));
+        keys.extend(names.map(|name| name.as_str().to_owned()));
     }
     // Keys may be written with escapes, which only a parser sees.
-    if text.contains("\\u") && text.trim_start().starts_with(['{', '[']) {
-        if let Ok(value) = strict::parse(text.trim().as_bytes()) {
-            collect_keys(&value, &mut keys);
-        }
+    let may_escape = text.contains("\\u") && text.trim_start().starts_with(['{', '[']);
+    if may_escape && let Ok(value) = strict::parse(text.trim().as_bytes()) {
+        collect_keys(&value, &mut keys);
     }
-    let packet = keys.contains(PACKET_TYPE) || BARE_PACKET_TYPE.is_match(text);
+    let bare = || text.contains(PACKET_TYPE) && BARE_PACKET_TYPE.is_match(text);
+    let packet = keys.contains(PACKET_TYPE) || bare();
     (packet || keys.len() >= 2)
         .then_some(Tripped { rule: CONTROL_PLANE_FIELDS, sign: "carries fields of the control plane" })
 }
@@ -106,10 +106,12 @@ static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static BARE_PACKET_TYPE: LazyLock<Regex> =
-    LazyLock::new(|| expression(r"(?i)\bpacket_type\s*[:=]\s*assignment\b"));
+    LazyLock::new(|| expression(r"\bpacket_type\s*[:=]\s*assignment\b"));
 
 struct Order {
     sign: &'static str,
+    /// A cheap test: without a word of each of these lists, in lower case, a text cannot match.
+    hints: &'static [&'static [&'static str]],
     /// A group named `not` marks the opposite of an order: "do not skip validation".
     pattern: &'static str,
 }
@@ -129,9 +131,27 @@ macro_rules! order {
     };
 }
 
+const DROPPING: &[&str] =
+    &["ignor", "disregard", "forget", "overrid", "overrul", "bypass", "discard", "abandon", "follow", "obey"];
+
 const ORDERS: &[Order] = &[
     Order {
         sign: "tells its reader to drop earlier instructions",
+        hints: &[
+            DROPPING,
+            &[
+                "previous",
+                "prior",
+                "above",
+                "earlier",
+                "preceding",
+                "foregoing",
+                "former",
+                "initial",
+                "original",
+                "system",
+            ],
+        ],
         pattern: order!(
             "ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|overrul(?:e|ing)|bypass(?:ing)?|discard(?:ing)?|abandon(?:ing)?|(?:follow|obey)(?:ing)?\\s+none\\s+of|stop\\s+(?:following|obeying)|(?:do\\s+not|don't|don’t)\\s+(?:follow|obey)",
             "all|any|every|each|of|the|your|these|those|that|my|our|and",
@@ -140,6 +160,7 @@ const ORDERS: &[Order] = &[
     },
     Order {
         sign: "tells its reader to drop its role",
+        hints: &[DROPPING, &["your", "agent's", "above", "before", "role"]],
         pattern: order!(
             "ignor(?:e|ing)|disregard(?:ing)?|forget(?:ting)?|overrid(?:e|ing)|overrul(?:e|ing)|abandon(?:ing)?",
             "all|any|of",
@@ -148,6 +169,7 @@ const ORDERS: &[Order] = &[
     },
     Order {
         sign: "asks for other rights than were granted",
+        hints: &[&["lock", "forbidden", "required_output_schema"]],
         pattern: order!(
             "widen(?:ing)?|expand(?:ing)?|extend(?:ing)?|enlarg(?:e|ing)|broaden(?:ing)?|increas(?:e|ing)|relax(?:ing)?|remov(?:e|ing)|drop(?:ping)?|clear(?:ing)?|chang(?:e|ing)|modify(?:ing)?|overrid(?:e|ing)|ignor(?:e|ing)|bypass(?:ing)?|replac(?:e|ing)|set(?:ting)?|escap(?:e|ing)",
             "the|your|its|this|task's|current|own|whole|assigned|all",
@@ -156,6 +178,7 @@ const ORDERS: &[Order] = &[
     },
     Order {
         sign: "asks to leave out a check",
+        hints: &[&["validat", "acceptance", "lock", "reconciliation"]],
         pattern: order!(
             "skip(?:ping)?|bypass(?:ing)?|disabl(?:e|ing)|circumvent(?:ing)?|omit(?:ting)?|ignor(?:e|ing)|turn(?:ing)?\\s+off|avoid(?:ing)?",
             "the|all|any|every|this|its|your|further|packet|result|schema|contract|ledger|lock|overlap|acceptance|orchestrator",
@@ -164,28 +187,52 @@ const ORDERS: &[Order] = &[
     },
     Order {
         sign: "pretends to be part of the conversation's frame",
+        hints: &[
+            &["<", "["],
+            &[
+                "system",
+                "assistant",
+                "developer",
+                "subagent",
+                "assignment",
+                "orchestrator",
+                "|>",
+                "sys",
+                "inst",
+            ],
+        ],
         pattern: r"(?i)(?:^|[^A-Za-z0-9_])(?:<\s*/?\s*(?:system(?:[-_ ](?:prompt|message|reminder))?|assistant|developer|subagent[-_]result|assignment[-_]packet|orchestrator)(?:\s[^<>]{0,200})?/?>|<\|[^|<>]{1,40}\|>|<<\s*/?\s*sys\s*>>|\[\s*/?\s*(?:assignment[ _-]packet|subagent[ _-]result|system[ _-](?:prompt|message)|inst)\s*\])",
     },
     Order {
         sign: "gives its reader another role",
+        hints: &[
+            &["you", "act", "behave", "pretend"],
+            &["orchestrator", "operator", "admin", "root", "system", "developer", "unrestricted", "dan"],
+        ],
         pattern: r"(?i)\b(?:you\s+are\s+now|act\s+as|behave\s+as|pretend\s+to\s+be)\s+(?:the\s+|an?\s+)?(?:orchestrator|operator|administrator|admin|root|system|developer\s+mode|in\s+developer\s+mode|unrestricted|dan)\b",
     },
     Order {
         sign: "asks for the prompt of its reader",
+        hints: &[&["system"], &["prompt"]],
         pattern: r"(?i)\b(?:reveal|print|show|repeat|output|leak)\s+(?:me\s+)?(?:your|the)\s+(?:hidden\s+|full\s+|initial\s+)?system\s+prompt\b",
     },
 ];
 
-static COMPILED: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| ORDERS.iter().map(|order| expression(order.pattern)).collect());
+/// Compiled when first needed: most texts hold no hint of any order.
+static COMPILED: [OnceLock<Regex>; ORDERS.len()] = [const { OnceLock::new() }; ORDERS.len()];
 
 fn expression(pattern: &str) -> Regex {
     Regex::new(pattern).expect("BUG: the rule's expression is valid")
 }
 
 fn find_override(text: &str) -> Option<Tripped> {
+    let lower = text.to_ascii_lowercase();
+    let hinted =
+        |order: &Order| order.hints.iter().all(|words| words.iter().any(|word| lower.contains(word)));
     let given = |regex: &Regex| regex.captures_iter(text).any(|found| found.name("not").is_none());
-    let order = ORDERS.iter().zip(COMPILED.iter()).find(|(_, regex)| given(regex)).map(|(order, _)| order)?;
+    let compiled = COMPILED.iter().zip(ORDERS).filter(|(_, order)| hinted(order));
+    let mut orders = compiled.map(|(cell, order)| (cell.get_or_init(|| expression(order.pattern)), order));
+    let (_, order) = orders.find(|(regex, _)| given(regex))?;
     Some(Tripped { rule: INSTRUCTION_OVERRIDE, sign: order.sign })
 }
 

@@ -2,6 +2,7 @@
 
 mod detect;
 mod kinds;
+pub(crate) mod operator;
 mod plan;
 pub mod schema;
 
@@ -9,8 +10,10 @@ pub use detect::detect;
 pub use kinds::Kind;
 
 use crate::aee::judge;
+use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
+pub use crate::operator::Tripwire;
 use crate::verdict::Verdict;
 
 /// What the caller knows beyond the document.
@@ -28,6 +31,14 @@ pub struct Options<'a> {
     pub prior: Option<&'a [u8]>,
     /// How the task of a worklog ended.
     pub outcome: Option<&'a str>,
+    /// The workspace's symbolic links.
+    pub links: Option<&'a Links>,
+    /// The file system does not tell apart names that differ only in case.
+    pub fold: bool,
+    /// What happens when a text seems to give orders; an operator's choice, never a field of a document.
+    pub tripwire: Tripwire,
+    /// Take over a handoff whose only fault are tasks that timed out.
+    pub allow_stale: bool,
 }
 
 /// Judges a document. Without a kind it is told by what is inside.

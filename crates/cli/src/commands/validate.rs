@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use contract::domain::limits;
 use contract::domain::time::Timestamp;
-use contract::validate::{Kind, Options, could_not_work, validate};
+use contract::validate::{Kind, Options, Tripwire, could_not_work, validate};
 use contract::verdict::Verdict;
 
 use crate::exit::Surface;
@@ -41,6 +41,15 @@ pub(crate) struct Args {
     /// How the task of a worklog ended
     #[arg(long, value_name = "done|blocked|failed")]
     outcome: Option<String>,
+    /// What happens when a text seems to give orders
+    #[arg(long, value_name = "deny|warn|off", default_value = "deny")]
+    tripwire: String,
+    /// The file system does not tell apart names that differ only in case
+    #[arg(long)]
+    fold_case: bool,
+    /// Take over a handoff whose only fault are tasks that timed out
+    #[arg(long)]
+    allow_stale: bool,
 }
 
 fn kinds_help() -> String {
@@ -52,6 +61,7 @@ fn kinds_help() -> String {
 /// What the options name, read.
 struct Given {
     now: Option<Timestamp>,
+    tripwire: Tripwire,
     assignment: Option<Vec<u8>>,
     prior: Option<Vec<u8>>,
 }
@@ -74,6 +84,10 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         assignment: given.assignment.as_deref(),
         prior: given.prior.as_deref(),
         outcome: args.outcome.as_deref(),
+        links: None,
+        fold: args.fold_case,
+        tripwire: given.tripwire,
+        allow_stale: args.allow_stale,
     };
     if output.format == Format::Ndjson {
         return stream::run(kind, file, &options, output);
@@ -104,9 +118,12 @@ fn target(words: &[String]) -> Result<(Option<Kind>, &Path), Verdict> {
 fn given(args: &Args) -> Result<Given, Verdict> {
     let unreadable = |message: String| could_not_work(None, "unreadable", message);
     let file = |path: &Option<PathBuf>| path.as_deref().map(read).transpose().map_err(unreadable);
+    let usage = |message: String| could_not_work(None, "usage", message);
     let now = args.now.as_deref().map(Timestamp::parse).transpose();
     Ok(Given {
-        now: now.map_err(|error| could_not_work(None, "usage", format!("--now: {error}")))?,
+        now: now.map_err(|error| usage(format!("--now: {error}")))?,
+        tripwire: Tripwire::parse(&args.tripwire)
+            .ok_or_else(|| usage("--tripwire wants deny, warn or off".to_owned()))?,
         assignment: file(&args.assignment)?,
         prior: file(&args.prior)?,
     })

@@ -1,13 +1,15 @@
 //! What this implementation answers to the questions of the vectors.
 
 mod bridge;
+mod given;
+mod operator;
 
 use serde_json::{Map, Value, json};
 
 use crate::aocl::Bundle;
-use crate::domain::time::Timestamp;
-use crate::validate::{Kind, Options, could_not_work, validate};
+use crate::validate::{Kind, could_not_work, validate};
 use crate::{aee, aop};
+use given::Given;
 
 /// Answers one question. One that is not understood is answered with `error`, and so matches no expectation.
 pub fn answer(question: &Value) -> Value {
@@ -17,7 +19,7 @@ pub fn answer(question: &Value) -> Value {
         "aop-detect" => Some(detection(question)),
         "aee-signature-input" => signature_input(&question["input"]),
         "aocl-bundle" => bundle(&question["deltas"]),
-        _ => bridge::answer(ask, question),
+        _ => operator::answer(ask, question).or_else(|| bridge::answer(ask, question)),
     };
     answer.unwrap_or_else(|| json!({"error": "the question was not understood"}))
 }
@@ -32,17 +34,12 @@ fn verdict(question: &Value) -> Value {
         (_, Some(bytes)) => bytes,
         _ => return json!(could_not_work(Some(kind), "usage", "there is no input")),
     };
-    let options = &question["options"];
-    let text = |name: &str| options[name].as_str();
-    let options = Options {
-        strict: options["strict"].as_bool().unwrap_or(false),
-        root: text("root"),
-        now: text("now").and_then(|now| Timestamp::parse(now).ok()),
-        assignment: text("assignment").map(str::as_bytes),
-        prior: text("prior").map(str::as_bytes),
-        outcome: text("outcome"),
-    };
-    json!(validate(Some(kind), &bytes, &options))
+    match Given::read(&question["options"]) {
+        Ok(given) => json!(validate(Some(kind), &bytes, &given.options())),
+        Err(name) => {
+            json!(could_not_work(Some(kind), "usage", format!("the option `{name}` cannot be used")))
+        }
+    }
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {

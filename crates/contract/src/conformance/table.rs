@@ -11,7 +11,7 @@ pub(super) struct Table {
     pub(super) given: &'static [&'static str],
     /// What may go into it.
     pub(super) may: &'static [&'static str],
-    /// What the answer must have; all must be there.
+    /// What the answer must have; all must be there. `expect` alone is the answer itself.
     pub(super) wanted: &'static [&'static str],
 }
 
@@ -27,10 +27,11 @@ impl Table {
         for name in self.given.iter().chain(self.may).filter(|name| has(name)) {
             question.insert((*name).to_owned(), vector[*name].clone());
         }
-        let mut expect = serde_json::Map::new();
-        for name in self.wanted {
-            expect.insert((*name).to_owned(), vector[*name].clone());
-        }
+        let member = |name: &&str| ((*name).to_owned(), vector[*name].clone());
+        let expect = match self.wanted {
+            ["expect"] => vector["expect"].clone(),
+            names => Value::Object(names.iter().map(member).collect()),
+        };
         let name = match vector["name"].as_str() {
             Some(name) => format!("{}: {name}", self.ask),
             None => format!("{}: {}", self.ask, shown(&question)),

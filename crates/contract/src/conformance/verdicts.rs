@@ -73,8 +73,11 @@ pub(super) fn ask(kind: Kind, input: &[u8]) -> Value {
 
 fn question(vector: &Value) -> Value {
     let kind = vector["validator"].as_str().and_then(Kind::named).expect("BUG: no case without a kind");
-    let input = match &vector["input_raw"] {
-        Value::String(raw) => raw.clone(),
+    let input = match (&vector["input_raw"], &vector["options"]["prior"], &vector["input"]) {
+        (Value::String(raw), _, _) => raw.clone(),
+        (_, Value::String(prior), Value::Array(entries)) if kind == Kind::Worklog => {
+            continued(prior, entries)
+        }
         _ => text_of(kind, &vector["input"]),
     };
     let mut question = ask(kind, input.as_bytes());
@@ -103,7 +106,23 @@ fn text_of(kind: Kind, document: &Value) -> String {
     }
 }
 
-/// Holds a verdict against `{allow, code?, exit?, rule?, warnings?}`.
+/// A worklog that is given as entries. Where it begins with the same entries as the prior state, it begins with
+/// the same bytes: spaces and the order of keys are no change.
+fn continued(prior: &str, entries: &[Value]) -> String {
+    let kept: Option<Vec<Value>> = prior
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| strict::parse(line.as_bytes()).ok())
+        .collect();
+    let rest = kept.filter(|_| prior.ends_with('\n')).and_then(|kept| entries.strip_prefix(kept.as_slice()));
+    let lines = |entries: &[Value]| entries.iter().map(|entry| format!("{entry}\n")).collect::<String>();
+    match rest {
+        Some(rest) => format!("{prior}{}", lines(rest)),
+        None => lines(entries),
+    }
+}
+
+/// Holds a verdict against `{allow, code?, exit?, rule?, path?, warnings?}`; what is not mentioned does not matter.
 pub(super) fn compare(expect: &Value, answer: &Value) -> Result<(), Mismatch> {
     let exit = match (answer["allow"].as_bool(), answer["code"].as_str()) {
         (Some(true), _) => 0,
@@ -119,6 +138,7 @@ pub(super) fn compare(expect: &Value, answer: &Value) -> Result<(), Mismatch> {
         ("code", answer["code"].clone()),
         ("exit", exit.into()),
         ("rule", details["rule"].clone()),
+        ("path", details["path"].clone()),
         ("warnings", warnings.into()),
     ];
     let differs = |name: &str, said: &Value| expect.get(name).is_some_and(|expected| expected != said);

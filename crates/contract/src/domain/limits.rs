@@ -62,6 +62,8 @@ pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
 
 /// A claim on a task; any call by the holder renews it.
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);
+/// How far another machine's clock may be ahead before what it says about time is not believed.
+pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(30);
 /// An engine's hold on the run it works; renewed while it lives.
 pub const OWNER_LEASE: Duration = Duration::from_secs(30);
 pub const OWNER_RENEWAL: Duration = Duration::from_secs(5);

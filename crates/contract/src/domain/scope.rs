@@ -103,6 +103,11 @@ impl Scope {
         &self.0
     }
 
+    /// Whether it is not known to lie in the workspace.
+    pub fn is_absolute(&self) -> bool {
+        is_absolute(&self.0)
+    }
+
     /// Whether `other` lies inside this scope or is the same.
     pub fn contains(&self, other: &Scope) -> bool {
         contains(&self.0, &other.0)
@@ -163,7 +168,7 @@ fn settled(text: &str) -> Result<String, ScopeFault> {
         if trimmed.len() == resolved.len() {
             return Ok(resolved);
         }
-        path = trimmed.to_owned();
+        trimmed.clone_into(&mut path);
     }
 }
 

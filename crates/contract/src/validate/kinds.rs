@@ -1,7 +1,9 @@
 //! The kinds of document that can be judged, and who judges each.
 
+use super::operator::validate as judge;
 use super::{Options, plan};
 use crate::aop::word::words;
+use crate::operator as contract;
 use crate::verdict::Verdict;
 use crate::{aee, aocl, aop, bridge, continuity};
 
@@ -91,15 +93,27 @@ impl Kind {
 
     pub(super) fn validator(self) -> Validator {
         match self {
-            Kind::Assignment
-            | Kind::Locks
-            | Kind::Result
-            | Kind::Worklog
-            | Kind::Handoff
-            | Kind::Orchestrator
-            | Kind::Deltas
-            | Kind::Reconcile
-            | Kind::Watchdog => |_, _| super::could_not_work(None, "no_validator", "has no validator yet"),
+            Kind::Assignment => {
+                |bytes, options| judge(Kind::Assignment, contract::validate_assignment, bytes, options)
+            }
+            Kind::Locks => |bytes, options| judge(Kind::Locks, contract::validate_locks, bytes, options),
+            Kind::Result => |bytes, options| judge(Kind::Result, contract::validate_result, bytes, options),
+            Kind::Worklog => {
+                |bytes, options| judge(Kind::Worklog, contract::validate_worklog, bytes, options)
+            }
+            Kind::Handoff => {
+                |bytes, options| judge(Kind::Handoff, contract::validate_handoff, bytes, options)
+            }
+            Kind::Orchestrator => {
+                |bytes, options| judge(Kind::Orchestrator, contract::validate_envelope, bytes, options)
+            }
+            Kind::Deltas => |bytes, options| judge(Kind::Deltas, contract::validate_deltas, bytes, options),
+            Kind::Reconcile => {
+                |bytes, options| judge(Kind::Reconcile, contract::validate_reconcile, bytes, options)
+            }
+            Kind::Watchdog => {
+                |bytes, options| judge(Kind::Watchdog, contract::validate_watchdog, bytes, options)
+            }
             Kind::Aop => |bytes, options| aop::validate(bytes, options.strict),
             Kind::AopAudit => |bytes, _| aop::audit::validate(bytes),
             Kind::Aee => |bytes, options| aee::validate(bytes, options.strict),

@@ -9,7 +9,7 @@ use crate::aop::audit::{self, RecordType};
 use crate::bridge::{candidate, constraint, council, envelope, harvest, memrl, stage1};
 use crate::shape::schema::Writer;
 use crate::shape::{Object, Shape};
-use crate::{aee, aocl, aop, continuity, plan};
+use crate::{aee, aocl, aop, continuity, operator, plan};
 
 /// The schema of a kind; of a kind with one document a line, the schema of a line. None where it is text.
 pub fn of(kind: Kind, strict: bool) -> Option<Value> {
@@ -20,15 +20,15 @@ pub fn of(kind: Kind, strict: bool) -> Option<Value> {
 
 fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
     let root = match kind {
-        Kind::Assignment
-        | Kind::Locks
-        | Kind::Result
-        | Kind::Worklog
-        | Kind::Handoff
-        | Kind::Orchestrator
-        | Kind::Deltas
-        | Kind::Reconcile
-        | Kind::Watchdog => return None,
+        Kind::Assignment => object(writer, &operator::assignment::ASSIGNMENT),
+        Kind::Locks => object(writer, &operator::locks::LOCK_TABLE),
+        Kind::Result => object(writer, &operator::result::RESULT),
+        Kind::Worklog => object(writer, &operator::worklog::WORKLOG_ENTRY),
+        Kind::Handoff => object(writer, &operator::handoff::HANDOFF),
+        Kind::Orchestrator => object(writer, &operator::envelope::ENVELOPE),
+        Kind::Deltas => object(writer, &operator::ledger::LEDGER_DELTAS),
+        Kind::Reconcile => object(writer, &operator::reconcile::RECONCILE),
+        Kind::Watchdog => object(writer, &operator::watchdog::WATCHDOG),
         Kind::Aop => any_of(writer, &aop::shapes()),
         Kind::AopAudit => audit_record(writer),
         Kind::Aee | Kind::Trace => aee_envelope(writer),

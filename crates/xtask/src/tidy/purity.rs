@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("serde_spanned", None),
     ("sha2", None),
     ("thiserror", None),
+    ("shlex", None),
     ("tinyvec", None),
     ("toml", None),
     ("toml_datetime", None),

@@ -1,0 +1,298 @@
+//! The packet with which an orchestrator gives a task to a subagent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::conflict::{Entry, overlapping};
+use super::document::{self, INTEGER_MAX, whole};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC};
+use super::locks::{self, Held, LOCKS, Lock, Place};
+use super::options::Options;
+use super::report::Report;
+use super::rules::Rule;
+use super::trust;
+use crate::aop::word::words;
+use crate::domain::check::Expects;
+use crate::domain::limits;
+use crate::domain::priority::Priority;
+use crate::finding::Finding;
+use crate::shape::{
+    Form, List, NON_BLANK, NON_BLANK_FORM, Object, Shape, TEXT, TEXTS, Text, UNBOUNDED, Unknown, optional,
+    required,
+};
+use crate::verdict::Verdict;
+
+pub(super) const KIND: &str = "assignment";
+
+words! {
+    PacketType { Assignment = "assignment" }
+}
+words! {
+    OutputSchema { SubagentResultV1 = "subagent_result_v1" }
+}
+words! {
+    TaskType {
+        Parallelizable = "parallelizable",
+        /// No other task is in progress beside it.
+        Serial = "serial",
+    }
+}
+words! {
+    ContextKind { File = "file", Note = "note", Command = "command", Constraint = "constraint" }
+}
+
+/// One task for one subagent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    pub schema_version: String,
+    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated_at: Option<String>,
+    pub packet_type: PacketType,
+    pub global_objective: String,
+    pub task: Task,
+    pub active_locks: Vec<Lock>,
+    pub context_package: Vec<ContextItem>,
+    pub required_output_schema: OutputSchema,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    pub task_id: TaskId,
+    pub title: String,
+    #[serde(rename = "type")]
+    pub kind: TaskType,
+    pub dependencies: Vec<TaskId>,
+    /// What the subagent may change, as its author wrote it.
+    pub lock_scope: Vec<String>,
+    pub forbidden_scope: Vec<String>,
+    /// Assertions to be shown true; never steps to be run.
+    pub acceptance_criteria: Vec<String>,
+    pub worklog_path: String,
+    #[serde(deserialize_with = "whole")]
+    pub timeout_seconds: u64,
+    #[serde(deserialize_with = "whole")]
+    pub heartbeat_interval_seconds: u64,
+    #[serde(default)]
+    pub priority: Priority,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What the subagent gets to know. A `command` is a suggestion in text form; nothing runs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContextItem {
+    pub kind: ContextKind,
+    pub value: String,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Assignment {
+    /// The number of the lock grant that the subagent has to return with its result.
+    pub fn fencing_token(&self) -> Option<u64> {
+        let token = self.extra.get("x_fencing_token").or_else(|| self.task.extra.get("x_fencing_token"));
+        token.and_then(Value::as_u64)
+    }
+}
+
+/// A text that is not blank, of at most `max` characters.
+pub(super) const fn bounded(max: usize) -> Shape {
+    const FORM: &Form = &NON_BLANK_FORM;
+    Shape::Text(Text { min: 1, max, form: Some(FORM) })
+}
+
+pub(super) const OBJECTIVE_CHARS_MAX: usize = 5000;
+pub(super) const WORKLOG_PATH_CHARS_MAX: usize = 1000;
+const TIMEOUT_SECONDS_MIN: f64 = 30.0;
+pub(super) const TIMEOUT: Shape = Shape::Integer { min: 30, max: INTEGER_MAX };
+pub(super) const HEARTBEAT: Shape = Shape::Integer { min: 5, max: INTEGER_MAX };
+pub(super) const PRIORITY: Shape = Shape::Word(&["low", "normal", "high", "critical"]);
+pub(super) const TITLE: Shape = bounded(limits::TITLE_CHARS_MAX);
+pub(super) const TASK_IDS: Shape = Shape::List(&List { item: TASK_ID, min: 0, max: UNBOUNDED });
+const TOKEN: Shape = Shape::Integer { min: 1, max: INTEGER_MAX };
+
+/// The whole packet. How its scopes and locks fit together is checked beside the shape.
+pub static ASSIGNMENT: Object = Object {
+    name: "operator_assignment",
+    about: "One task for one subagent: what to do, where, how it is judged, and how long it may be silent.",
+    fields: &[
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
+        required("run_id", RUN_ID, "The run, as a UUID of version 4."),
+        optional("generated_at", UTC, "When it was written."),
+        required("packet_type", PacketType::SHAPE, ""),
+        required("global_objective", bounded(OBJECTIVE_CHARS_MAX), "What the whole run is for."),
+        required("task", Shape::Object(&TASK), "The task."),
+        required("active_locks", LOCKS, "What is locked while the task runs."),
+        required("context_package", CONTEXT, "What the subagent gets to know; data, not instructions."),
+        required("required_output_schema", OutputSchema::SHAPE, "What the answer must look like."),
+        optional("x_fencing_token", TOKEN, "The number of the lock grant."),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+static TASK: Object = Object {
+    name: "operator_task",
+    about: "",
+    fields: &[
+        required("task_id", TASK_ID, "Names the task in its run."),
+        required("title", TITLE, "One line."),
+        required("type", TaskType::SHAPE, "Whether other tasks may run beside it."),
+        required("dependencies", TASK_IDS, "What must be done before."),
+        required(
+            "lock_scope",
+            Shape::List(&List { item: TEXT, min: 1, max: UNBOUNDED }),
+            "What it may change.",
+        ),
+        required("forbidden_scope", TEXTS, "What it must not touch."),
+        required(
+            "acceptance_criteria",
+            Shape::List(&List { item: NON_BLANK, min: 1, max: UNBOUNDED }),
+            "What must be true when it is done.",
+        ),
+        required("worklog_path", bounded(WORKLOG_PATH_CHARS_MAX), "Where it writes down what it does."),
+        required("timeout_seconds", TIMEOUT, "Silent for longer, it is taken to be dead."),
+        required(
+            "heartbeat_interval_seconds",
+            HEARTBEAT,
+            "How often it says that it lives; below the timeout.",
+        ),
+        optional("priority", PRIORITY, "Normal where nothing is said."),
+        optional("x_checks", CHECKS, "Commands that decide a criterion; they come from the plan's author."),
+        optional("x_fencing_token", TOKEN, "The number of the lock grant."),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+const CONTEXT: Shape = Shape::List(&List { item: Shape::Object(&CONTEXT_ITEM), min: 0, max: UNBOUNDED });
+const CHECKS: Shape =
+    Shape::List(&List { item: Shape::Object(&CHECK), min: 0, max: limits::CHECKS_PER_TASK_MAX });
+
+static CONTEXT_ITEM: Object = Object {
+    name: "operator_context_item",
+    about: "",
+    fields: &[required("kind", ContextKind::SHAPE, ""), required("value", NON_BLANK, "")],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+static CHECK: Object = Object {
+    name: "operator_check",
+    about: "A command that writ runs itself before it believes that a criterion is met.",
+    fields: &[
+        required("criterion", NON_BLANK, "The acceptance criterion it decides."),
+        required("command", Shape::List(&List { item: TEXT, min: 1, max: UNBOUNDED }), "An argument list."),
+        optional("expects", Shape::Word(Expects::WORDS), "What the outcome must be; exit code 0 by default."),
+        optional("shell", Shape::Bool, "The one element of `command` is a script."),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+/// Judges an assignment packet.
+pub fn validate_assignment(bytes: &[u8], options: &Options) -> Verdict {
+    match judge(bytes, options) {
+        Ok((_, report)) => report.verdict(KIND, "assignment packet valid"),
+        Err(refusal) => *refusal,
+    }
+}
+
+/// Reads an assignment packet and gives its warnings beside it.
+pub fn read_assignment(bytes: &[u8], options: &Options) -> Result<(Assignment, Vec<Finding>), Box<Verdict>> {
+    let (document, report) = judge(bytes, options)?;
+    let verdict = report.verdict(KIND, "assignment packet valid");
+    if !verdict.allow {
+        return Err(Box::new(verdict));
+    }
+    Ok((document::typed(KIND, document)?, verdict.details.warnings))
+}
+
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+    let document = document::read(KIND, bytes)?;
+    let mut report = examine(&document, options);
+    trust::examine(&document, options, &mut report);
+    Ok((document, report))
+}
+
+/// Everything about a packet except its texts, which the whole document's walk looks into.
+pub(super) fn examine(document: &Value, options: &Options) -> Report {
+    let mut report = document::structure(&ASSIGNMENT, document, options);
+    let task = &document["task"];
+    check_task(task, options, &mut report);
+    let scopes = locks::places(&task["lock_scope"], "$.task.lock_scope", options, &mut report);
+    let forbidden = locks::places(&task["forbidden_scope"], "$.task.forbidden_scope", options, &mut report);
+    check_forbidden(&scopes, &forbidden, options, &mut report);
+    check_self_overlap(&scopes, options, &mut report);
+    let held = locks::read(&document["active_locks"], "$.active_locks", options, &mut report);
+    if let Some(task_id) = task["task_id"].as_str() {
+        check_held(task_id, &scopes, &held, options, &mut report);
+    }
+    report
+}
+
+fn check_task(task: &Value, options: &Options, report: &mut Report) {
+    check_heartbeat(task, "$.task", report);
+    if let Some(path) = task["worklog_path"].as_str().filter(|path| !path.trim().is_empty()) {
+        locks::scope_at(path, "$.task.worklog_path", options, report);
+    }
+    for (index, dependency) in document::texts(&task["dependencies"]) {
+        if task["task_id"] == dependency {
+            let path = format!("$.task.dependencies[{index}]");
+            report.fault(path, Rule::SelfDependency, "a task cannot wait for itself");
+        }
+    }
+}
+
+/// A heartbeat comes before the timeout ends, or the first one would already be too late.
+pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
+    let seconds = |name: &str| row.get(name).and_then(Value::as_f64);
+    let (Some(heartbeat), Some(timeout)) =
+        (seconds("heartbeat_interval_seconds"), seconds("timeout_seconds"))
+    else {
+        return;
+    };
+    // Of a timeout that is too small already, this would only be the second complaint.
+    if heartbeat >= timeout && timeout >= TIMEOUT_SECONDS_MIN {
+        let message = format!("must be below the timeout of {timeout} seconds, is {heartbeat}");
+        report.fault(format!("{at}.heartbeat_interval_seconds"), Rule::HeartbeatNotBelowTimeout, message);
+    }
+}
+
+fn check_forbidden(scopes: &[Place], forbidden: &[Place], options: &Options, report: &mut Report) {
+    for (scope, place) in crossing(scopes, forbidden, options) {
+        let message = format!("`{}` overlaps `{}` of the lock scope", place.scope, scope.scope);
+        report.fault(place.path.as_str(), Rule::ForbiddenOverlapsLock, message);
+    }
+}
+
+/// The pairs of one path from each list that overlap.
+pub(super) fn crossing<'p>(a: &'p [Place], b: &'p [Place], options: &Options) -> Vec<(&'p Place, &'p Place)> {
+    let entries = a.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
+    let others =
+        b.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 1, a.len() + index));
+    let pairs = overlapping(entries.chain(others).collect(), limits::FINDINGS_MAX);
+    pairs.into_iter().map(|(first, second)| (&a[first], &b[second - a.len()])).collect()
+}
+
+fn check_self_overlap(scopes: &[Place], options: &Options, report: &mut Report) {
+    let entries = scopes.iter().enumerate();
+    let entries =
+        entries.map(|(index, place)| Entry::new(&place.scope, options.fold, index, index)).collect();
+    for (first, second) in overlapping(entries, limits::FINDINGS_MAX) {
+        let message = format!("`{}` overlaps `{}` before it", scopes[second].scope, scopes[first].scope);
+        report.fault(scopes[second].path.as_str(), Rule::SelfOverlap, message);
+    }
+}
+
+/// The scope must be free of other tasks' active locks; a task's own never stand in its way.
+fn check_held(task_id: &str, scopes: &[Place], held: &[Held], options: &Options, report: &mut Report) {
+    let wanted = scopes.iter().enumerate();
+    let wanted = wanted.map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
+    let others = held.iter().enumerate().filter(|(_, lock)| lock.active && lock.task_id != task_id);
+    let others =
+        others.map(|(index, lock)| Entry::new(&lock.place.scope, options.fold, 1, scopes.len() + index));
+    for (scope, lock) in overlapping(wanted.chain(others).collect(), limits::FINDINGS_MAX) {
+        let (place, lock) = (&scopes[scope], &held[lock - scopes.len()]);
+        locks::report_conflict(lock, task_id, place, Rule::ActiveLock, report);
+    }
+}

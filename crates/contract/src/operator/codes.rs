@@ -1,0 +1,97 @@
+//! The closed list of codes that operator validators answer with, what each means, and when to try again.
+
+use crate::aop::word::words;
+
+words! {
+    /// The one primary code of a verdict. The fine cause is the verdict's rule.
+    Code {
+        Ok = "OK",
+        SchemaInvalid = "SCHEMA_INVALID",
+        MissingRequiredInput = "MISSING_REQUIRED_INPUT",
+        UnknownSchemaVersion = "UNKNOWN_SCHEMA_VERSION",
+        LockConflict = "LOCK_CONFLICT",
+        ScopeViolation = "SCOPE_VIOLATION",
+        InvalidTransition = "INVALID_TRANSITION",
+        DependencyNotMet = "DEPENDENCY_NOT_MET",
+        ConcurrencyConflict = "CONCURRENCY_CONFLICT",
+        TaskTimeout = "TASK_TIMEOUT",
+        AcceptanceFailed = "ACCEPTANCE_FAILED",
+        LedgerInconsistent = "LEDGER_INCONSISTENT",
+        NonCompliant = "NON_COMPLIANT",
+        MissingValidator = "MISSING_VALIDATOR",
+        UntrustedContextBlock = "UNTRUSTED_CONTEXT_BLOCK",
+    }
+}
+
+/// What has to happen before the refused step is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// There was nothing to retry.
+    NotNeeded,
+    /// The document has to change: sent again as it is, the answer stays no.
+    AfterChange,
+    /// Another task has to release its lock or finish first.
+    AfterOthers,
+    /// Read the ledger again, then wait as [`CONFLICT_WAITS_MS`] says; after the last one plan it serially.
+    AfterRereading,
+    /// The task is blocked, its locks are released, and it is planned anew.
+    AfterReplanning,
+    /// One more attempt; then a stronger model or another plan.
+    Once,
+    /// A person or an explicit repair has to put it right.
+    Never,
+}
+
+/// How long to wait before each new try after a concurrency conflict.
+pub const CONFLICT_WAITS_MS: [u64; 4] = [0, 100, 250, 500];
+
+impl Code {
+    /// The codes that a blocker, or the last entry of a worklog, may give as its cause.
+    pub const FAULTS: &'static [&'static str] = Self::WORDS.split_at(1).1;
+
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Code::Ok => "allowed",
+            Code::SchemaInvalid => "the document's shape, a type or a value in it is wrong",
+            Code::MissingRequiredInput => "something required is absent or empty",
+            Code::UnknownSchemaVersion => "a major version this validator does not know",
+            Code::LockConflict => "a scope overlaps an active lock of another task",
+            Code::ScopeViolation => {
+                "a path outside the assigned scope, inside a forbidden one, or out of the workspace"
+            }
+            Code::InvalidTransition => "the state machine has no such step",
+            Code::DependencyNotMet => "a task was to start before what it depends on is done",
+            Code::ConcurrencyConflict => "somebody else changed the row, or holds the lock by now",
+            Code::TaskTimeout => "the holder was silent for longer than its timeout",
+            Code::AcceptanceFailed => "a criterion failed, is missing, or has no evidence",
+            Code::LedgerInconsistent => "the ledger contradicts its locks, events or results",
+            Code::NonCompliant => "a role went beyond its mandate",
+            Code::MissingValidator => "the validator itself could not work",
+            Code::UntrustedContextBlock => "a text holds a secret or tries to give orders",
+        }
+    }
+
+    pub fn retry(self) -> Retry {
+        match self {
+            Code::Ok => Retry::NotNeeded,
+            Code::SchemaInvalid | Code::MissingRequiredInput | Code::UnknownSchemaVersion => {
+                Retry::AfterChange
+            }
+            Code::ScopeViolation | Code::NonCompliant | Code::UntrustedContextBlock => Retry::AfterChange,
+            Code::LockConflict | Code::DependencyNotMet => Retry::AfterOthers,
+            Code::ConcurrencyConflict => Retry::AfterRereading,
+            Code::TaskTimeout => Retry::AfterReplanning,
+            Code::AcceptanceFailed => Retry::Once,
+            Code::InvalidTransition | Code::LedgerInconsistent | Code::MissingValidator => Retry::Never,
+        }
+    }
+
+    /// 0 allowed, 1 denied, 2 the validator could not work. Callers only rely on zero or not.
+    pub fn exit(self) -> u8 {
+        match self {
+            Code::Ok => 0,
+            Code::MissingValidator => 2,
+            _ => 1,
+        }
+    }
+}

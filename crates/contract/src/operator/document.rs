@@ -1,0 +1,204 @@
+//! Reads a document, holds it against its shape, and calls what it finds by the operator's names.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::ids::is_uuid_v4;
+use super::options::Options;
+use super::report::{Report, leaf, scrub};
+use super::rules::Rule;
+use crate::aee::judge;
+use crate::finding::Finding;
+use crate::secrets;
+use crate::shape::{Object, Shape, check};
+use crate::verdict::Verdict;
+
+/// The one major version there is.
+const MAJOR: &str = "1";
+
+/// Reads one JSON object, or says why the bytes are none.
+pub(super) fn read(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
+    judge::read_object(kind, bytes).map_err(|mut refusal| {
+        scrub(&mut refusal);
+        refusal
+    })
+}
+
+/// A document that broke no rule, as its type. The shapes admit nothing that the types cannot hold; should
+/// that ever be untrue, the document is refused.
+pub(super) fn typed<T: DeserializeOwned>(kind: &str, document: Value) -> Result<T, Box<Verdict>> {
+    serde_json::from_value(document).map_err(|error| {
+        let mut report = Report::default();
+        report.fault("$", Rule::Type, error.to_string());
+        Box::new(report.verdict(kind, ""))
+    })
+}
+
+/// Checks the version and the shape. Another version may need other fields, so nothing more is said of it.
+pub(super) fn structure(shape: &'static Object, document: &Value, options: &Options) -> Report {
+    let mut report = Report::default();
+    if let Some(version) = document.get("schema_version").filter(|version| !is_known(version)) {
+        let message = format!("the major version must be {MAJOR}, is {}", shown(version));
+        report.fault("$.schema_version", Rule::SchemaVersion, message);
+        return report;
+    }
+    for finding in check::check(&Shape::Object(shape), document, options.strict).sorted() {
+        let value = at(document, &finding.path);
+        let rule = name(&finding, value);
+        let message = match (rule, value) {
+            (Rule::Missing, Some(Value::Null)) => {
+                format!("`{}` is required and is null", leaf(&finding.path))
+            }
+            _ => unquoted(finding.message, value),
+        };
+        report.fault(finding.path, rule, message);
+    }
+    if options.strict {
+        let run_id = document.get("run_id").and_then(Value::as_str).filter(|run_id| !is_uuid_v4(run_id));
+        if run_id.is_some() {
+            report.fault("$.run_id", Rule::RunId, "must be a UUID of version 4");
+        }
+    }
+    report
+}
+
+/// `1`, `1.0`, `1.7.2`. A version that is null or empty was not given, which the shape reports.
+fn is_known(version: &Value) -> bool {
+    let Value::String(version) = version else { return version.is_null() };
+    if version.is_empty() {
+        return true;
+    }
+    let mut parts = version.split('.');
+    parts.next() == Some(MAJOR)
+        && version.split('.').count() <= 3
+        && parts.all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if secrets::find(text).is_none() => {
+            format!("`{}`", text.chars().take(40).collect::<String>())
+        }
+        Value::Number(number) => number.to_string(),
+        _ => "something else".to_owned(),
+    }
+}
+
+/// A value that holds a secret is not quoted, not even in part.
+fn unquoted(message: String, value: Option<&Value>) -> String {
+    let secret = value.and_then(Value::as_str).and_then(secrets::find);
+    match (secret, message.split_once("; is `")) {
+        (Some(_), Some((before, _))) => before.to_owned(),
+        _ => message,
+    }
+}
+
+/// What the operator calls a finding of the shape. An element of a list that is faulty is a fault of the list;
+/// only a field of the document itself can be an input that was not given.
+fn name(finding: &Finding, value: Option<&Value>) -> Rule {
+    let field = leaf(&finding.path);
+    let in_list = is_in_list(&finding.path);
+    let absent = |rule: Rule| if in_list { Rule::ItemField } else { rule };
+    let is_blank = |value: &Value| value.as_str() == Some("");
+    match finding.rule {
+        "unknown_field" => Rule::UnknownField,
+        "missing" => absent(Rule::Missing),
+        "type" if value.is_some_and(Value::is_null) && !is_optional(field) => absent(Rule::Missing),
+        _ if !in_list && value.is_some_and(is_blank) && !is_optional(field) => Rule::Empty,
+        "max_items" if field == "notes_for_orchestrator" => Rule::TooManyNotes,
+        "max_length" | "max_items" => Rule::TooLong,
+        // A criterion that says nothing is one that was not given.
+        "min_length" | "form" if field == "acceptance_criteria" => Rule::Empty,
+        other => match (rule_of(field, finding), other) {
+            (Some(rule), _) => rule,
+            (None, "min_length" | "form" | "min_items") => absent(Rule::Empty),
+            (None, "enum") => Rule::Enum,
+            (None, "minimum" | "maximum") => Rule::Integer,
+            (None, _) => absent(Rule::Type),
+        },
+    }
+}
+
+/// Fields of one name have one rule, wherever they stand.
+fn rule_of(field: &str, finding: &Finding) -> Option<Rule> {
+    let is_item = finding.path.ends_with(']');
+    match field {
+        "run_id" => Some(Rule::RunId),
+        "task_id" | "depends_on_task_id" => Some(Rule::TaskId),
+        "dependencies" if is_item && finding.rule == "form" => Some(Rule::TaskId),
+        "timestamp" | "generated_at" | "last_heartbeat_at" | "now" => Some(Rule::Timestamp),
+        "code" => Some(Rule::UnknownCode),
+        "timeout_seconds" | "heartbeat_interval_seconds" | "retry_after_ms" | "retry_count" | "version" => {
+            Some(Rule::Integer)
+        }
+        "x_expected_version" | "x_fencing_token" | "x_base_version" => Some(Rule::Integer),
+        "status" | "type" | "priority" | "kind" | "packet_type" | "required_output_schema" => {
+            Some(Rule::Enum)
+        }
+        "x_mode" | "x_intent" | "expects" => Some(Rule::Enum),
+        _ => None,
+    }
+}
+
+/// Fields that may be left out; null in one of them is a value of the wrong type.
+fn is_optional(field: &str) -> bool {
+    let optional = ["generated_at", "priority", "evidence", "code", "timed_out", "retry_after_ms", "details"];
+    field.starts_with("x_") || optional.contains(&field)
+}
+
+fn is_in_list(path: &str) -> bool {
+    path.split('[').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The value at a path of ours; none where a name in it had to be quoted.
+fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
+    let steps = path.strip_prefix('$')?.split(['.', '[']).filter(|step| !step.is_empty());
+    steps.into_iter().try_fold(document, |value, step| match step.strip_suffix(']') {
+        Some(index) => value.get(index.parse::<usize>().ok()?),
+        None => value.get(step),
+    })
+}
+
+/// The texts in a list, with their index; what is no text has been reported by the shape.
+pub(super) fn texts(value: &Value) -> impl Iterator<Item = (usize, &str)> {
+    let items = value.as_array().map_or(&[][..], Vec::as_slice);
+    items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)))
+}
+
+/// The objects in a list, with their index.
+pub(super) fn objects(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
+    let items = value.as_array().map_or(&[][..], Vec::as_slice);
+    items.iter().enumerate().filter(|(_, item)| item.is_object())
+}
+
+/// The largest whole number that every JSON reader takes exactly, and so the largest in these documents.
+pub(super) const INTEGER_MAX: i64 = 1 << 53;
+
+/// Reads a whole number that may be written `60.0`, as the shapes do.
+pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D) -> Result<T, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    whole_of(number).ok_or_else(|| serde::de::Error::custom("not a whole number"))
+}
+
+/// The same where there may be none.
+pub(super) fn whole_or_none<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    let number = Option::<f64>::deserialize(deserializer)?;
+    number
+        .map(|number| whole_of(number).ok_or_else(|| serde::de::Error::custom("not a whole number")))
+        .transpose()
+}
+
+fn whole_of<T: TryFrom<i64>>(number: f64) -> Option<T> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() != 0.0 || number.abs() > EXACT {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
+    let whole = number as i64;
+    T::try_from(whole).ok()
+}

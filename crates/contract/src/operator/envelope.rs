@@ -1,0 +1,190 @@
+//! What an orchestrator says each round: how the ledger changes, who gets what, what is locked and what is stuck.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::assignment::{self, Assignment};
+use super::codes::Code;
+use super::delta::{DELTA, Delta};
+use super::document::{self, INTEGER_MAX, objects};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, same_run};
+use super::locks::{self, Held, LOCKS, Lock, Place};
+use super::options::Options;
+use super::report::Report;
+use super::rules::Rule;
+use super::trust;
+use crate::finding::Finding;
+use crate::shape::{List, NON_BLANK, Object, Shape, UNBOUNDED, Unknown, optional, required};
+use crate::verdict::Verdict;
+
+const KIND: &str = "envelope";
+
+/// One round of an orchestrator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OrchestratorOutput {
+    pub schema_version: String,
+    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated_at: Option<String>,
+    pub ledger_delta: Vec<Delta>,
+    pub assignments: Vec<Assignment>,
+    pub active_locks: Vec<Lock>,
+    pub blockers: Vec<Blocker>,
+    pub next_actions: Vec<String>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Why a task does not go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Blocker {
+    pub task_id: TaskId,
+    pub code: Code,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Map<String, Value>>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+pub(super) static BLOCKER: Object = Object {
+    name: "operator_blocker",
+    about: "Why a task does not go on.",
+    fields: &[
+        required("task_id", TASK_ID, ""),
+        required("code", Shape::Word(Code::FAULTS), "The cause, as a validator's code."),
+        required("reason", NON_BLANK, "The cause, for a person."),
+        optional("details", Shape::AnyObject, ""),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+pub(super) const BLOCKERS: Shape =
+    Shape::List(&List { item: Shape::Object(&BLOCKER), min: 0, max: UNBOUNDED });
+const DELTAS: Shape = Shape::List(&List { item: Shape::Object(&DELTA), min: 0, max: UNBOUNDED });
+/// Each is a document of its own and is judged as one.
+const PACKETS: Shape = Shape::List(&List { item: Shape::AnyObject, min: 0, max: UNBOUNDED });
+const ACTIONS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: UNBOUNDED });
+
+/// The whole round. Its assignments have the shape of assignments.
+pub static ENVELOPE: Object = Object {
+    name: "operator_envelope",
+    about: "What an orchestrator decided in one round.",
+    fields: &[
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
+        required("run_id", RUN_ID, "The run; the same in every assignment."),
+        optional("generated_at", UTC, "When it was written."),
+        required("ledger_delta", DELTAS, "How the ledger changes, in order."),
+        required("assignments", PACKETS, "Who gets what."),
+        required("active_locks", LOCKS, "What is locked after this round."),
+        required("blockers", BLOCKERS, "What is stuck, and why."),
+        required("next_actions", ACTIONS, "What comes next, for a person."),
+        optional(
+            "x_base_version",
+            Shape::Integer { min: 0, max: INTEGER_MAX },
+            "The ledger version it was written against.",
+        ),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+/// Judges an orchestrator's output, with the assignments in it.
+pub fn validate_envelope(bytes: &[u8], options: &Options) -> Verdict {
+    match judge(bytes, options) {
+        Ok((_, report)) => report.verdict(KIND, "orchestrator output valid"),
+        Err(refusal) => *refusal,
+    }
+}
+
+/// Reads an orchestrator's output and gives its warnings beside it.
+pub fn read_envelope(
+    bytes: &[u8],
+    options: &Options,
+) -> Result<(OrchestratorOutput, Vec<Finding>), Box<Verdict>> {
+    let (document, report) = judge(bytes, options)?;
+    let verdict = report.verdict(KIND, "orchestrator output valid");
+    if !verdict.allow {
+        return Err(Box::new(verdict));
+    }
+    Ok((document::typed(KIND, document)?, verdict.details.warnings))
+}
+
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+    let document = document::read(KIND, bytes)?;
+    let mut report = document::structure(&ENVELOPE, &document, options);
+    for (index, packet) in objects(&document["assignments"]) {
+        report.absorb(&format!("$.assignments[{index}]"), assignment::examine(packet, options));
+    }
+    check_locks(&document, options, &mut report);
+    trust::examine(&document, options, &mut report);
+    check_packets(&document, &mut report);
+    check_deltas(&document, &mut report);
+    Ok((document, report))
+}
+
+/// What is locked, and what the assignments of this round will lock, must not overlap between tasks.
+fn check_locks(document: &Value, options: &Options, report: &mut Report) {
+    let mut held = locks::read(&document["active_locks"], "$.active_locks", options, report);
+    for (index, packet) in objects(&document["assignments"]) {
+        let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };
+        // Paths that cannot be read have been reported with their packet.
+        let mut seen = Report::default();
+        let at = format!("$.assignments[{index}].task.lock_scope");
+        let scopes = locks::places(&packet["task"]["lock_scope"], &at, options, &mut seen);
+        held.extend(scopes.into_iter().map(|place| wanted(task_id, place)));
+    }
+    locks::check_overlaps(&held, options, report);
+}
+
+fn wanted(task_id: &str, place: Place) -> Held<'_> {
+    Held { place, task_id, shared: false, active: true }
+}
+
+/// All assignments belong to this run, and no task is given out twice.
+fn check_packets(document: &Value, report: &mut Report) {
+    let run_id = document["run_id"].as_str();
+    let mut given = BTreeSet::new();
+    for (index, packet) in objects(&document["assignments"]) {
+        let own = packet["run_id"].as_str();
+        if let (Some(run_id), Some(own)) = (run_id, own)
+            && !same_run(run_id, own)
+        {
+            let message = format!("must be `{run_id}`, as in the envelope");
+            report.fault(format!("$.assignments[{index}].run_id"), Rule::IdentityMismatch, message);
+        }
+        let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };
+        if !given.insert(task_id) {
+            let message = format!("{task_id} is assigned twice in one round");
+            report.fault(format!("$.assignments[{index}].task.task_id"), Rule::DuplicateAssignment, message);
+        }
+    }
+}
+
+/// What can be said of the deltas without the ledger: who is blocked has a blocker, who works has an owner.
+fn check_deltas(document: &Value, report: &mut Report) {
+    let blockers = objects(&document["blockers"]).filter_map(|(_, blocker)| blocker["task_id"].as_str());
+    let stuck: BTreeSet<&str> = blockers.collect();
+    let mut names = BTreeSet::new();
+    for (index, delta) in objects(&document["ledger_delta"]) {
+        let at = |field: &str| format!("$.ledger_delta[{index}].{field}");
+        let text = |name: &str| delta.get(name).and_then(Value::as_str);
+        let Some(task_id) = text("task_id") else { continue };
+        if text("status") == Some("blocked") && !stuck.contains(task_id) {
+            report.fault(
+                at("status"),
+                Rule::BlockerMissing,
+                format!("{task_id} is blocked and has no blocker"),
+            );
+        }
+        if text("status") == Some("in_progress") && text("owner").is_some_and(|owner| owner.trim().is_empty())
+        {
+            let message = format!("{task_id} cannot be in progress without an owner");
+            report.fault(at("owner"), Rule::OwnerMissing, message);
+        }
+        if text("delta_id").is_some_and(|delta_id| !names.insert(delta_id)) {
+            report.warn(at("delta_id"), Rule::DeltaMismatch, "the name is used above; this delta is ignored");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Who holds what, with a number for every grant, so that a holder from before can be told from the one now.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::codes::Code;
+use super::ids::TaskId;
+use super::locks::scope_of;
+use super::options::Options;
+use super::watchdog::{latest_heartbeat, timed_out};
+use crate::domain::scope::{Scope, ScopeFault};
+use crate::domain::time::Timestamp;
+
+/// The grants of one run. Only a sweep frees what a silent holder has; nobody takes it over directly.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grants {
+    /// The number of the last grant. One counter for the run; it only grows.
+    last_token: u64,
+    held: BTreeMap<TaskId, Grant>,
+}
+
+/// What one task holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub token: u64,
+    pub scopes: Vec<Scope>,
+    pub timeout: Duration,
+    pub last_heartbeat_at: Timestamp,
+}
+
+/// Why a step was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("another task holds a part of it")]
+    Conflict,
+    #[error("there is nothing to lock")]
+    Nothing,
+    #[error("a resource {0}")]
+    Scope(#[from] ScopeFault),
+    #[error("the token is not the one of the task's current lock")]
+    StaleToken,
+    #[error("the holder was silent for too long; its lock is waiting to be swept")]
+    TimedOut,
+}
+
+impl Refused {
+    pub fn code(self) -> Code {
+        match self {
+            Refused::Conflict => Code::LockConflict,
+            Refused::Nothing => Code::MissingRequiredInput,
+            Refused::Scope(ScopeFault::Escape) => Code::ScopeViolation,
+            Refused::Scope(_) => Code::SchemaInvalid,
+            Refused::StaleToken => Code::ConcurrencyConflict,
+            Refused::TimedOut => Code::TaskTimeout,
+        }
+    }
+}
+
+/// What a task asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub task_id: &'a TaskId,
+    pub resources: &'a [String],
+    pub timeout: Duration,
+}
+
+impl Grants {
+    /// Grants all resources or none and gives the token. A grant is also a first heartbeat. A task that holds
+    /// something already is granted anew, and its old token is worth nothing.
+    pub fn acquire(&mut self, request: Request, now: Timestamp, options: &Options) -> Result<u64, Refused> {
+        let mut scopes = Vec::new();
+        for resource in request.resources {
+            scopes.push(scope_of(resource, options)?);
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        if scopes.is_empty() {
+            return Err(Refused::Nothing);
+        }
+        let overlap =
+            |a: &Scope, b: &Scope| if options.fold { a.overlaps_ignoring_case(b) } else { a.overlaps(b) };
+        let others = self.held.iter().filter(|(task_id, _)| *task_id != request.task_id);
+        let mut taken = others.flat_map(|(_, grant)| &grant.scopes);
+        if taken.any(|taken| scopes.iter().any(|wanted| overlap(wanted, taken))) {
+            return Err(Refused::Conflict);
+        }
+        self.last_token += 1;
+        let grant =
+            Grant { token: self.last_token, scopes, timeout: request.timeout, last_heartbeat_at: now };
+        self.held.insert(request.task_id.clone(), grant);
+        Ok(self.last_token)
+    }
+
+    /// The holder lives. One that was silent for too long is not revived by saying so late.
+    pub fn heartbeat(&mut self, task_id: &TaskId, token: u64, now: Timestamp) -> Result<(), Refused> {
+        let grant = self.current(task_id, token)?;
+        if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
+            return Err(Refused::TimedOut);
+        }
+        let heard = latest_heartbeat(Some(grant.last_heartbeat_at), now);
+        if let Some(grant) = self.held.get_mut(task_id) {
+            grant.last_heartbeat_at = heard;
+        }
+        Ok(())
+    }
+
+    /// Whether a result may be integrated: only from the holder of the current grant, and in time.
+    pub fn submit(&self, task_id: &TaskId, token: u64, now: Timestamp) -> Result<(), Refused> {
+        let grant = self.current(task_id, token)?;
+        if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
+            return Err(Refused::TimedOut);
+        }
+        Ok(())
+    }
+
+    /// Gives back what a task holds.
+    pub fn release(&mut self, task_id: &TaskId, token: u64) -> Result<(), Refused> {
+        self.current(task_id, token)?;
+        self.held.remove(task_id);
+        Ok(())
+    }
+
+    /// Takes back what silent holders have and names their tasks, which are blocked now and planned anew.
+    pub fn sweep(&mut self, now: Timestamp) -> Vec<TaskId> {
+        let silent = |grant: &Grant| timed_out(now, grant.last_heartbeat_at, grant.timeout);
+        let tasks: Vec<TaskId> =
+            self.held.iter().filter(|(_, grant)| silent(grant)).map(|(task_id, _)| task_id.clone()).collect();
+        for task_id in &tasks {
+            self.held.remove(task_id);
+        }
+        tasks
+    }
+
+    pub fn grant(&self, task_id: &TaskId) -> Option<&Grant> {
+        self.held.get(task_id)
+    }
+
+    fn current(&self, task_id: &TaskId, token: u64) -> Result<&Grant, Refused> {
+        self.held.get(task_id).filter(|grant| grant.token == token).ok_or(Refused::StaleToken)
+    }
+}

@@ -1,0 +1,117 @@
+//! Names on the wire: run ids are UUIDs, task ids are `T-<number>` or UUIDs, times are UTC.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::domain::time::Timestamp;
+use crate::shape::{Form, Shape, Text, UNBOUNDED};
+
+macro_rules! id {
+    ($(#[$about:meta])* $name:ident, $form:ident) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn parse(text: &str) -> Option<Self> {
+                ($form.accepts)(text).then(|| Self(text.to_owned()))
+            }
+
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).ok_or_else(|| serde::de::Error::custom(concat!("no ", stringify!($name))))
+            }
+        }
+    };
+}
+
+id! {
+    /// The run a document belongs to. UUIDs are equal whatever the case of their letters.
+    RunId, RUN_ID_FORM
+}
+id! {
+    /// One task of a run.
+    TaskId, TASK_ID_FORM
+}
+
+/// Whether two run ids name one run.
+pub(super) fn same_run(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+pub(super) const RUN_ID: Shape = formed(&RUN_ID_FORM);
+pub(super) const TASK_ID: Shape = formed(&TASK_ID_FORM);
+pub(super) const UTC: Shape = formed(&UTC_FORM);
+
+const fn formed(form: &'static Form) -> Shape {
+    Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(form) })
+}
+
+static RUN_ID_FORM: Form = Form {
+    name: "a UUID, such as 3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4",
+    pattern: "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
+    accepts: is_uuid,
+};
+
+pub(super) static TASK_ID_FORM: Form = Form {
+    name: "`T-` and a number, or a UUID",
+    pattern: "^(T-[0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})$",
+    accepts: |text| {
+        let number = text.strip_prefix("T-").unwrap_or("");
+        (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())) || is_uuid(text)
+    },
+};
+
+static UTC_FORM: Form = Form {
+    name: "a real time in UTC, such as 2026-02-14T20:00:00Z",
+    pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|\\+00:00)$",
+    accepts: |text| parse_utc(text).is_some(),
+};
+
+fn is_uuid(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 36
+        && bytes.iter().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Whether a UUID says of itself that it is random, as run ids should be.
+pub(super) fn is_uuid_v4(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    is_uuid(text) && bytes[14] == b'4' && matches!(bytes[19], b'8' | b'9' | b'a' | b'b' | b'A' | b'B')
+}
+
+/// Reads a time that says it is UTC. Other zones, leap seconds and days that do not exist are refused.
+pub fn parse_utc(text: &str) -> Option<Timestamp> {
+    let local = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
+    let (whole, fraction) = local.split_once('.').unwrap_or((local, "0"));
+    let whole_fits = whole.len() == 19
+        && whole.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            10 => byte == b'T',
+            13 | 16 => byte == b':',
+            _ => byte.is_ascii_digit(),
+        });
+    let fraction_fits = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|b| b.is_ascii_digit());
+    // The calendar below would take a 60th second for the 59th.
+    if !whole_fits || !fraction_fits || &whole[17..] == "60" {
+        return None;
+    }
+    Timestamp::parse(text).ok()
+}

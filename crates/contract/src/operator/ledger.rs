@@ -1,0 +1,116 @@
+//! The ledger of a run and how deltas change it: in order, once each, all of an envelope or nothing.
+
+mod apply;
+mod document;
+
+pub use document::{LEDGER_DELTAS, validate_deltas};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::delta::{Columns, Delta};
+use super::document::{whole, whole_or_none};
+use super::ids::TaskId;
+use crate::domain::status::Status;
+use crate::verdict::Verdict;
+
+const KIND: &str = "ledger_delta";
+
+/// The canonical state of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// One step for every delta that was ever applied.
+    #[serde(default, deserialize_with = "whole")]
+    pub version: u64,
+    /// The names of all applied deltas, kept for the whole run.
+    #[serde(default)]
+    pub applied: BTreeSet<String>,
+    /// What was applied under each name, where that is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub digests: BTreeMap<String, String>,
+    #[serde(default)]
+    pub rows: BTreeMap<TaskId, Row>,
+}
+
+/// One task's state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub status: Status,
+    #[serde(default)]
+    pub owner: String,
+    #[serde(default)]
+    pub reason: String,
+    /// 0 when it was made; one step for every delta since.
+    #[serde(default, deserialize_with = "whole")]
+    pub version: u64,
+    /// How often it became blocked.
+    #[serde(default, deserialize_with = "whole")]
+    pub retry_count: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_heartbeat_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_or_none")]
+    pub retry_after_ms: Option<u64>,
+    #[serde(flatten)]
+    pub columns: Columns,
+}
+
+impl Row {
+    pub fn dependencies(&self) -> &[TaskId] {
+        self.columns.dependencies.as_deref().unwrap_or(&[])
+    }
+}
+
+/// How strictly deltas are taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeltaOptions {
+    /// Every delta says which version it read, and a repeated name must repeat its content.
+    pub strict: bool,
+    /// The ledger version that the envelope was written against (`x_base_version`).
+    pub base_version: Option<u64>,
+}
+
+/// A delta that was left out because its name had been applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Ignored {
+    pub delta_id: String,
+    /// It says something else than what was applied under its name.
+    pub mismatch: bool,
+}
+
+/// A ledger after some streams, and what they repeated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    pub ledger: Ledger,
+    pub ignored: Vec<Ignored>,
+}
+
+impl Ledger {
+    /// Applies the deltas of one envelope. A refusal names the first that cannot be applied and changes nothing.
+    pub fn apply(&mut self, deltas: &[Delta], options: DeltaOptions) -> Result<Vec<Ignored>, Box<Verdict>> {
+        let draft = apply::draft(self, deltas, options).map_err(apply::Refusal::verdict)?;
+        Ok(draft.commit(self))
+    }
+}
+
+/// Applies streams one after the other, each whole or not at all. The first refusal ends it; its details say
+/// which stream and which delta, and the streams before that one would stand.
+pub fn apply_deltas(
+    base: &Ledger,
+    streams: &[Vec<Delta>],
+    options: DeltaOptions,
+) -> Result<Applied, Box<Verdict>> {
+    let mut applied = Applied { ledger: base.clone(), ignored: Vec::new() };
+    for (index, stream) in streams.iter().enumerate() {
+        // The guard of the whole ledger speaks of what the first stream found.
+        let options = DeltaOptions { base_version: options.base_version.filter(|_| index == 0), ..options };
+        let ignored = applied.ledger.apply(stream, options).map_err(|mut refusal| {
+            refusal.details.more.insert("stream".to_owned(), index.into());
+            refusal
+        })?;
+        applied.ignored.extend(ignored);
+    }
+    Ok(applied)
+}

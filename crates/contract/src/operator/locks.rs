@@ -1,0 +1,198 @@
+//! The lock table: who holds which part of the workspace.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::conflict::{Claim, Entry, Mode, overlapping};
+use super::document::{self, INTEGER_MAX, objects, texts, whole_or_none};
+use super::ids::{RUN_ID, TASK_ID, TaskId, UTC};
+use super::options::Options;
+use super::report::Report;
+use super::rules::Rule;
+use super::trust;
+use crate::domain::limits;
+use crate::domain::scope::{Scope, ScopeFault};
+use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::verdict::Verdict;
+
+const KIND: &str = "locks";
+
+/// One lock as documents carry it. The resource is as its author wrote it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lock {
+    pub task_id: TaskId,
+    pub resource: String,
+    pub active: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_mode: Option<Mode>,
+    /// Grows with every grant of the run, so that a holder from before can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_or_none")]
+    pub x_fencing_token: Option<u64>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Lock {
+    /// The lock in normal form.
+    pub fn claim(&self, options: &Options) -> Result<Claim, ScopeFault> {
+        let scope = scope_of(&self.resource, options)?;
+        let mode = self.x_mode.unwrap_or(Mode::Exclusive);
+        Ok(Claim { task_id: self.task_id.clone(), scope, mode, active: self.active })
+    }
+}
+
+pub(super) static LOCK: Object = Object {
+    name: "operator_lock",
+    about: "One lock: a task holds a resource while it is active; afterwards it is history.",
+    fields: &[
+        required("task_id", TASK_ID, "Who holds it."),
+        required("resource", TEXT, "A file or a directory with all that is in it."),
+        required("active", Shape::Bool, "Whether it is held now."),
+        optional("x_mode", Mode::SHAPE, "Shared locks do not collide with each other."),
+        optional("x_fencing_token", Shape::Integer { min: 1, max: INTEGER_MAX }, "The number of its grant."),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+pub(super) const LOCKS: Shape = Shape::List(&List { item: Shape::Object(&LOCK), min: 0, max: UNBOUNDED });
+
+/// A lock table by itself. Of the common fields it may have what it likes.
+pub static LOCK_TABLE: Object = Object {
+    name: "operator_locks",
+    about: "All locks of a run.",
+    fields: &[
+        required("locks", LOCKS, "The locks, released ones included."),
+        optional("schema_version", TEXT, "Version of the contract."),
+        optional("run_id", RUN_ID, "The run they belong to."),
+        optional("generated_at", UTC, "When it was written."),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+/// Judges a lock table: no two active locks of different tasks may overlap.
+pub fn validate_locks(bytes: &[u8], options: &Options) -> Verdict {
+    let document = match document::read(KIND, bytes) {
+        Ok(document) => document,
+        Err(refusal) => return *refusal,
+    };
+    let mut report = document::structure(&LOCK_TABLE, &document, options);
+    let locks = read(&document["locks"], "$.locks", options, &mut report);
+    check_overlaps(&locks, options, &mut report);
+    trust::examine(&document, options, &mut report);
+    if report.is_clean() {
+        report.note("active_lock_count", locks.iter().filter(|lock| lock.active).count());
+    }
+    report.verdict(KIND, "no active lock overlap")
+}
+
+/// A path in normal form, under its real name where the links are known.
+pub(super) fn scope_of(text: &str, options: &Options) -> Result<Scope, ScopeFault> {
+    let scope = Scope::parse(text, options.root)?;
+    match options.links {
+        Some(links) => scope.follow(links, options.root),
+        None => Ok(scope),
+    }
+}
+
+/// The same for a path at a place in a document; a fault is reported there.
+pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut Report) -> Option<Scope> {
+    let scope = match scope_of(text, options) {
+        Ok(scope) => scope,
+        Err(fault) => {
+            let rule = Rule::parse(fault.rule()).expect("BUG: every fault of a scope is a rule here");
+            report.fault(place, rule, fault.to_string());
+            return None;
+        }
+    };
+    if options.strict && options.root.is_none() && scope.is_absolute() {
+        report.fault(place, Rule::WorkspaceEscape, "is absolute, and no root says what it is in");
+    }
+    Some(scope)
+}
+
+/// A path and where it stands in its document.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) scope: Scope,
+}
+
+/// The paths of a list, in normal form.
+pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Report) -> Vec<Place> {
+    let mut found = Vec::new();
+    for (index, text) in texts(value) {
+        let path = format!("{at}[{index}]");
+        if let Some(scope) = scope_at(text, &path, options, report) {
+            found.push(Place { path, scope });
+        }
+    }
+    found
+}
+
+/// A lock of a document, in normal form.
+#[derive(Debug)]
+pub(super) struct Held<'v> {
+    pub(super) place: Place,
+    pub(super) task_id: &'v str,
+    pub(super) shared: bool,
+    pub(super) active: bool,
+}
+
+/// The locks of a list; what is no lock has been reported by the shape.
+pub(super) fn read<'v>(value: &'v Value, at: &str, options: &Options, report: &mut Report) -> Vec<Held<'v>> {
+    let mut locks = Vec::new();
+    for (index, lock) in objects(value) {
+        let path = format!("{at}[{index}].resource");
+        let text = |name: &str| lock.get(name).and_then(Value::as_str);
+        let (Some(task_id), Some(resource)) = (text("task_id"), text("resource")) else { continue };
+        let Some(scope) = scope_at(resource, &path, options, report) else { continue };
+        let shared = text("x_mode") == Some(Mode::Shared.as_str());
+        locks.push(Held { place: Place { path, scope }, task_id, shared, active: lock["active"] == true });
+    }
+    locks
+}
+
+/// Reports every pair of active locks of different tasks that overlap.
+pub(super) fn check_overlaps(locks: &[Held], options: &Options, report: &mut Report) {
+    for (a, b) in overlapping_pairs(locks, options.fold, limits::FINDINGS_MAX) {
+        report_conflict(a, b.task_id, &b.place, Rule::Overlap, report);
+    }
+}
+
+/// The pairs of active locks of different tasks that overlap, in an order that does not depend on the table's.
+pub(super) fn overlapping_pairs<'l, 'v>(
+    locks: &'l [Held<'v>],
+    fold: bool,
+    most: usize,
+) -> Vec<(&'l Held<'v>, &'l Held<'v>)> {
+    let mut tasks: Vec<&str> = locks.iter().map(|lock| lock.task_id).collect();
+    tasks.sort_unstable();
+    let group = |lock: &Held| tasks.partition_point(|task| *task < lock.task_id);
+    let active = locks.iter().enumerate().filter(|(_, lock)| lock.active);
+    let entries = active
+        .map(|(index, lock)| Entry::new(&lock.place.scope, fold, group(lock), index).shared(lock.shared));
+    let pairs = overlapping(entries.collect(), most).into_iter().map(|(a, b)| (&locks[a], &locks[b]));
+    let mut pairs: Vec<_> = pairs.map(|(a, b)| if name(a) <= name(b) { (a, b) } else { (b, a) }).collect();
+    pairs.sort_by_key(|(a, b)| (name(a), name(b)));
+    pairs
+}
+
+fn name<'l>(lock: &'l Held) -> (&'l str, &'l str) {
+    (lock.task_id, lock.place.scope.as_str())
+}
+
+/// Reports that what `task_id` has or wants at `place` collides with a lock.
+pub(super) fn report_conflict(lock: &Held, task_id: &str, place: &Place, rule: Rule, report: &mut Report) {
+    let message =
+        format!("`{}` of {task_id} overlaps `{}` of {}", place.scope, lock.place.scope, lock.task_id);
+    report.fault(place.path.as_str(), rule, message);
+    report.list(
+        "conflicts",
+        json!({
+            "task_a": lock.task_id,
+            "resource_a": lock.place.scope.as_str(),
+            "task_b": task_id,
+            "resource_b": place.scope.as_str(),
+        }),
+    );
+}

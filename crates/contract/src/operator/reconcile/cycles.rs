@@ -1,0 +1,70 @@
+//! Tasks that wait for each other in a circle.
+
+use std::collections::BTreeMap;
+
+use super::books::Entry;
+
+/// How many tasks of one circle are named.
+const NAMED_MAX: usize = 20;
+
+/// The circles of the dependencies, each as the rows on it, beginning with the one that was reached first. Of
+/// circles that begin with the same row one is enough.
+pub(super) fn cycles(rows: &[Entry]) -> Vec<Vec<usize>> {
+    let index: BTreeMap<&str, usize> = rows.iter().enumerate().map(|(at, row)| (row.task_id, at)).collect();
+    let next: Vec<Vec<usize>> = rows
+        .iter()
+        .map(|row| row.dependencies.iter().filter_map(|name| index.get(name).copied()).collect())
+        .collect();
+    let mut walk =
+        Walk { next, state: vec![State::New; rows.len()], way: Vec::new(), found: BTreeMap::new() };
+    for start in 0..rows.len() {
+        walk.from(start);
+    }
+    walk.found.into_values().collect()
+}
+
+/// A walk by hand: a chain of dependencies may be longer than the stack is deep.
+struct Walk {
+    next: Vec<Vec<usize>>,
+    state: Vec<State>,
+    /// The rows on the way, each with the number of its next dependency to look at.
+    way: Vec<(usize, usize)>,
+    found: BTreeMap<usize, Vec<usize>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    /// On the way that is being walked, at this place.
+    Open(usize),
+    Closed,
+}
+
+impl Walk {
+    fn from(&mut self, start: usize) {
+        self.enter(start);
+        while let Some((at, edge)) = self.way.last_mut() {
+            let Some(target) = self.next[*at].get(*edge).copied() else {
+                self.state[*at] = State::Closed;
+                self.way.pop();
+                continue;
+            };
+            *edge += 1;
+            match self.state[target] {
+                State::New => self.enter(target),
+                State::Open(place) => {
+                    let way = self.way[place..].iter().map(|(at, _)| *at).take(NAMED_MAX);
+                    self.found.entry(target).or_insert_with(|| way.collect());
+                }
+                State::Closed => {}
+            }
+        }
+    }
+
+    fn enter(&mut self, at: usize) {
+        if self.state[at] == State::New {
+            self.state[at] = State::Open(self.way.len());
+            self.way.push((at, 0));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The contradictions a ledger can be in, and what puts each right.
+
+use serde::{Serialize, Serializer};
+
+use crate::operator::codes::Code;
+
+macro_rules! issues {
+    ($($variant:ident, $id:literal, $code:ident, $action:literal;)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum IssueRule { $($variant),* }
+
+        impl IssueRule {
+            pub const ALL: &'static [IssueRule] = &[$(IssueRule::$variant),*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(IssueRule::$variant => $id),* }
+            }
+
+            /// What kind of fault it is. The verdict's own code is always `LEDGER_INCONSISTENT`.
+            pub fn code(self) -> Code {
+                match self { $(IssueRule::$variant => Code::$code),* }
+            }
+
+            /// What puts it right. Repairs are deltas of their own, and then the ledger is reconciled again.
+            pub fn action(self) -> &'static str {
+                match self { $(IssueRule::$variant => $action),* }
+            }
+        }
+    };
+}
+
+issues! {
+    UnreadableRow, "RC-01", SchemaInvalid, "mend the row";
+    DuplicateTask, "RC-02", LedgerInconsistent, "keep one row";
+    UnreadableState, "RC-03", SchemaInvalid, "mend the row";
+    NoOwner, "RC-04", LedgerInconsistent, "block the task";
+    UnknownDependency, "RC-05", LedgerInconsistent, "block the task";
+    DependencyNotDone, "RC-06", DependencyNotMet, "block a task in progress; a task that is done needs a person";
+    DependencyLost, "RC-07", DependencyNotMet, "block the task and those that wait for it";
+    LockOfFinishedTask, "RC-08", LedgerInconsistent, "release the lock";
+    LockOfUnknownTask, "RC-09", LedgerInconsistent, "release the lock";
+    EventOfUnknownTask, "RC-10", LedgerInconsistent, "find out where the event came from";
+    NoLock, "RC-11", LockConflict, "block the task";
+    NoHeartbeat, "RC-12", SchemaInvalid, "set the heartbeat when the task is given out";
+    HeartbeatInFuture, "RC-13", SchemaInvalid, "check the clocks";
+    HeartbeatTooOld, "RC-14", TaskTimeout, "block the task, release its locks, plan it anew";
+    TimedOutInProgress, "RC-15", LedgerInconsistent, "block the task";
+    BlockedWithoutBlocker, "RC-16", LedgerInconsistent, "say what blocks it";
+    DoneWithoutResult, "RC-17", AcceptanceFailed, "verify it in a new task";
+    DependencyCycle, "RC-18", LedgerInconsistent, "a person has to break the circle";
+    LocksOverlap, "RC-19", LockConflict, "release the younger of the two";
+}
+
+/// One contradiction.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Issue {
+    pub rule: IssueRule,
+    pub code: Code,
+    /// Empty where a row does not even have a name.
+    pub task_id: String,
+    /// Where in the document.
+    pub path: String,
+    pub message: String,
+    pub action: &'static str,
+}
+
+impl Issue {
+    pub(super) fn new(rule: IssueRule, task_id: &str, path: &str, message: String) -> Self {
+        let (task_id, path) = (task_id.to_owned(), path.to_owned());
+        Self { rule, code: rule.code(), task_id, path, message, action: rule.action() }
+    }
+}
+
+impl Serialize for IssueRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

@@ -1,0 +1,118 @@
+//! Collects what is found in a document and gives the one verdict on it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::codes::Code;
+use super::rules::{Rule, Stage};
+use crate::aee::judge;
+use crate::finding::{Finding, Findings};
+use crate::secrets;
+use crate::verdict::Verdict;
+
+/// What was found so far. Nothing in it is final until [`Report::verdict`].
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    findings: Findings,
+    warnings: Findings,
+    more: Map<String, Value>,
+}
+
+impl Report {
+    pub(super) fn fault(&mut self, path: impl Into<String>, rule: Rule, message: impl Into<String>) {
+        self.findings.push(path, rule.as_str(), message);
+    }
+
+    pub(super) fn warn(&mut self, path: impl Into<String>, rule: Rule, message: impl Into<String>) {
+        self.warnings.push(path, rule.as_str(), message);
+    }
+
+    /// Adds a machine-readable fact to the verdict's details. The first of one name stays.
+    pub(super) fn note(&mut self, name: &str, value: impl Into<Value>) {
+        self.more.entry(name).or_insert_with(|| value.into());
+    }
+
+    /// Adds to a list in the verdict's details.
+    pub(super) fn list(&mut self, name: &str, value: impl Into<Value>) {
+        let list = self.more.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+        list.as_array_mut().expect("BUG: a name is used for a list or for a value").push(value.into());
+    }
+
+    pub(super) fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// Takes over what was found in a part of the document that stands at `place`.
+    pub(super) fn absorb(&mut self, place: &str, part: Report) {
+        judge::absorb(&mut self.findings, place, part.findings);
+        judge::absorb(&mut self.warnings, place, part.warnings);
+        for (name, value) in part.more {
+            match value {
+                Value::Array(items) => items.into_iter().for_each(|item| self.list(&name, item)),
+                value => self.note(&name, value),
+            }
+        }
+    }
+
+    /// Allows a document without faults; otherwise the fault of the earliest stage decides.
+    pub(super) fn verdict(mut self, kind: &str, allowed: &str) -> Verdict {
+        let missing: Vec<Value> = self
+            .findings
+            .iter()
+            .filter(|f| f.rule == Rule::Missing.as_str())
+            .map(|f| leaf(&f.path).into())
+            .collect();
+        if !missing.is_empty() {
+            self.note("missing", missing);
+        }
+        let primary = self.findings.iter().min_by_key(|finding| (stage(finding), &finding.path)).cloned();
+        let mut verdict = match primary {
+            None => Verdict::allowed(kind, allowed, self.warnings),
+            Some(primary) => {
+                let code = Rule::parse(primary.rule).map_or(Code::SchemaInvalid, Rule::code);
+                Verdict::denied(kind, code.as_str(), &primary, self.findings, self.warnings)
+            }
+        };
+        verdict.details.more = self.more;
+        scrub(&mut verdict);
+        verdict
+    }
+}
+
+fn stage(finding: &Finding) -> Stage {
+    Rule::parse(finding.rule).map_or(Stage::Values, Rule::stage)
+}
+
+/// The field at the end of a path: `lock_scope` for `$.task.lock_scope[3]`.
+pub(super) fn leaf(path: &str) -> &str {
+    let field = path.rsplit('.').next().unwrap_or(path);
+    field.split('[').next().unwrap_or(field)
+}
+
+/// A verdict may quote the document it judges, but never a secret from it.
+pub(super) fn scrub(verdict: &mut Verdict) {
+    scrub_text(&mut verdict.reason);
+    let details = &mut verdict.details;
+    details.path.iter_mut().for_each(scrub_text);
+    for finding in details.findings.iter_mut().chain(&mut details.warnings) {
+        scrub_text(&mut finding.path);
+        scrub_text(&mut finding.message);
+    }
+    details.more.values_mut().for_each(scrub_value);
+}
+
+fn scrub_value(value: &mut Value) {
+    match value {
+        Value::String(text) => scrub_text(text),
+        Value::Array(items) => items.iter_mut().for_each(scrub_value),
+        Value::Object(fields) => fields.values_mut().for_each(scrub_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn scrub_text(text: &mut String) {
+    if let Cow::Owned(clean) = secrets::scrub(text) {
+        *text = clean;
+    }
+}

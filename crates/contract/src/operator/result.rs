@@ -1,0 +1,265 @@
+//! What a subagent answers: what it changed and how each criterion was met.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::assignment::{Assignment, WORKLOG_PATH_CHARS_MAX, bounded, crossing};
+use super::conflict::Cover;
+use super::document::{self, INTEGER_MAX, objects};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, same_run};
+use super::locks::{self, Place};
+use super::options::Options;
+use super::report::Report;
+use super::rules::Rule;
+use super::trust;
+use crate::aop::word::words;
+use crate::finding::Finding;
+use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::verdict::Verdict;
+
+const KIND: &str = "result";
+
+words! {
+    /// How an attempt at a task ended, in the subagent's words.
+    Outcome { Done = "done", Blocked = "blocked", Failed = "failed" }
+}
+words! {
+    CriterionStatus { Pass = "pass", Fail = "fail" }
+}
+
+/// A subagent's answer. Everything in it is a claim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SubagentResult {
+    pub schema_version: String,
+    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated_at: Option<String>,
+    pub task_id: TaskId,
+    pub status: Outcome,
+    pub changes: Vec<Change>,
+    pub acceptance_check: Vec<CriterionCheck>,
+    pub worklog_path: String,
+    pub notes_for_orchestrator: Vec<String>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    pub resource: String,
+    pub action: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CriterionCheck {
+    pub criterion: String,
+    pub status: CriterionStatus,
+    pub evidence: String,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// How many notes a result may carry.
+const NOTES_MAX: usize = 5;
+
+/// The whole answer. What `done` asks for, and the assignment, are checked beside the shape.
+pub static RESULT: Object = Object {
+    name: "operator_result",
+    about: "A subagent's answer to an assignment.",
+    fields: &[
+        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
+        required("run_id", RUN_ID, "The run."),
+        optional("generated_at", UTC, "When it was written."),
+        required("task_id", TASK_ID, "The task."),
+        required("status", Outcome::SHAPE, "How it ended."),
+        required("changes", CHANGES, "What was changed."),
+        required("acceptance_check", CRITERION_CHECKS, "Each criterion, with evidence."),
+        required("worklog_path", bounded(WORKLOG_PATH_CHARS_MAX), "Where the work was written down."),
+        required(
+            "notes_for_orchestrator",
+            Shape::List(&List { item: NON_BLANK, min: 0, max: NOTES_MAX }),
+            "What else the orchestrator should know; without secrets.",
+        ),
+        optional(
+            "x_fencing_token",
+            Shape::Integer { min: 1, max: INTEGER_MAX },
+            "The number of its lock grant.",
+        ),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+const CHANGES: Shape = Shape::List(&List { item: Shape::Object(&CHANGE), min: 0, max: UNBOUNDED });
+const CRITERION_CHECKS: Shape =
+    Shape::List(&List { item: Shape::Object(&CRITERION_CHECK), min: 0, max: UNBOUNDED });
+
+static CHANGE: Object = Object {
+    name: "operator_change",
+    about: "",
+    fields: &[
+        required("resource", TEXT, "The file."),
+        required("action", NON_BLANK, "What was done to it."),
+        optional("evidence", TEXT, ""),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+static CRITERION_CHECK: Object = Object {
+    name: "operator_acceptance_check",
+    about: "",
+    fields: &[
+        required("criterion", NON_BLANK, "In the words of the assignment."),
+        required("status", CriterionStatus::SHAPE, ""),
+        required("evidence", TEXT, "What shows it; not empty in a result that is done."),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+/// Judges a result; with an assignment in the options, also whether it answers that one and kept its scope.
+pub fn validate_result(bytes: &[u8], options: &Options) -> Verdict {
+    match judge(bytes, options) {
+        Ok((_, report)) => report.verdict(KIND, "result packet valid"),
+        Err(refusal) => *refusal,
+    }
+}
+
+/// Reads a result and gives its warnings beside it.
+pub fn read_result(bytes: &[u8], options: &Options) -> Result<(SubagentResult, Vec<Finding>), Box<Verdict>> {
+    let (document, report) = judge(bytes, options)?;
+    let verdict = report.verdict(KIND, "result packet valid");
+    if !verdict.allow {
+        return Err(Box::new(verdict));
+    }
+    Ok((document::typed(KIND, document)?, verdict.details.warnings))
+}
+
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+    let document = document::read(KIND, bytes)?;
+    let report = examine(&document, options);
+    Ok((document, report))
+}
+
+pub(super) fn examine(document: &Value, options: &Options) -> Report {
+    let mut report = document::structure(&RESULT, document, options);
+    let changed = changed_places(&document["changes"], options, &mut report);
+    let worklog = document["worklog_path"].as_str().filter(|path| !path.trim().is_empty());
+    if let Some(path) = worklog {
+        locks::scope_at(path, "$.worklog_path", options, &mut report);
+    }
+    trust::examine(document, options, &mut report);
+    if let Some(assignment) = options.assignment {
+        check_identity(document, assignment, options, &mut report);
+        check_scope(&changed, assignment, options, &mut report);
+    }
+    if document["status"] == Outcome::Done.as_str() {
+        check_done(document, options, &mut report);
+    }
+    report
+}
+
+fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (index, change) in objects(changes) {
+        let path = format!("$.changes[{index}].resource");
+        let Some(resource) = change["resource"].as_str() else { continue };
+        if let Some(scope) = locks::scope_at(resource, &path, options, report) {
+            places.push(Place { path, scope });
+        }
+    }
+    places
+}
+
+/// A result may answer only the assignment it was given, with the grant it was given.
+fn check_identity(document: &Value, assignment: &Assignment, options: &Options, report: &mut Report) {
+    let task = &assignment.task;
+    let differs = |report: &mut Report, name: &str, expected: &str| {
+        let message = format!("must be `{expected}`, as in the assignment");
+        report.fault(format!("$.{name}"), Rule::IdentityMismatch, message);
+    };
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    if text("run_id").is_some_and(|run_id| !same_run(run_id, assignment.run_id.as_str())) {
+        differs(report, "run_id", assignment.run_id.as_str());
+    }
+    if text("task_id").is_some_and(|task_id| task_id != task.task_id.as_str()) {
+        differs(report, "task_id", task.task_id.as_str());
+    }
+    if text("worklog_path").is_some_and(|path| !is_same_place(path, &task.worklog_path, options)) {
+        differs(report, "worklog_path", &task.worklog_path);
+    }
+    let token = document.get("x_fencing_token").and_then(Value::as_u64);
+    let Some(granted) = assignment.fencing_token() else { return };
+    // Whoever cannot carry a token is held off by time instead; in strict mode it has to.
+    if token.map_or(options.strict, |token| token != granted) {
+        let message = format!("the lock was granted with token {granted}");
+        report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
+    }
+}
+
+fn is_same_place(a: &str, b: &str, options: &Options) -> bool {
+    match (locks::scope_of(a, options), locks::scope_of(b, options)) {
+        (Ok(a), Ok(b)) if options.fold => a.folded() == b.folded(),
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// Every change lies inside the lock scope and touches nothing forbidden. The task's own worklog is exempt: to
+/// write it is demanded.
+fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, report: &mut Report) {
+    let task = &assignment.task;
+    let normal = |paths: &[String]| -> Vec<Place> {
+        let scopes = paths.iter().filter_map(|path| locks::scope_of(path, options).ok());
+        scopes.map(|scope| Place { path: String::new(), scope }).collect()
+    };
+    let cover = Cover::new(normal(&task.lock_scope).iter().map(|place| &place.scope), options.fold);
+    let worklog = locks::scope_of(&task.worklog_path, options).ok();
+    let is_worklog = |place: &Place| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
+    for place in changed.iter().filter(|place| !is_worklog(place) && !cover.contains(&place.scope)) {
+        let message = format!("`{}` is not in the lock scope", place.scope);
+        report.fault(place.path.as_str(), Rule::OutsideLockScope, message);
+    }
+    let forbidden = normal(&task.forbidden_scope);
+    for (place, scope) in crossing(changed, &forbidden, options) {
+        if !is_worklog(place) {
+            let message = format!("`{}` overlaps `{}`, which is forbidden", place.scope, scope.scope);
+            report.fault(place.path.as_str(), Rule::InForbiddenScope, message);
+        }
+    }
+}
+
+/// What `done` asks for: some criteria, all passed, each with evidence, and none of the assigned ones left out.
+fn check_done(document: &Value, options: &Options, report: &mut Report) {
+    let Some(checks) = document["acceptance_check"].as_array() else { return };
+    if checks.is_empty() {
+        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done shows how it was checked");
+    }
+    for (index, check) in objects(&document["acceptance_check"]) {
+        let path = |field: &str| format!("$.acceptance_check[{index}].{field}");
+        if check["status"] == CriterionStatus::Fail.as_str() {
+            report.fault(
+                path("status"),
+                Rule::CriterionFailed,
+                "a result that is done has no failed criterion",
+            );
+        }
+        if check["evidence"].as_str().is_some_and(|evidence| evidence.trim().is_empty()) {
+            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed has evidence");
+        }
+    }
+    let Some(assignment) = options.assignment else { return };
+    let criteria =
+        objects(&document["acceptance_check"]).filter_map(|(_, check)| check["criterion"].as_str());
+    let shown: BTreeSet<&str> = criteria.map(str::trim).collect();
+    for (index, criterion) in assignment.task.acceptance_criteria.iter().enumerate() {
+        if !shown.contains(criterion.trim()) {
+            let message = format!("criterion {} of the assignment is not in it", index + 1);
+            report.fault("$.acceptance_check", Rule::CriterionMissing, message);
+        }
+    }
+}

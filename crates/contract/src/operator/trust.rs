@@ -1,0 +1,72 @@
+//! Looks into every text of a document for secrets, and into those that others wrote for orders.
+
+use serde_json::Value;
+
+use super::options::{Options, Tripwire};
+use super::report::Report;
+use super::rules::Rule;
+use crate::{injection, secrets};
+
+/// Reports texts with secrets and texts that seem to give orders. Neither is ever quoted.
+pub(super) fn examine(document: &Value, options: &Options, report: &mut Report) {
+    Walk { path: String::from("$"), tripwire: options.tripwire, report }.value(document);
+}
+
+struct Walk<'r> {
+    path: String,
+    tripwire: Tripwire,
+    report: &'r mut Report,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.below(&format!("[{index}]"), |walk| walk.value(item));
+                }
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+                    let step = if is_plain { format!(".{name}") } else { format!("[{name:?}]") };
+                    self.below(&step, |walk| {
+                        walk.secret(name);
+                        walk.value(value);
+                    });
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.secret(text);
+        // Extensions are the operator's own.
+        if self.tripwire == Tripwire::Off || self.path.contains(".x_") {
+            return;
+        }
+        let Some(tripped) = injection::find(text) else { return };
+        let rule = Rule::parse(tripped.rule).expect("BUG: every rule of the tripwire is a rule here");
+        let message = format!("the text {}", tripped.sign);
+        match self.tripwire {
+            Tripwire::Deny => self.report.fault(self.path.clone(), rule, message),
+            Tripwire::Warn | Tripwire::Off => self.report.warn(self.path.clone(), rule, message),
+        }
+    }
+
+    fn secret(&mut self, text: &str) {
+        let Some(pattern) = secrets::find(text) else { return };
+        let message = format!("holds what looks like a secret ({pattern}); redact it and send it again");
+        self.report.fault(self.path.clone(), Rule::Secret, message);
+        self.report.note("pattern", pattern);
+    }
+
+    fn below(&mut self, step: &str, visit: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(step);
+        visit(self);
+        self.path.truncate(length);
+    }
+}

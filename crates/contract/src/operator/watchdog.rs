@@ -1,0 +1,144 @@
+//! Who has been silent for too long. Time is an argument.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::document::{self, objects};
+use super::ids::{UTC, parse_utc};
+use super::options::Options;
+use super::report::Report;
+use super::rules::Rule;
+use crate::domain::limits;
+use crate::domain::time::Timestamp;
+use crate::operator::delta::STATUS;
+use crate::operator::document::INTEGER_MAX;
+use crate::operator::ids::TASK_ID;
+use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::verdict::Verdict;
+
+const KIND: &str = "watchdog";
+
+/// What a heartbeat says at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Liveness {
+    /// Heard of within the timeout. Exactly at its end still counts.
+    Live {
+        age: Duration,
+    },
+    TimedOut {
+        age: Duration,
+    },
+    /// Further ahead than clocks may differ.
+    InFuture,
+}
+
+/// Judges one heartbeat. A clock that is ahead by no more than the allowed skew is taken as now.
+pub fn liveness(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> Liveness {
+    if heartbeat.since(now) > limits::CLOCK_SKEW_MAX {
+        return Liveness::InFuture;
+    }
+    let age = now.since(heartbeat);
+    if age > timeout { Liveness::TimedOut { age } } else { Liveness::Live { age } }
+}
+
+/// Whether a task in progress has been silent for longer than its timeout.
+pub fn timed_out(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> bool {
+    matches!(liveness(now, heartbeat, timeout), Liveness::TimedOut { .. })
+}
+
+/// The later of two heartbeats: one that arrives late does not make a worker older.
+pub fn latest_heartbeat(known: Option<Timestamp>, heard: Timestamp) -> Timestamp {
+    known.map_or(heard, |known| known.max(heard))
+}
+
+/// The state of all tasks at one time.
+pub static WATCHDOG: Object = Object {
+    name: "operator_watchdog",
+    about: "The tasks of a run and the time to judge their heartbeats at.",
+    fields: &[
+        required("now", UTC, "When they are judged."),
+        required("tasks", Shape::List(&List { item: Shape::Object(&TASK), min: 0, max: UNBOUNDED }), ""),
+        optional("schema_version", TEXT, "Version of the contract."),
+        optional("run_id", super::ids::RUN_ID, ""),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+static TASK: Object = Object {
+    name: "operator_watched_task",
+    about: "",
+    fields: &[
+        required("task_id", TASK_ID, ""),
+        required("status", STATUS, "Only tasks in progress are judged."),
+        optional("timeout_seconds", Shape::Nullable(&SECONDS), ""),
+        optional("heartbeat_interval_seconds", Shape::Nullable(&SECONDS), ""),
+        optional("last_heartbeat_at", Shape::Nullable(&UTC), ""),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+const SECONDS: Shape = Shape::Integer { min: 1, max: INTEGER_MAX };
+
+/// Judges the heartbeats of all tasks in progress. `timed_out` in the details lists all that are silent.
+pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
+    let document = match document::read(KIND, bytes) {
+        Ok(document) => document,
+        Err(refusal) => return *refusal,
+    };
+    let mut report = document::structure(&WATCHDOG, &document, options);
+    let now = document["now"].as_str().and_then(parse_utc);
+    for (index, task) in objects(&document["tasks"]) {
+        if task["status"] == "in_progress" {
+            check_task(task, &format!("$.tasks[{index}]"), now, &mut report);
+        }
+    }
+    if report.is_clean() {
+        report.note("timed_out_count", 0);
+    }
+    report.verdict(KIND, "watchdog check passed")
+}
+
+fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Report) {
+    if task.get("timeout_seconds").is_none_or(Value::is_null) {
+        report.fault(format!("{at}.timeout_seconds"), Rule::Integer, "a task in progress has a timeout");
+    }
+    let Some(heard) = task.get("last_heartbeat_at").filter(|heard| !heard.is_null()) else {
+        let message = "a task in progress has been heard of at least once";
+        return report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatMissing, message);
+    };
+    let heartbeat = heard.as_str().and_then(parse_utc);
+    let (Some(now), Some(heartbeat)) = (now, heartbeat) else { return };
+    let timeout = seconds(&task["timeout_seconds"]).unwrap_or(Duration::MAX);
+    match liveness(now, heartbeat, timeout) {
+        Liveness::InFuture => {
+            let message = format!("is more than {} s ahead of now", limits::CLOCK_SKEW_MAX.as_secs());
+            report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatInFuture, message);
+        }
+        Liveness::TimedOut { age } => {
+            let message = format!("silent for {} s, allowed are {} s", age.as_secs(), timeout.as_secs());
+            report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
+            report.list(
+                "timed_out",
+                json!({
+                    "task_id": task["task_id"],
+                    "last_heartbeat_at": heard,
+                    "timeout_seconds": timeout.as_secs(),
+                    "age_seconds": age.as_secs(),
+                }),
+            );
+        }
+        Liveness::Live { age } => {
+            let interval = seconds(&task["heartbeat_interval_seconds"]);
+            if interval.is_some_and(|interval| age > interval.saturating_mul(2)) {
+                let message = format!("silent for {} s, more than two heartbeats", age.as_secs());
+                report.warn(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
+            }
+        }
+    }
+}
+
+/// A number of seconds in a document, whole or not there.
+pub(super) fn seconds(value: &Value) -> Option<Duration> {
+    Duration::try_from_secs_f64(value.as_f64()?).ok()
+}

@@ -1,0 +1,173 @@
+//! The worklog: what a subagent did, one JSON object a line, never edited.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::codes::Code;
+use super::document;
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, parse_utc, same_run};
+use super::options::Options;
+use super::report::Report;
+use super::result::Outcome;
+use super::rules::Rule;
+use super::trust;
+use crate::domain::limits;
+use crate::domain::time::Timestamp;
+use crate::json::strict;
+use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::verdict::Verdict;
+
+const KIND: &str = "worklog";
+
+/// One step of the work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorklogEntry {
+    pub timestamp: String,
+    pub run_id: RunId,
+    pub task_id: TaskId,
+    pub actor: String,
+    pub action: String,
+    pub files_touched: Vec<String>,
+    pub decision: String,
+    pub result: String,
+    pub next_step: String,
+    /// Why a step was blocked or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+pub static WORKLOG_ENTRY: Object = Object {
+    name: "operator_worklog_entry",
+    about: "One line of a worklog.",
+    fields: &[
+        required("timestamp", UTC, "When; never before the line above."),
+        required("run_id", RUN_ID, "The run."),
+        required("task_id", TASK_ID, "The task; one in each file."),
+        required("actor", NON_BLANK, "Who did it."),
+        required("action", NON_BLANK, "What was done."),
+        required("files_touched", Shape::List(&List { item: NON_BLANK, min: 0, max: UNBOUNDED }), ""),
+        required("decision", TEXT, "Why so."),
+        required("result", TEXT, "What came of it."),
+        required("next_step", TEXT, "What comes next."),
+        optional("code", Shape::Word(Code::FAULTS), "Why the step was blocked or failed."),
+        optional("evidence", TEXT, ""),
+        optional("schema_version", TEXT, "Version of the contract."),
+        optional("generated_at", UTC, ""),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
+
+/// Judges one entry by itself.
+pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
+    match document::read(KIND, bytes) {
+        Ok(entry) => examine_entry(&entry, options).verdict(KIND, "worklog entry valid"),
+        Err(refusal) => *refusal,
+    }
+}
+
+/// Judges a whole worklog. With a prior state it must begin with it; with an outcome its end must explain it.
+pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
+    let mut report = Report::default();
+    let entries = read_lines(bytes, &mut report);
+    for (index, entry) in &entries {
+        report.absorb(&format!("$[{index}]"), examine_entry(entry, options));
+    }
+    if options.prior.is_some_and(|prior| !bytes.starts_with(prior)) {
+        let message = "what was written before is not at its beginning as it was";
+        report.fault("$", Rule::NotAppendOnly, message);
+    }
+    check_order(&entries, &mut report);
+    check_identity(&entries, options, &mut report);
+    if matches!(options.outcome, Some(Outcome::Blocked | Outcome::Failed)) {
+        check_end(entries.last(), &mut report);
+    }
+    if report.is_clean() {
+        report.note("entry_count", entries.len());
+    }
+    report.verdict(KIND, "worklog valid")
+}
+
+fn examine_entry(entry: &Value, options: &Options) -> Report {
+    let mut report = document::structure(&WORKLOG_ENTRY, entry, options);
+    trust::examine(entry, options, &mut report);
+    report
+}
+
+/// The entries that can be read, each with its index; the others are reported.
+fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
+    if bytes.len() > limits::WORKLOG_BYTES_MAX {
+        let message = format!("allows at most {} bytes, has {}", limits::WORKLOG_BYTES_MAX, bytes.len());
+        report.fault("$", Rule::TooLarge, message);
+        return Vec::new();
+    }
+    if bytes.trim_ascii().is_empty() {
+        report.fault("$", Rule::EmptyInput, "there is no entry");
+        return Vec::new();
+    }
+    let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    if lines.pop().is_some_and(|rest| !rest.is_empty()) {
+        // Its writer may have died in the middle of it, so it says nothing that can be relied on.
+        report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line does not end");
+    }
+    let mut entries = Vec::new();
+    for (index, line) in lines.into_iter().enumerate() {
+        match strict::parse(line) {
+            Ok(entry) if entry.is_object() => entries.push((index, entry)),
+            Ok(_) => report.fault(format!("$[{index}]"), Rule::NotAnObject, "each line must be an object"),
+            Err(error) => {
+                let message = format!("line {}: {error} (column {})", index + 1, error.column);
+                report.fault(format!("$[{index}]"), Rule::Json, message);
+            }
+        }
+    }
+    entries
+}
+
+fn check_order(entries: &[(usize, Value)], report: &mut Report) {
+    let mut latest: Option<Timestamp> = None;
+    for (index, entry) in entries {
+        let Some(time) = entry["timestamp"].as_str().and_then(parse_utc) else { continue };
+        if latest.is_some_and(|latest| time < latest) {
+            report.fault(format!("$[{index}].timestamp"), Rule::TimeGoesBack, "is before an entry above it");
+        }
+        latest = latest.max(Some(time));
+    }
+}
+
+/// One file holds one task of one run.
+fn check_identity(entries: &[(usize, Value)], options: &Options, report: &mut Report) {
+    let Some((_, first)) = entries.first() else { return };
+    let assigned = options.assignment.map(|a| (a.run_id.as_str(), a.task.task_id.as_str()));
+    let (run_id, task_id) = match assigned {
+        Some((run_id, task_id)) => (Some(run_id), Some(task_id)),
+        None => (first["run_id"].as_str(), first["task_id"].as_str()),
+    };
+    for (index, entry) in entries {
+        let mut compare = |name: &str, expected: Option<&str>, same: fn(&str, &str) -> bool| {
+            let (Some(expected), Some(found)) = (expected, entry[name].as_str()) else { return };
+            if !same(expected, found) {
+                let message = format!("must be `{expected}`: a worklog belongs to one task of one run");
+                report.fault(format!("$[{index}].{name}"), Rule::IdentityMismatch, message);
+            }
+        };
+        compare("run_id", run_id, same_run);
+        compare("task_id", task_id, |a, b| a == b);
+    }
+}
+
+/// A task that did not end well says why, and what could be done.
+fn check_end(last: Option<&(usize, Value)>, report: &mut Report) {
+    let Some((index, entry)) = last else { return };
+    if entry.get("code").is_none() {
+        let message = "the last entry of a blocked or failed task needs a `code`";
+        report.fault(format!("$[{index}].code"), Rule::FinalEntry, message);
+    }
+    if entry["next_step"].as_str().is_some_and(|step| step.trim().is_empty()) {
+        let message = "the last entry of a blocked or failed task needs a `next_step`";
+        report.fault(format!("$[{index}].next_step"), Rule::FinalEntry, message);
+    }
+}
