@@ -209,6 +209,46 @@ fn every_fault_is_reported_with_its_place() {
 }
 
 #[test]
+fn many_faults_do_not_hide_the_one_that_decides() {
+    let mut envelope = valid("envelope-typical");
+    envelope["ledger_delta"] = json!(vec![json!({}); 200]);
+    envelope.as_object_mut().unwrap().remove("next_actions");
+    let verdict = validate("envelope", &envelope, &Options::default());
+    assert_eq!(
+        (verdict.code.as_str(), verdict.details.path.as_deref()),
+        ("MISSING_REQUIRED_INPUT", Some("$.next_actions"))
+    );
+    let mut envelope = valid("envelope-typical");
+    let mut packet = envelope["assignments"][0].clone();
+    packet["schema_version"] = json!("9.0.0");
+    envelope["ledger_delta"] = json!(vec![json!({}); 200]);
+    envelope["assignments"] = json!([packet]);
+    let verdict = validate("envelope", &envelope, &Options::default());
+    assert_eq!(verdict.code, "UNKNOWN_SCHEMA_VERSION");
+    assert_eq!(verdict.details.findings.len(), 100);
+}
+
+#[test]
+fn an_answer_is_held_against_the_packet_as_it_was_sent() {
+    let mut packet = valid("assignment-minimal");
+    packet["task"]["lock_scope"] = json!(["src", "tests"]);
+    packet["task"]["forbidden_scope"] = json!(["src/secret"]);
+    assert!(!validate("assignment", &packet, &Options::default()).allow);
+    let assignment = recall_assignment(packet.to_string().as_bytes()).unwrap();
+    let rule = |resource: &str| {
+        let mut result = valid("result-redacted-note");
+        result["changes"][0]["resource"] = json!(resource);
+        let options = Options { assignment: Some(&assignment), ..Options::default() };
+        validate("result", &result, &options).details.rule.unwrap_or_default()
+    };
+    assert_eq!(rule("src/a.py"), "");
+    assert_eq!(rule("src"), "in_forbidden_scope");
+    assert_eq!(rule("src/secret/x"), "in_forbidden_scope");
+    assert_eq!(rule("docs"), "outside_lock_scope");
+    assert!(recall_assignment(b"{}").is_err());
+}
+
+#[test]
 fn the_codes_are_a_closed_list() {
     let line = |code: &Code| format!("{code} {} {:?}", code.exit(), code.retry());
     let table: Vec<String> = Code::ALL.iter().map(line).collect();

@@ -7,7 +7,7 @@ use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
 use crate::json::strict;
 use crate::operator::ids::parse_utc;
-use crate::operator::{Assignment, Options, Outcome, Tripwire, read_assignment};
+use crate::operator::{Assignment, Options, Outcome, Tripwire, recall_assignment};
 
 /// The options of a case, owned.
 #[derive(Debug, Default)]
@@ -28,10 +28,7 @@ impl Given {
     /// Reads the options. One that is not known would make a case pass for the wrong reason.
     pub(super) fn read(options: &Value) -> Result<Self, Mismatch> {
         let mut given = Given::default();
-        // The assignment is judged under the others, so it comes last.
-        let fields = options.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-        let (assignment, others): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| *name == "assignment");
-        for (name, value) in others.into_iter().chain(assignment) {
+        for (name, value) in options.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
             given
                 .set(name, value)
                 .ok_or_else(|| Mismatch(format!("cannot use the option `{name}`: {value}")))?;
@@ -62,10 +59,7 @@ impl Given {
                     _ => return None,
                 }
             }
-            "assignment" => {
-                let (assignment, _) = read_assignment(value.to_string().as_bytes(), &self.options()).ok()?;
-                self.assignment = Some(assignment);
-            }
+            "assignment" => self.assignment = Some(recall_assignment(value.to_string().as_bytes()).ok()?),
             _ => return None,
         }
         Some(())
