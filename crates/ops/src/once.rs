@@ -3,6 +3,7 @@
 use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::time::Lease;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -40,13 +41,17 @@ impl Context {
             let same = known.fingerprint == fingerprint;
             return replay(key, operation, &known, same);
         }
+        // Any call by the holder of claims is a sign of life.
+        let lease = Lease::starting(&now, limits::CLAIM_LEASE);
+        tx.renew_claims(key.caller.agent.as_str(), &now, &lease)?;
         let answer = work(&mut Scribe { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
             return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
         }
-        tx.keep_answer((&key.caller.agent, &key.request_id), operation, &fingerprint, &stored, now.at)?;
+        let answered = store::Answered { operation: operation.to_owned(), fingerprint, answer: Some(stored) };
+        tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
         tx.commit()?;
         Ok(Given { answer, replayed: false })
     }

@@ -43,7 +43,8 @@ fn run() -> io::Result<()> {
         link.flush();
         return Ok(());
     };
-    let executor = match Executor::start(&spec) {
+    let grace = spec.bounded_grace();
+    let executor = match Executor::start(spec) {
         Ok(executor) => executor,
         Err(fault) => {
             link.send(&FromShim::Fault(fault));
@@ -53,7 +54,7 @@ fn run() -> io::Result<()> {
     };
     let children = Children::new(changes, executor.pid);
     link.send(&FromShim::Started { pid: executor.group() });
-    let mut shim = Shim { link, children, executor, grace: spec.grace };
+    let mut shim = Shim { link, children, executor, grace };
     shim.watch();
     let gone = shim.children.end_all();
     shim.tell_exit();

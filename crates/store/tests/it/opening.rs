@@ -41,6 +41,8 @@ fn told(error: &Error) -> (ErrorCode, &'static str) {
     (error.code(), error.hint().unwrap_or("").split_inclusive(&[',', ';']).next().unwrap_or(""))
 }
 
+type Prepare = fn(&Scratch);
+
 const OTHER_FILE: &str = "choose another file with --db-path or WRIT_DB;";
 const PERMISSIONS: &str = "check the permissions,";
 
@@ -202,7 +204,6 @@ fn a_store_that_is_not_in_log_mode_is_brought_back_to_it() {
 #[test]
 fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
     let unavailable = format!("STORE_UNAVAILABLE {PERMISSIONS}");
-    type Prepare = fn(&Scratch);
     let cases: [(&str, Prepare, [String; 2]); 4] = [
         (
             "no directory can be made",
