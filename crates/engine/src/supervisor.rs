@@ -1,5 +1,6 @@
 //! Starts executors, hands on what they say, and leaves none of their processes behind.
 
+mod asking;
 pub mod frame;
 mod killing;
 mod launch;
@@ -23,10 +24,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
+pub use self::asking::{AskError, ask};
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
-pub use self::marked::{MarkedProcess, Role, find_marked};
+pub use self::marked::{MarkedProcess, Role, find_marked, own_pid_namespace};
 pub use self::reap::{OwnerLives, Reaped, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::shim::shim_main;
 

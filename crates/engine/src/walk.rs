@@ -28,24 +28,32 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     let halted = enter(dispatcher)?;
     if let Some(layer) = halted {
         let end = ending_of_halt(dispatcher);
-        leave(dispatcher, &end.borrowed(), Some(layer), begun)?;
+        while !leave(dispatcher, &end.borrowed(), Some(layer), begun)? {
+            (0..dispatcher.tasks.len()).try_for_each(|task| dispatcher.refresh(task))?;
+        }
         return Ok(Finished::Settled);
     }
     let (_, order) = l4_plan::run(&dispatcher.run.asked);
     dispatcher.offer(order);
     let finished = dispatcher.work()?;
-    match finished {
+    let has_left = match finished {
         Finished::Settled => leave(dispatcher, &End::Worked, None, begun)?,
-        Finished::Canceled => {
-            cancel_rest(dispatcher, "the run was canceled")?;
-            leave(dispatcher, &End::Canceled, None, begun)?;
-        }
-        Finished::Interrupted(_) => {
-            dispatcher.note(Entry::MoveRun { to: RunState::Stopped, result: None });
-            dispatcher.commit()?;
-        }
+        Finished::Interrupted(_) => stop(dispatcher)?,
+        Finished::Canceled => false,
+    };
+    if has_left {
+        return Ok(finished);
     }
-    Ok(finished)
+    // Perhaps canceled only while the last words were written: a run that could be continued does not stay so.
+    cancel_rest(dispatcher)?;
+    leave(dispatcher, &End::Canceled, None, begun)?;
+    Ok(Finished::Canceled)
+}
+
+fn stop(dispatcher: &mut Dispatcher<'_>) -> Result<bool> {
+    let mark = dispatcher.pipeline.mark();
+    dispatcher.note(Entry::MoveRun { to: RunState::Stopped, result: None });
+    dispatcher.commit_unless_moved(mark)
 }
 
 /// A layer, ready to be run on what was fetched for it.
@@ -119,34 +127,41 @@ fn ending_of_halt(dispatcher: &Dispatcher<'_>) -> Halt {
     Halt::Answered(bundle.get("C5.Execution.answer").cloned().unwrap_or(Value::Null))
 }
 
-/// What is not settled will not be worked any more.
-fn cancel_rest(dispatcher: &mut Dispatcher<'_>, reason: &str) -> Result<()> {
-    let open: Vec<usize> =
-        (0..dispatcher.tasks.len()).filter(|&i| !dispatcher.tasks[i].status.is_terminal()).collect();
-    for &task in &open {
-        let task_id = dispatcher.tasks[task].id.clone();
-        let reason = Some(reason.to_owned());
-        dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
+    let all = 0..dispatcher.tasks.len();
+    loop {
+        let mark = dispatcher.pipeline.mark();
+        for task in all.clone() {
+            if dispatcher.tasks[task].status.is_terminal() {
+                continue;
+            }
+            let task_id = dispatcher.tasks[task].id.clone();
+            let reason = Some("the run was canceled".to_owned());
+            dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+        }
+        let canceled = dispatcher.commit_unless_moved(mark)?;
+        all.clone().try_for_each(|task| dispatcher.refresh(task))?;
+        if canceled {
+            return Ok(());
+        }
     }
-    dispatcher.commit()?;
-    open.into_iter().try_for_each(|task| dispatcher.refresh(task))
 }
 
-/// L9 and L10, the reply, and the run's state, in one transaction.
+/// L9 and L10, the reply, and the run's state, in one transaction. False if somebody else moved a task in the last
+/// moment, or cancels the run that would be stopped.
 fn leave(
     dispatcher: &mut Dispatcher<'_>,
     end: &End<'_>,
     halted: Option<Layer>,
     since: Timestamp,
-) -> Result<()> {
+) -> Result<bool> {
     let begun = Instant::now();
+    let mark = dispatcher.pipeline.mark();
     let asked = dispatcher.run.asked.clone();
     let branch = halted.map(|layer| format!("{} -> {}", layer.id(), Layer::Respond.id()));
     if let Some(layer) = halted {
-        // Tasks of a refused run were made with it.
-        if let End::Refused(reason) = end {
-            cancel_rest(dispatcher, &format!("the run was refused: {reason}"))?;
-        }
+        // Tasks of a refused run were made with it and will never be worked.
+        refuse_tasks(dispatcher, end);
         let reason = "the layer ended the walk".to_owned();
         let to = Some(Layer::Respond.id().to_owned());
         let taken = Branch { run_id: asked.id.to_string(), from: layer.id().to_owned(), to, reason };
@@ -181,5 +196,20 @@ fn leave(
         task_id: None,
     }));
     dispatcher.note(Entry::MoveRun { to: assembled.state, result: Some(assembled.result) });
-    dispatcher.commit()
+    dispatcher.commit_unless_moved(mark)
+}
+
+/// Written with the answer, not before it: a run whose engine died in between would go on as if it was allowed.
+fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End<'_>) {
+    let End::Refused(reason) = end else { return };
+    for task in 0..dispatcher.tasks.len() {
+        if dispatcher.tasks[task].status.is_terminal() {
+            continue;
+        }
+        let task_id = dispatcher.tasks[task].id.clone();
+        let reason = Some(format!("the run was refused: {reason}"));
+        dispatcher.tasks[task].status = Status::Canceled;
+        dispatcher.tasks[task].blocked_reason.clone_from(&reason);
+        dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) fn required(tx: &Tx<'_>, id: &RunId) -> Result<Run> {
 }
 
 /// Whether a living engine has the run, as far as can be seen from here.
-pub(crate) fn is_worked(run: &Run, now: &Now, probe: Probe<'_>) -> bool {
+pub fn is_worked(run: &Run, now: &Now, probe: Probe<'_>) -> bool {
     let lease_is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(now));
     run.owner.as_ref().is_some_and(|owner| match probe(owner) {
         Liveness::Alive => true,

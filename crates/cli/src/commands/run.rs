@@ -11,12 +11,13 @@ use contract::domain::run::{DocumentKind, RunId};
 use contract::intake::{self, Intake};
 use ops::run::submit::{Request, submit};
 use ops::{Error, Result};
+use serde_json::json;
 
 use super::runs;
 use crate::app::Globals;
 use crate::config::{self, Config};
 use crate::live_view::LiveView;
-use crate::output::{Output, say};
+use crate::output::{Format, Output, say};
 use crate::{env, exit, host};
 
 #[derive(Debug, clap::Args)]
@@ -99,13 +100,25 @@ pub(crate) fn work(cx: &mut ops::Context, id: &RunId, bench: Bench<'_>) -> Resul
         engine::Ending::Ended(run) => runs::print_result(cx, &run, output),
         engine::Ending::Stopped(run) => {
             let code = runs::print_result(cx, &run, output)?;
-            say(&format!(
-                "hint: decide with `writ retry TASK` or `writ run --continue {id} --rerun-parked`\n"
-            ));
+            // Without a result it was interrupted, and nobody has to decide anything.
+            say(&match &run.result {
+                Some(_) => {
+                    format!(
+                        "hint: decide with `writ retry TASK` or `writ run --continue {id} --rerun-parked`\n"
+                    )
+                }
+                None => format!("hint: continue with `writ run --continue {id}`\n"),
+            });
             Ok(code)
         }
         engine::Ending::Interrupted { signal, .. } => {
-            say(&format!("interrupted; continue with `writ run --continue {id}`\n"));
+            let go_on = format!("continue with `writ run --continue {id}`");
+            if output.format == Format::Text {
+                say(&format!("interrupted; {go_on}\n"));
+            } else {
+                let error = Error::new(ErrorCode::Interrupted, format!("interrupted by signal {signal}"));
+                output.error(&error.hint(go_on).details(json!({"run_id": id, "signal": signal})));
+            }
             Ok(exit::by_signal(signal))
         }
     }

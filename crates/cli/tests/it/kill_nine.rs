@@ -286,3 +286,31 @@ fn another_writ_does_no_harm_to_a_living_one() {
     assert_eq!(file(&cli, "letters.txt"), "sent\n");
     assert_eq!(RunView::of(&cli, &run).task("careful").attempts(), ["succeeded"]);
 }
+
+#[test]
+fn an_interruption_uses_up_no_retry() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    // The first attempt is killed, the second fails, the third succeeds.
+    let work = "echo x >> begun; case $(wc -l < begun) in 1) exec sleep 600;; 2) exit 1;; esac";
+    let text = "objective = \"Three\"\nworkspace = \".\"\n[[task]]\nid = \"careful\"\ntitle = \"Try\"\nshell = true\n";
+    let run =
+        die_in_the_middle(&cli, &format!("{text}command = \"{work}\"\nretry_safe = true\nretries = 1\n"));
+    cli.run(["run", "--continue", &run]).success();
+    let view = RunView::of(&cli, &run);
+    assert_eq!(view.task("careful").attempts(), ["interrupted", "failed", "succeeded"]);
+}
+
+#[test]
+fn an_engine_that_lost_its_run_ends_its_children_before_it_leaves() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    write_plan(&cli, &careful("true"));
+    let writ = cli.spawn(["run", "plan.toml"]);
+    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    // As if its lease had run out while the machine slept, and an engine elsewhere had taken the run.
+    let taken = "UPDATE runs SET owner = json_set(owner, '$.pid', 1)";
+    Cli::new("sqlite3").run([cli.db().as_os_str(), taken.as_ref()]).success();
+    let output = writ.wait(SOON);
+    output.fails_with(75);
+    assert!(output.stderr.contains("was taken by another engine"), "{output}");
+    assert_eq!(cli.leftovers(), Vec::<u32>::new());
+}

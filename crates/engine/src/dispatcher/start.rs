@@ -9,7 +9,6 @@ use contract::aee::Type;
 use contract::aocl::Layer;
 use contract::aop::effective;
 use contract::domain::attempt::NewAttempt;
-use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::status::Status;
@@ -23,7 +22,7 @@ use crate::executor::aop_stdio::Conversation;
 use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l6_shape::Shaped;
-use crate::pipeline::{l5_context, l6_shape};
+use crate::pipeline::{Mark, l5_context, l6_shape};
 use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
 
@@ -36,7 +35,7 @@ impl Dispatcher<'_> {
         let mark = self.pipeline.mark();
         let shaped = match self.shape(task, number)? {
             Ok(shaped) => shaped,
-            Err(reason) => return self.refuse(task, &reason),
+            Err(reason) => return self.refuse(task, &reason, mark),
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
@@ -61,16 +60,12 @@ impl Dispatcher<'_> {
             payload,
             task_id: Some(task_id),
         }));
-        match self.commit() {
-            Ok(()) => {}
-            // Someone moved the task while it was being prepared; the board learns of it and nothing is started.
-            Err(error) if error.code == ErrorCode::WrongState => {
-                self.pipeline.back_to(mark);
-                return self.refresh(task);
-            }
-            Err(error) => return Err(error),
-        }
+        let started = self.commit_unless_moved(mark)?;
         self.refresh(task)?;
+        if !started {
+            // Someone moved the task while it was being prepared; the board knows it now and nothing is started.
+            return Ok(());
+        }
         self.observer.tell(Told::Started { task: &self.board.slots[task].name, attempt: number });
         self.launch(task, attempt, shaped)
     }
@@ -128,7 +123,7 @@ impl Dispatcher<'_> {
     }
 
     /// The task could not even be shaped: it fails without an attempt.
-    fn refuse(&mut self, task: usize, reason: &str) -> Result<()> {
+    fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
         let reason = format!("E_PERMISSION_DENIED: {reason}");
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
@@ -136,9 +131,11 @@ impl Dispatcher<'_> {
             reason: Some(reason),
             verified: false,
         });
-        self.commit()?;
+        let refused = self.commit_unless_moved(mark)?;
         self.refresh(task)?;
-        self.tell_end(task, Duration::ZERO);
+        if refused {
+            self.tell_end(task, Duration::ZERO);
+        }
         Ok(())
     }
 
