@@ -87,7 +87,14 @@ pub(crate) enum Command {
     Config(commands::config::Command),
     /// Look for trouble on this machine and in the store
     Doctor(commands::doctor::Args),
-    /// Judge this program by a directory of vectors
+    /// Judge a document by its contract
+    Validate(commands::validate::Args),
+    /// Write a document as another contract's, and say what is lost
+    Convert(commands::convert::Args),
+    /// Print the JSON Schemas of documents
+    #[command(subcommand)]
+    Schema(commands::schema::Command),
+    /// Judge this or another program by a directory of vectors
     #[command(subcommand)]
     Conformance(commands::conformance::Command),
     /// Let scripts and dashboards on this machine read over HTTP
@@ -151,6 +158,9 @@ fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> Ex
         let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
         let refused = Error::new(ErrorCode::Usage, message).hint("the command with `--help` shows its words");
         return output.error(&refused);
+    }
+    if surface == Surface::Validator && !asked_for {
+        commands::validate::refuse_words(&error.render().to_string());
     }
     // A closed pipe must not turn help into a failure.
     error.print().ok();

@@ -5,6 +5,7 @@ pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod conformance;
+pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod init;
@@ -14,10 +15,12 @@ pub(crate) mod ready;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
+pub(crate) mod validate;
 
 use std::process::ExitCode;
 
@@ -43,6 +46,9 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Validate(args) => Ok(validate::run(args, output)),
+        Command::Convert(args) => Ok(convert::run(args, output)),
+        Command::Schema(command) => schema::run(command, output),
         Command::Conformance(command) => conformance::run(command, output),
         Command::Serve(args) => serve::run(args, globals, output),
         Command::Completions(args) => completions::run(args, output),

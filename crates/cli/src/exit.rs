@@ -11,8 +11,10 @@ pub(crate) enum Surface {
     Continuity,
     /// Everything else of writ.
     Writ,
-    /// Validators: 0 allow, 1 deny, 2 could not work.
+    /// Validators: 0 allow, 1 deny, 2 could not work, and always an answer.
     Validator,
+    /// Runs of vectors: 0 all passed, 1 some failed, 2 could not work.
+    Conformance,
 }
 
 impl Surface {
@@ -20,7 +22,8 @@ impl Surface {
     pub(crate) fn of(word: &str) -> Self {
         match word {
             "task" | "events" | "status" => Surface::Continuity,
-            "conformance" => Surface::Validator,
+            "validate" | "convert" => Surface::Validator,
+            "conformance" => Surface::Conformance,
             _ => Surface::Writ,
         }
     }
@@ -29,7 +32,7 @@ impl Surface {
         match self {
             Surface::Continuity => 1,
             Surface::Writ => code.exit(),
-            Surface::Validator => 2,
+            Surface::Validator | Surface::Conformance => 2,
         }
     }
 }

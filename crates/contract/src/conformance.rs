@@ -1,12 +1,22 @@
-//! Conformance: runs the vectors of each contract, one case at a time, over file contents that the caller reads.
+//! Conformance: the vectors of each contract as questions that any implementation can be asked, one at a time,
+//! over file contents that the caller reads.
 
-pub mod aop;
-pub mod operator;
+mod aee;
+mod answers;
+mod aocl;
+mod aop;
+mod bridge;
+mod operator;
+mod table;
+mod verdicts;
+
+pub use answers::answer;
 
 use serde_json::Value;
 
 /// Each contract's way to find the cases in a file. A new contract adds a line here.
-const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 2] = [aop::cases, operator::cases];
+const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 6] =
+    [verdicts::cases, operator::cases, aop::cases, aee::cases, aocl::cases, bridge::cases];
 
 /// A file of a vectors folder.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +26,10 @@ pub struct File<'a> {
     pub bytes: &'a [u8],
 }
 
-/// How a case is judged: the vector itself and the contents of the files it needs.
-pub type Judge = fn(&Value, &[Vec<u8>]) -> Result<(), Mismatch>;
+/// Makes the question from a vector and the contents of the files it needs.
+type Ask = fn(&Value, &[Vec<u8>]) -> Result<Value, Mismatch>;
+/// Holds an answer against what the vector expects.
+type Compare = fn(&Value, &Value) -> Result<(), Mismatch>;
 
 /// One case, ready to run.
 #[derive(Debug, Clone)]
@@ -28,7 +40,8 @@ pub struct Case {
     /// Files whose contents the case needs, relative to the folder of the file it was found in.
     pub needs: Vec<String>,
     vector: Value,
-    judge: Judge,
+    ask: Ask,
+    compare: Compare,
 }
 
 /// Why a case did not pass: what was expected and what came instead.
@@ -37,12 +50,22 @@ pub struct Case {
 pub struct Mismatch(pub String);
 
 impl Case {
-    /// Runs the case. `files` are the contents of what it needs, in that order.
-    pub fn run(&self, files: &[Vec<u8>]) -> Result<(), Mismatch> {
+    /// What an implementation is asked: `{ask, …}`. `files` are the contents of what the case needs, in that order.
+    pub fn question(&self, files: &[Vec<u8>]) -> Result<Value, Mismatch> {
         if files.len() != self.needs.len() {
             return Err(Mismatch(format!("needs {} files, was given {}", self.needs.len(), files.len())));
         }
-        (self.judge)(&self.vector, files)
+        (self.ask)(&self.vector, files)
+    }
+
+    /// Whether an answer is the right one.
+    pub fn judge(&self, answer: &Value) -> Result<(), Mismatch> {
+        (self.compare)(&self.vector, answer)
+    }
+
+    /// Asks this implementation.
+    pub fn run(&self, files: &[Vec<u8>]) -> Result<(), Mismatch> {
+        self.judge(&answer(&self.question(files)?))
     }
 }
 
@@ -61,8 +84,18 @@ fn is_inside(path: &str) -> bool {
 }
 
 fn refused(case: Case) -> Case {
-    let judge: Judge = |_, _| Err(Mismatch("names a file outside its folder".to_owned()));
-    Case { needs: Vec::new(), judge, ..case }
+    let ask: Ask = |_, _| Err(Mismatch("names a file outside its folder".to_owned()));
+    Case { needs: Vec::new(), ask, ..case }
+}
+
+/// The vectors in a file: a list, or the list under `cases`.
+fn listed(value: &Value) -> &[Value] {
+    value.as_array().or_else(|| value["cases"].as_array()).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The one file a case needs.
+fn only(files: &[Vec<u8>]) -> Result<&[u8], Mismatch> {
+    files.first().map(Vec::as_slice).ok_or_else(|| Mismatch("its file was not given".to_owned()))
 }
 
 #[cfg(test)]

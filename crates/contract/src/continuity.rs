@@ -1,5 +1,7 @@
 //! The agent contract's documents: what its commands print, field for field.
 
+pub mod envelope;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

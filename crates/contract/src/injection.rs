@@ -26,6 +26,15 @@ pub struct Tripped {
 
 /// The first rule that the text breaks.
 pub fn find(text: &str) -> Option<Tripped> {
+    // Names and plain paths are most of what is looked at, and an order takes more than one word or a mark.
+    let may_speak = |byte: u8| {
+        !byte.is_ascii()
+            || byte.is_ascii_whitespace()
+            || matches!(byte, b'<' | b'[' | b':' | b'=' | b'"' | b'\'')
+    };
+    if !text.bytes().any(may_speak) {
+        return None;
+    }
     let text = plain(text);
     find_control_plane(&text).or_else(|| find_override(&text))
 }

@@ -17,6 +17,8 @@ pub mod aop;
 pub mod bridge;
 pub mod conformance;
 pub mod continuity;
+pub mod convert;
 pub mod intake;
 pub mod operator;
 pub mod plan;
+pub mod validate;

@@ -69,3 +69,6 @@ pub fn exit_code(verdict: &Verdict) -> u8 {
         Some(_) | None => Code::MissingValidator.exit(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! Starts executors, hands on what they say, and leaves none of their processes behind.
 
+mod asking;
 pub mod frame;
 mod killing;
 mod launch;
@@ -25,6 +26,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+pub use self::asking::{AskError, ask};
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};

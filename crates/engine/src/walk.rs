@@ -25,7 +25,7 @@ use crate::pipeline::{
 /// Walks the run as far as it can go now.
 pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     let begun = dispatcher.cx.now().at;
-    let halted = if dispatcher.pipeline.has_run(Layer::Plan) { None } else { enter(dispatcher)? };
+    let halted = enter(dispatcher)?;
     if let Some(layer) = halted {
         let end = ending_of_halt(dispatcher);
         while !leave(dispatcher, &end.borrowed(), Some(layer), begun)? {
@@ -59,13 +59,15 @@ fn stop(dispatcher: &mut Dispatcher<'_>) -> Result<bool> {
 /// A layer, ready to be run on what was fetched for it.
 type Step<'s> = (Layer, Box<dyn Fn() -> Outcome + 's>);
 
-/// L0 to L4. Returns the layer that halted the walk, if one did.
+/// L0 to L4. Returns the layer that halted the walk, if one did. A walk that was planned and is taken up again passes
+/// only the policy anew: its rules may have changed. One that was halted starts over.
 fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
     let asked = dispatcher.run.asked.clone();
     let workspace_exists = Path::new(&asked.workspace).is_dir();
     let fetched = fetch(dispatcher)?;
     let now = dispatcher.cx.now().at;
     let policy = dispatcher.settings.policy.clone();
+    let planned = dispatcher.pipeline.has_run(Layer::Plan);
     let steps: [Step<'_>; 5] = [
         (Layer::Normalize, Box::new(|| l0_normalize::run(&asked, workspace_exists))),
         (Layer::Identity, Box::new(|| l1_identity::run(&asked))),
@@ -74,7 +76,7 @@ fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
         (Layer::Plan, Box::new(|| l4_plan::run(&asked).0)),
     ];
     for (layer, step) in steps {
-        if dispatcher.pipeline.has_run(layer) {
+        if planned && layer != Layer::Policy {
             continue;
         }
         let begun = Instant::now();

@@ -144,3 +144,17 @@ fn network(kind: u64) -> Option<&'static str> {
     ];
     KINDS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_number_and_local_ones_are_let_through() {
+        let (ext4, tmpfs, btrfs, overlay) = (0xEF53, 0x0102_1994, 0x9123_683E, 0x794C_7630);
+        assert!([ext4, tmpfs, btrfs, overlay, 0].iter().all(|kind| network(*kind).is_none()));
+        assert_eq!(network(0x6969), Some("NFS"));
+        assert_eq!(network(0xFF53_4D42), Some("CIFS"));
+        assert!(refuse_network(Path::new("writ.db")).is_ok(), "a file in the directory of this test");
+    }
+}

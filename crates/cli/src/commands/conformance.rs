@@ -1,31 +1,62 @@
-//! `writ conformance run`
+//! `writ conformance`
+
+mod other;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use contract::conformance::{Case, File, cases};
+use contract::conformance::{Case, File, answer, cases};
 use contract::domain::code::ErrorCode;
+use contract::json::strict;
 use ops::{Error, Result};
+use other::Other;
+use serde_json::Value;
 
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Run every vector in a directory through this program
+    /// Run every vector in a directory through this program, or through another one
     Run {
         /// The directory; its shapes are those of writ's own vectors
         directory: PathBuf,
         /// Also list the cases that passed
         #[arg(long)]
         verbose: bool,
+        /// Ask this shell command instead: it reads one question as JSON on standard input and answers with
+        /// JSON on standard output
+        #[arg(long, value_name = "CMD")]
+        command: Option<String>,
+        /// How long the command may take for one answer
+        #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+        timeout: u64,
     },
+    /// Answer one question from standard input, as `run --command` asks it
+    Answer,
 }
 
 /// A vectors folder with more than this is not one.
 const FILES_MAX: usize = 20_000;
 
-pub(crate) fn run(Command::Run { directory, verbose }: &Command, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
+    match command {
+        Command::Answer => {
+            let malformed = |message: String| Error::new(ErrorCode::InvalidInput, message);
+            let question = super::validate::read(Path::new("-")).map_err(malformed)?;
+            let question = strict::parse(&question).map_err(|error| malformed(error.to_string()))?;
+            Ok(output.line(&answer(&question)))
+        }
+        Command::Run { directory, verbose, command, timeout } => {
+            let patience = Duration::from_secs((*timeout).clamp(1, 3600));
+            let other = command.as_deref().map(|command| Other::new(command, patience));
+            run_all(directory, *verbose, other.as_ref(), output)
+        }
+    }
+}
+
+fn run_all(directory: &Path, verbose: bool, other: Option<&Other>, output: &Output) -> Result<ExitCode> {
     let mut passed = 0;
     let mut failed = 0;
     let mut text = String::new();
@@ -33,10 +64,10 @@ pub(crate) fn run(Command::Run { directory, verbose }: &Command, output: &Output
         let bytes = read(&path)?;
         let relative = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         for case in cases(&File { path: &relative, bytes: &bytes }) {
-            match run_case(&case, &path)? {
+            match run_case(&case, &path, other) {
                 Ok(()) => {
                     passed += 1;
-                    if *verbose {
+                    if verbose {
                         text.push_str(&format!("ok      {} {}\n", case.contract, case.name));
                     }
                 }
@@ -56,13 +87,16 @@ pub(crate) fn run(Command::Run { directory, verbose }: &Command, output: &Output
     Ok(if failed == 0 { printed } else { ExitCode::FAILURE })
 }
 
-fn run_case(case: &Case, found_in: &Path) -> Result<std::result::Result<(), String>> {
+fn run_case(case: &Case, found_in: &Path, other: Option<&Other>) -> std::result::Result<(), String> {
     let folder = found_in.parent().unwrap_or(Path::new("."));
     let needed: Result<Vec<Vec<u8>>> = case.needs.iter().map(|name| read(&folder.join(name))).collect();
-    Ok(match needed {
-        Ok(needed) => case.run(&needed).map_err(|mismatch| mismatch.to_string()),
-        Err(error) => Err(error.to_string()),
-    })
+    let needed = needed.map_err(|error| error.to_string())?;
+    let question = case.question(&needed).map_err(|mismatch| mismatch.to_string())?;
+    let answered: Value = match other {
+        None => answer(&question),
+        Some(other) => other.answer(&question)?,
+    };
+    case.judge(&answered).map_err(|mismatch| mismatch.to_string())
 }
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {

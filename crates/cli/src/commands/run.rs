@@ -44,15 +44,17 @@ pub(crate) struct Document {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let here = args.file.as_deref().map_or_else(|| PathBuf::from("."), directory_of);
-    let config = config::load(&host::absolute(here))?;
+    let mut config = config::load(&host::absolute(here))?;
     if let Some(which) = &args.continue_run {
         let mut cx = host::open(globals)?;
         let whole = ops::run::show::show(&mut cx, which)?;
+        config.heed_project(Path::new(&whole.run.asked.workspace))?;
         let bench = Bench { config, globals, output, rerun_parked: args.rerun_parked };
         return work(&mut cx, &whole.run.asked.id, bench);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let document = read_document(file, &config)?;
+    config.heed_project(&document.workspace)?;
     if args.dry_run {
         return Ok(output.text(&dry_run(&document)));
     }

@@ -96,6 +96,11 @@ fn l1_a_run_deeper_than_three_is_refused_and_starts_nothing() {
     assert!(decided[0].ends_with("at depth 4"), "{decided:?}");
     assert_eq!(decided[1], "DEPTH_EXCEEDED: E_MAX_DEPTH_EXCEEDED: depth 4 is over 3");
     assert_eq!(runs["data"]["count"], 4);
+    // Retried by somebody at the top, it is as deep as it was.
+    let shown =
+        cli.run(["runs", "show", deepest["id"].as_str().unwrap(), "--output", "json"]).success().json();
+    cli.run(["retry", shown["data"]["tasks"][0]["id"].as_str().unwrap()]).fails_with(1);
+    assert!(!has_mark(&cli));
 }
 
 // L2: where it goes.
@@ -188,6 +193,49 @@ fn l3_a_project_cannot_name_the_program_of_an_agent() {
     configure_user(&cli, &named);
     assert_eq!(Worked::of(&cli, run()).succeeded().status("T-1"), "done claimed");
     assert!(has_mark(&cli));
+}
+
+#[test]
+fn l3_a_retry_passes_the_gate_again() {
+    let cli = writ();
+    let deny = "[policy]\ndeny_executors = [\"shell\"]\n";
+    configure_user(&cli, deny);
+    let worked = work(&cli, &leaves_a_mark()).failed();
+    let retry = || cli.run(["retry", &worked.task_id("a"), "--output", "json"]);
+    assert_eq!(Worked::of(&cli, retry()).failed().status("a"), "canceled");
+    assert!(!has_mark(&cli));
+    configure_user(&cli, "");
+    assert_eq!(Worked::of(&cli, retry()).succeeded().status("a"), "done claimed");
+    assert!(has_mark(&cli));
+}
+
+#[test]
+fn l3_a_rule_that_came_later_holds_for_what_is_started_later() {
+    let cli = writ();
+    let tasks = [scripted("done", "print"), shell("a", "[ -f once ] && touch mark.txt; touch once; exit 1")];
+    let worked = work(&cli, &plan(tasks)).failed();
+    configure_project(&cli, "[policy]\ndeny_shell = true\n");
+    let again = Worked::of(&cli, cli.run(["retry", &worked.task_id("a"), "--output", "json"])).failed();
+    assert_eq!(["done", "a"].map(|name| again.status(name)), ["done claimed", "canceled"]);
+    assert_eq!(again.result["reason"], "task `a` is denied: policy.deny_shell is set");
+    assert!(!has_mark(&cli));
+}
+
+#[test]
+fn l3_the_rules_of_a_workspace_hold_wherever_the_document_comes_from() {
+    let cli = writ();
+    let elsewhere = cli.scratch().dir("elsewhere");
+    let task = aop(&cli, "write mark.txt ran; exit 1");
+    let run = || cli.call(["run", "-", "--output", "json"]).in_dir(&elsewhere).stdin(task.to_string()).run();
+    let failed = Worked::of(&cli, run()).failed();
+    assert_eq!(failed.status("T-1"), "failed");
+    std::fs::remove_file(cli.project().join("mark.txt")).unwrap();
+    configure_project(&cli, "[policy]\ndeny_executors = [\"aop-stdio\"]\n");
+    let denied = "task `T-1` is denied: policy.deny_executors has `aop-stdio`";
+    assert_eq!(Worked::of(&cli, run()).failed().result["reason"], denied);
+    let retried = cli.call(["retry", &failed.task_id("T-1"), "--output", "json"]).in_dir(&elsewhere).run();
+    assert_eq!(Worked::of(&cli, retried).failed().result["reason"], denied);
+    assert!(!has_mark(&cli));
 }
 
 // L4: in which order.
@@ -285,6 +333,36 @@ fn l6_the_policy_caps_every_timeout() {
 }
 
 #[test]
+fn l6_the_time_an_envelope_requires_is_kept() {
+    let cli = writ();
+    let document = with(
+        aee("writ.run.plan", json!({"plan": plan([scripted("a", "hang")])})),
+        json!({"requires": {"timeout_ms": 50}}),
+    );
+    assert_eq!(work(&cli, &document).failed().reason("a"), "E_TIMEOUT: took longer than 50ms");
+}
+
+#[test]
+fn l6_a_child_finds_the_store_and_the_run_but_not_the_callers_request() {
+    let cli = writ();
+    let names = ["WRIT_DB", "WRIT_RUN", "WRIT_TASK", "WRIT_DEPTH", "WRIT_REQUEST_ID", "VYBE_REQUEST_ID"];
+    let script = names.map(|name| format!("env {name}")).join("; ");
+    cli.scratch().write("project/plan.json", plan([scripted("a", &script)]).to_string());
+    let call = cli.call(["run", "plan.json", "--output", "json", "--db-path", "../other.db"]);
+    let output = call.env("WRIT_REQUEST_ID", "r1").env("VYBE_REQUEST_ID", "r2").run();
+    let result = output.success().json()["data"].clone();
+    let (run, task) = (result["run_id"].as_str().unwrap(), result["tasks"][0]["id"].as_str().unwrap());
+    let printed = cli.run(["logs", task, "--db-path", "../other.db"]);
+    let db = cli.project().join("../other.db");
+    let expected = format!(
+        "WRIT_DB={}\nWRIT_RUN={run}\nWRIT_TASK={task}\nWRIT_DEPTH=1\n\
+         WRIT_REQUEST_ID is not set\nVYBE_REQUEST_ID is not set\n",
+        db.display()
+    );
+    assert_eq!(printed.success().stdout, expected);
+}
+
+#[test]
 fn l6_a_reference_to_the_environment_is_resolved_for_the_child_alone() {
     let value = "the-quiet-value-of-this-test";
     let cli = writ().env("SOURCE", value);
@@ -372,6 +450,53 @@ fn l7_lines_that_are_no_messages_are_passed_over() {
     assert_eq!(claimed(speaking("a", "aop-garbage; aop-success; aop-garbage")), "done claimed");
     let logs = r#"print {"level": "info", "message": "starting"}"#;
     assert_eq!(claimed(speaking("a", &format!("{logs}; aop-success"))), "done claimed");
+}
+
+#[test]
+fn l7_what_an_agent_says_reaches_no_terminal_as_it_is() {
+    let secret = ["ghp", "_", "0123456789abcdefghijABCDEFGHIJ456789"].concat();
+    let said = format!("\u{1b}[31mred\u{7} {secret}\nsecond line");
+    let header = json!({
+        "aop_version": "2.0.2-C", "schema_version": "2.0.2", "protocol_family": "AOP",
+        "session_id": "S-1", "task_id": "T-1",
+    });
+    let progress = with(
+        header.clone(),
+        json!({
+            "message_type": "EVENT", "event": "PROGRESS_UPDATE", "agent": "emma",
+            "timestamp": "2026-01-01T12:00:00Z", "progress": {"percentage": 10, "message": said},
+        }),
+    );
+    let response = with(
+        header,
+        json!({
+            "message_type": "RESPONSE", "agent": {"name": "emma", "provider": "OTHER", "model": "none"},
+            "task_status": {"state": "FAILED", "final_signal": "FAILURE", "message": said},
+            "execution_summary": {"summary": said, "actions": ["none"], "output_artifacts": []},
+            "error_details": {"error_code": "E_UNKNOWN", "message": said},
+            "timing": {
+                "started_at": "2026-01-01T12:00:00Z", "completed_at": "2026-01-01T12:00:01Z", "duration_seconds": 1,
+            },
+        }),
+    );
+    let print = |message: Value| format!("print {}", message.to_string().replace('\\', r"\\"));
+    let cli = writ();
+    let script = cli.scratch().write("script", format!("{}\n{}\n", print(progress), print(response)));
+    let mut task = aop(&cli, "");
+    task["task"]["extensions"]["x_command"] = json!([agent(), "--file", script]);
+    let task = with(task, json!({"execution_policy": {"max_retries": 1, "retry_backoff_seconds": [0]}}));
+    cli.scratch().write("project/task.json", task.to_string());
+    let output = cli.run(["run", "task.json"]);
+    assert!(output.fails_with(1).stderr.contains("T-1: 10% "), "{output}");
+    assert!(output.stderr.contains("will be retried"), "{output}");
+    assert!(output.stdout.contains("E_UNKNOWN: FAILURE"), "{output}");
+    let run = output.stdout.lines().last().unwrap().split("trace ").nth(1).unwrap().trim_end_matches('`');
+    let shown = cli.run(["runs", "show", run]);
+    let traced = cli.run(["trace", run, "--all"]);
+    for text in [&output.stdout, &output.stderr, &shown.success().stdout, &traced.success().stdout] {
+        let odd = text.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!((odd, text.contains(&secret)), (None, false), "{text}");
+    }
 }
 
 // L8: whether it is done.

@@ -209,6 +209,57 @@ fn a_canceled_task_that_waits_is_never_started() {
 }
 
 #[test]
+fn a_run_with_a_canceled_task_can_be_taken_up_again() {
+    let cli = writ();
+    let plan = with(plan([waits("a"), scripted("b", "append order.txt b")]), json!({"max_parallel": 1}));
+    let run = underway(&cli, &plan, "a");
+    let (_, waiting) = newest(&cli, "b");
+    cli.run(["cancel", &waiting]).success();
+    go(&cli);
+    Worked::of(&cli, run.wait(PATIENCE)).failed();
+    let again = Worked::of(&cli, cli.run(["retry", &waiting, "--output", "json"])).succeeded();
+    assert_eq!(["a", "b"].map(|name| again.status(name)), ["done claimed"; 2]);
+    assert_eq!(cli.scratch().read("project/order.txt"), "a\nb\n");
+}
+
+#[test]
+fn a_task_that_a_person_completes_while_it_waits_is_not_run() {
+    let cli = writ();
+    let checks = json!({"checks": [{"command": "proof.txt", "expects": "FILE_EXISTS"}]});
+    let by_hand = with(scripted("b", "append order.txt b"), checks);
+    let tasks = [waits("a"), by_hand, needs(scripted("c", "append order.txt c"), &["b"])];
+    let run = underway(&cli, &with(plan(tasks), json!({"max_parallel": 1})), "a");
+    let (_, waiting) = newest(&cli, "b");
+    cli.scratch().write("project/proof.txt", "");
+    let words = ["task", "complete", "--id", &waiting, "--outcome", "done", "--summary", "by hand"];
+    cli.run(words.iter().chain(&["--agent", "ann", "--request-id", "r1"])).success();
+    go(&cli);
+    let worked = Worked::of(&cli, run.wait(PATIENCE)).succeeded();
+    assert_eq!(
+        ["a", "b", "c"].map(|name| worked.status(name)),
+        ["done claimed", "done verified", "done claimed"]
+    );
+    assert_eq!(cli.scratch().read("project/order.txt"), "a\nc\n");
+}
+
+#[test]
+fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
+    let cli = writ();
+    let tasks = [waits("a"), scripted("b", "append order.txt b"), needs(scripted("c", "print"), &["b"])];
+    let run = underway(&cli, &with(plan(tasks), json!({"max_parallel": 1})), "a");
+    let (_, waiting) = newest(&cli, "b");
+    let words =
+        ["task", "set-status", "--id", &waiting, "--status", "blocked", "--blocked-reason", "not yet"];
+    cli.run(words.iter().chain(&["--agent", "ann", "--request-id", "r1"])).success();
+    go(&cli);
+    let worked = Worked::of(&cli, run.wait(PATIENCE)).failed();
+    assert_eq!(worked.result["state"], "stopped");
+    assert_eq!(["a", "b", "c"].map(|name| worked.status(name)), ["done claimed", "blocked", "todo"]);
+    let again = Worked::of(&cli, cli.run(["retry", &waiting, "--output", "json"])).succeeded();
+    assert_eq!(["b", "c"].map(|name| again.status(name)), ["done claimed"; 2]);
+}
+
+#[test]
 fn a_canceled_task_that_runs_is_ended_and_the_others_go_on() {
     let cli = writ();
     let run = underway(&cli, &plan([waits("a"), waits("b")]), "a");
@@ -250,6 +301,18 @@ fn a_canceled_run_ends_its_children_and_keeps_what_was_done() {
 }
 
 #[test]
+fn a_canceled_run_can_be_taken_up_again() {
+    let cli = writ();
+    let run = underway(&cli, &plan([waits("a"), needs(scripted("b", "print"), &["a"])]), "a");
+    let (id, task) = newest(&cli, "a");
+    cli.run(["cancel", &id]).success();
+    Worked::of(&cli, run.wait(PATIENCE)).failed();
+    go(&cli);
+    let again = Worked::of(&cli, cli.run(["retry", &task, "--output", "json"])).succeeded();
+    assert_eq!(["a", "b"].map(|name| again.status(name)), ["done claimed"; 2]);
+}
+
+#[test]
 fn a_run_that_nobody_works_is_canceled_at_once() {
     let cli = writ();
     let worked = work(&cli, &plan([succeeds_at("a", 2), needs(scripted("b", "print"), &["a"])])).failed();
@@ -278,6 +341,17 @@ fn logs_keep_the_order_of_both_streams_and_can_show_one() {
     assert_eq!((only("stdout").as_str(), only("stderr").as_str()), ("one\nthree\n", "two\n"));
     assert_eq!(cli.run(["logs", &task[..task.len() - 1]]).success().stdout, "one\ntwo\nthree\n");
     cli.run(["logs", &task, "--stream", "stdin"]).fails_with(2);
+}
+
+#[test]
+fn the_log_of_a_running_task_can_be_read() {
+    let cli = writ();
+    let task = shell("a", "echo working; touch a.started; until [ -f go ]; do sleep 0.01; done");
+    let run = underway(&cli, &plan([task]), "a");
+    let (_, task) = newest(&cli, "a");
+    eventually(PATIENCE, "its output is shown", || cli.run(["logs", &task]).success().stdout == "working\n");
+    go(&cli);
+    Worked::of(&cli, run.wait(PATIENCE)).succeeded();
 }
 
 #[test]

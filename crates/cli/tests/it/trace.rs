@@ -139,6 +139,18 @@ fn the_trace_stays_sound_over_a_retry() {
 }
 
 #[test]
+fn the_trace_stays_sound_when_a_refused_run_is_taken_up_again() {
+    let cli = writ();
+    let rules = cli.scratch().write("project/.writ/config.toml", "[policy]\ndeny_shell = true\n");
+    let worked = work(&cli, &plan([shell("a", "true")])).failed();
+    std::fs::remove_file(rules).unwrap();
+    let again = Worked::of(&cli, cli.run(["retry", &worked.task_id("a"), "--output", "json"])).succeeded();
+    let envelopes = sound(&cli, &again);
+    chained(&envelopes);
+    assert_eq!(again.decisions("L3").len(), 2);
+}
+
+#[test]
 fn a_delegation_and_its_answer_are_envelopes_between_the_service_and_the_agent() {
     let cli = writ();
     let worked = work(&cli, &plan([scripted("a", "exit 7")])).failed();

@@ -52,7 +52,18 @@ pub static CONSTRAINT: Object = Object {
     unknown: Unknown::KeptUnlessStrict,
 };
 
-static CONSTRAINTS: List = List { item: Shape::Object(&CONSTRAINT), min: 0, max: UNBOUNDED };
+pub static CONSTRAINTS: List = List { item: Shape::Object(&CONSTRAINT), min: 0, max: UNBOUNDED };
+
+/// A quarantine file that says its version; most are a bare list.
+pub static QUARANTINE: Object = Object {
+    name: "bridge_quarantine",
+    about: "Constraints, each to be confirmed.",
+    fields: &[
+        optional("schema_version", Shape::Integer { min: 1, max: 1 }, ""),
+        required("constraints", Shape::List(&CONSTRAINTS), ""),
+    ],
+    unknown: Unknown::KeptUnlessStrict,
+};
 
 /// Judges a quarantine file: a bare list, or an object with a version and the list.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
@@ -88,7 +99,8 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
         let message = format!("only version {} is known; this is {version}", VERSIONS.end());
         findings.push("$.schema_version", "version", message);
     }
-    judge::absorb(&mut findings, place, shape_check::check(&Shape::List(&CONSTRAINTS), list, strict));
+    let shape = if document.is_object() { Shape::Object(&QUARANTINE) } else { Shape::List(&CONSTRAINTS) };
+    judge::absorb(&mut findings, "$", shape_check::check(&shape, document, strict));
     let mut warnings = Findings::default();
     for (index, item) in list.as_array().into_iter().flatten().enumerate() {
         let status = item.get("status").and_then(Value::as_str);

@@ -54,6 +54,19 @@ pub fn read(text: &str) -> Option<Signal> {
     Some(Signal { promise: Promise::parse(word)?, detail: markdown::first_paragraph(rest) })
 }
 
+/// What a list of child tasks, one a line with its state, comes to.
+pub fn of_children(list: &str) -> Promise {
+    let has = |line: &str, words: &[&str]| {
+        line.split_whitespace().any(|word| words.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    };
+    let mut lines = list.lines().filter(|line| !line.trim().is_empty());
+    if lines.clone().any(|line| has(line, &["blocked"])) {
+        return Promise::Blocked;
+    }
+    let all_closed = lines.all(|line| has(line, &["closed", "✓"]));
+    if all_closed { Promise::Done } else { Promise::Partial }
+}
+
 /// Judges a text: its last promise must be one that is known. `details.promise` is what it says.
 pub fn validate(bytes: &[u8]) -> Verdict {
     let text = match text_of(KIND, bytes) {

@@ -1,85 +1,123 @@
-//! The vectors of the operator contracts: whole documents, one to a file, and tables of cases for the rules below
-//! them.
+//! The tables of the operator contracts. Whole documents name their validator and need nothing here.
 
-mod given;
-mod tables;
+use serde_json::{Value, json};
 
-use serde_json::Value;
-
-use super::{Case, File, Judge, Mismatch};
+use super::table::{Table, holds};
+use super::{Case, File, Mismatch, listed, verdicts};
 use crate::json::strict;
-use crate::operator::{self, Options};
-use crate::verdict::Verdict;
-use given::Given;
+use crate::validate::Kind;
 
 const CONTRACT: &str = "operator";
 
-/// A file is one case that names its validator, or a table whose cases tell by their members what they are.
-pub fn cases(file: &File<'_>) -> Vec<Case> {
+/// Told apart by their members.
+static TABLES: &[Table] = &[
+    Table { ask: "lock-normalize", given: &["in"], may: &["options"], wanted: &["out"] },
+    Table {
+        ask: "lock-conflict",
+        given: &["a", "b"],
+        may: &["options", "task_a", "task_b", "mode_a", "mode_b", "active_a", "active_b"],
+        wanted: &["conflict"],
+    },
+    Table { ask: "transition", given: &["from", "to"], may: &[], wanted: &["legal"] },
+    Table {
+        ask: "ledger-delta",
+        given: &["base", "streams"],
+        may: &["options", "x_base_version"],
+        wanted: &["expect"],
+    },
+    Table { ask: "injection", given: &["text"], may: &[], wanted: &["rule"] },
+];
+
+pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
     let Ok(value) = strict::parse(file.bytes) else { return Vec::new() };
-    if value["validator"].as_str().and_then(validator).is_some() && value["expect"].is_object() {
-        let name = value["name"].as_str().unwrap_or(file.path).to_owned();
-        return vec![case(name, &value, document)];
+    listed(&value).iter().filter_map(row).collect()
+}
+
+fn row(vector: &Value) -> Option<Case> {
+    if vector.get("validator").is_some() {
+        return None;
     }
-    let listed = value["cases"].as_array().into_iter().flatten();
-    listed
-        .filter_map(|vector| tables::recognise(vector).map(|(name, judge)| case(name, vector, judge)))
-        .collect()
+    let found = TABLES.iter().find_map(|table| table.case(CONTRACT, vector));
+    found.or_else(|| secret(vector)).or_else(|| fencing(vector)).or_else(|| verdict(vector))
 }
 
-fn case(name: String, vector: &Value, judge: Judge) -> Case {
-    Case { contract: CONTRACT, name, needs: Vec::new(), vector: vector.clone(), judge }
+fn case(name: String, vector: Value, compare: fn(&Value, &Value) -> Result<(), Mismatch>) -> Case {
+    let ask = |vector: &Value, _: &[Vec<u8>]| Ok(vector["question"].clone());
+    Case { contract: CONTRACT, name, needs: Vec::new(), vector, ask, compare }
 }
 
-type Validator = fn(&[u8], &Options) -> Verdict;
-
-fn validator(name: &str) -> Option<Validator> {
-    match name {
-        "assignment" => Some(operator::validate_assignment),
-        "locks" => Some(operator::validate_locks),
-        "result" => Some(operator::validate_result),
-        "worklog" => Some(operator::validate_worklog),
-        "worklog_entry" => Some(operator::validate_worklog_entry),
-        "handoff" => Some(operator::validate_handoff),
-        "envelope" => Some(operator::validate_envelope),
-        "deltas" => Some(operator::validate_deltas),
-        "reconcile" => Some(operator::validate_reconcile),
-        "watchdog" => Some(operator::validate_watchdog),
-        _ => None,
-    }
+/// `{parts, pattern}`: the rule that finds the secret in the joined parts; null where there is none.
+fn secret(vector: &Value) -> Option<Case> {
+    let text: String = vector["parts"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let pattern = vector.get("pattern")?;
+    let question = json!({"ask": "secret", "text": text});
+    let vector = json!({"name": vector["name"], "question": question, "expect": {"pattern": pattern}});
+    let name = format!("secret: {}", vector["name"].as_str().unwrap_or_default());
+    Some(case(name, vector, |vector, answer| {
+        // What was scrubbed must be clean; the text itself is not repeated in a failure.
+        holds(&vector["expect"], &json!({"pattern": answer["pattern"]}))?;
+        holds(&json!({"clean": true}), &json!({"clean": answer["clean"]}))
+    }))
 }
 
-/// `{validator, input | input_raw, options?, expect{allow, code, exit?, rule?, path?, warnings?}}`.
-pub fn document(vector: &Value, _files: &[Vec<u8>]) -> Result<(), Mismatch> {
-    let name = vector["validator"].as_str().unwrap_or_default();
-    let Some(validate) = validator(name) else { return Err(Mismatch(format!("no validator `{name}`"))) };
-    let given = Given::read(&vector["options"])?;
-    let bytes = match &vector["input_raw"] {
-        Value::String(raw) => raw.clone().into_bytes(),
-        _ if name == "worklog" => given.worklog(&vector["input"])?,
-        _ => vector["input"].to_string().into_bytes(),
+/// `{steps[[verb, …, answer]]}`: grants, heartbeats, results and sweeps, one after the other.
+fn fencing(vector: &Value) -> Option<Case> {
+    let steps: Vec<&[Value]> = vector["steps"]
+        .as_array()?
+        .iter()
+        .map(|step| step.as_array().map(Vec::as_slice))
+        .collect::<Option<_>>()?;
+    let split: Vec<(&Value, &[Value])> = steps.iter().map(|step| step.split_last()).collect::<Option<_>>()?;
+    let asked: Vec<&[Value]> = split.iter().map(|(_, step)| *step).collect();
+    let answers: Vec<&Value> = split.iter().map(|(answer, _)| *answer).collect();
+    let question = json!({"ask": "fencing", "steps": asked, "options": vector["options"]});
+    let name = format!("fencing: {}", vector["name"].as_str()?);
+    let vector = json!({"question": question, "expect": {"answers": answers}});
+    Some(case(name, vector, |vector, answer| holds(&vector["expect"], answer)))
+}
+
+/// `{input, expect{allow, code}, issues?}`: a ledger to reconcile, or tasks to watch.
+fn verdict(vector: &Value) -> Option<Case> {
+    let input = vector["input"].as_object()?;
+    vector["expect"]["allow"].as_bool()?;
+    let kind = match vector.get("issues") {
+        Some(_) => Kind::Reconcile,
+        None if input.contains_key("tasks") || input.contains_key("now") => Kind::Watchdog,
+        None => return None,
     };
-    compare(&vector["expect"], &validate(&bytes, &given.options()))
+    let mut question = verdicts::ask(kind, vector["input"].to_string().as_bytes());
+    if let Some(options) = vector.get("options") {
+        question["options"] = options.clone();
+    }
+    let name = format!("{kind}: {}", vector["name"].as_str()?);
+    let vector = json!({"question": question, "expect": vector["expect"], "issues": vector["issues"]});
+    Some(case(name, vector, judged))
 }
 
-/// Holds a verdict against what is expected of it; what is not mentioned does not matter.
-fn compare(expect: &Value, verdict: &Verdict) -> Result<(), Mismatch> {
-    let mut warnings: Vec<&str> = verdict.details.warnings.iter().map(|warning| warning.rule).collect();
-    warnings.sort_unstable();
-    let text = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
-    let answers = [
-        ("allow", Value::from(verdict.allow)),
-        ("code", Value::from(verdict.code.as_str())),
-        ("exit", Value::from(operator::exit_code(verdict))),
-        ("rule", text(&verdict.details.rule)),
-        ("path", text(&verdict.details.path)),
-        ("warnings", Value::from(warnings)),
-    ];
-    for (name, answer) in answers {
-        if expect.get(name).is_some_and(|expected| *expected != answer) {
-            let (expected, reason) = (&expect[name], &verdict.reason);
-            return Err(Mismatch(format!("expected {name} {expected}, got {answer} ({reason})")));
-        }
+fn judged(vector: &Value, answer: &Value) -> Result<(), Mismatch> {
+    verdicts::compare(&vector["expect"], answer)?;
+    let details = &answer["details"];
+    if let Some(silent) = vector["expect"].get("timed_out") {
+        let found: Vec<&Value> = items(&details["timed_out"]).map(|task| &task["task_id"]).collect();
+        holds(&json!({ "timed_out": silent }), &json!({ "timed_out": found }))?;
+    }
+    if vector["issues"].is_array() {
+        let issue = |issue: &Value| json!([issue["rule"], issue["code"], issue["task_id"]]).to_string();
+        let found = sorted(items(&details["issues"]).map(issue));
+        let wanted = sorted(items(&vector["issues"]).map(Value::to_string));
+        holds(&json!({ "issues": wanted }), &json!({ "issues": found }))?;
     }
     Ok(())
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// The order of issues does not matter.
+fn sorted(issues: impl Iterator<Item = String>) -> Vec<String> {
+    let mut issues: Vec<String> = issues.collect();
+    issues.sort_unstable();
+    issues.dedup();
+    issues
 }

@@ -40,3 +40,14 @@ pub enum Tripwire {
     Warn,
     Off,
 }
+
+impl Tripwire {
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "deny" => Some(Tripwire::Deny),
+            "warn" => Some(Tripwire::Warn),
+            "off" => Some(Tripwire::Off),
+            _ => None,
+        }
+    }
+}

@@ -9,6 +9,7 @@ use contract::aop::{self, Line};
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::json::{Map, Value};
+use contract::secrets;
 
 use super::shell::{failure, own_failure};
 use super::{Ended, Reported};
@@ -71,11 +72,11 @@ impl Conversation {
             Ok(Line::Event(event)) => match event.body {
                 Body::Heartbeat(beat) => Some(Progress {
                     percentage: beat.progress_percentage,
-                    message: beat.current_phase.unwrap_or_default(),
+                    message: harmless(&beat.current_phase.unwrap_or_default()),
                 }),
                 Body::ProgressUpdate(update) => Some(Progress {
                     percentage: Some(update.progress.percentage),
-                    message: update.progress.message,
+                    message: harmless(&update.progress.message),
                 }),
                 _ => None,
             },
@@ -126,7 +127,7 @@ impl Conversation {
         let noise = self.noise.as_ref().filter(|_| self.response.is_none());
         if let Some(fault) = self.fault.as_ref().or(noise) {
             let (code, message) = fault.split_once(": ").unwrap_or(("E_MALFORMED_RESPONSE", fault));
-            return failure(code, message.to_owned());
+            return failure(code, harmless(message));
         }
         let Some(response) = &self.response else {
             return match ended.exit_code {
@@ -142,7 +143,7 @@ impl Conversation {
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
         let words = signal.map_or(status.state.as_str(), FinalSignal::as_str);
         let said = status.message.clone().unwrap_or_default();
-        failure(code, format!("{words} {said}").trim_end().to_owned())
+        failure(code, harmless(format!("{words} {said}").trim_end()))
     }
 
     pub(crate) fn reported(&self) -> Reported {
@@ -160,6 +161,11 @@ impl Conversation {
             summary: response.execution_summary.as_ref().and_then(|summary| summary.summary.clone()),
         }
     }
+}
+
+/// An agent's words on one line, without secrets and without what would steer a terminal.
+fn harmless(text: &str) -> String {
+    secrets::scrub(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Whether a line means to be one of the protocol's messages. Programs also print logs of their own as objects.

@@ -22,7 +22,7 @@ fn a_list_or_an_object_with_a_list_is_a_quarantine() {
         (json!({"schema_version": 1, "constraints": [item]}), "OK"),
         (json!({"schema_version": 2, "constraints": [item]}), "UNKNOWN_SCHEMA_VERSION $.schema_version"),
         (json!({"constraints": {}}), "SCHEMA_INVALID $.constraints"),
-        (json!({}), "SCHEMA_INVALID $.constraints"),
+        (json!({}), "MISSING_REQUIRED_INPUT $.constraints"),
         (json!("text"), "SCHEMA_INVALID $"),
         (json!([{"detection": "d"}]), "SCHEMA_INVALID $[0].pattern"),
         (json!([{"pattern": "p", "detection": "d", "confidence": 1.5}]), "SCHEMA_INVALID $[0].confidence"),

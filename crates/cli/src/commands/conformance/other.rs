@@ -1,0 +1,41 @@
+//! Another implementation: a program that reads a question on standard input and answers on standard output.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use contract::domain::id::{Attempt, Id, Minter, mint};
+use contract::domain::time::Clock;
+use contract::json::strict;
+use engine::supervisor::{LaunchSpec, Marker, ShimProgram, Stdin, ask, own_identity};
+use serde_json::Value;
+
+use crate::clock::SystemClock;
+use crate::minter::RandomIds;
+use crate::{env, host};
+
+/// A program under test, as a line for the shell.
+pub(super) struct Other {
+    command: OsString,
+    patience: Duration,
+    shim: ShimProgram,
+}
+
+impl Other {
+    pub(super) fn new(command: &str, patience: Duration) -> Self {
+        Self { command: command.into(), patience, shim: host::shim() }
+    }
+
+    /// Its answer to one question, or why there is none.
+    pub(super) fn answer(&self, question: &Value) -> Result<Value, String> {
+        let ids: &mut dyn Minter = &mut RandomIds;
+        let attempt: Id<Attempt> = mint(ids, SystemClock::new().now().at);
+        let marker = Marker { attempt, owner: own_identity() };
+        let argv = vec!["sh".into(), "-c".into(), self.command.clone()];
+        let mut spec = LaunchSpec::new(argv, PathBuf::from("."), marker);
+        spec.env = env::inherited();
+        spec.stdin = Stdin::Bytes(format!("{question}\n").into_bytes());
+        let printed = ask(&self.shim, spec, self.patience).map_err(|error| error.to_string())?;
+        strict::parse(&printed).map_err(|error| format!("its answer is no JSON: {error}"))
+    }
+}

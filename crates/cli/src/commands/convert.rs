@@ -1,0 +1,64 @@
+//! `writ convert`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use contract::convert::{Context, Converted, convert};
+use contract::domain::time::{Clock, Timestamp};
+use contract::validate::{Kind, could_not_work};
+use serde_json::json;
+
+use super::validate::{print, read};
+use crate::clock::SystemClock;
+use crate::output::{Format, Output, say};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "From an assignment to aop and back, from an AOP TASK or EVENT to aee, from a result to aop \
+    and back, from a stage-1 result to bridge and back. With --output json the answer says what was lost."
+)]
+pub(crate) struct Args {
+    /// The kind to write: assignment, result, aop, aee, stage1 or bridge
+    #[arg(long, value_name = "KIND")]
+    to: String,
+    /// The file, or - for standard input
+    #[arg(default_value = "-", value_name = "FILE|-")]
+    file: PathBuf,
+    /// The workspace that paths are in
+    #[arg(long, value_name = "DIR")]
+    root: Option<String>,
+    /// The time to write where the document says none, in RFC 3339
+    #[arg(long, value_name = "TIME")]
+    now: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
+    let Some(to) = Kind::named(&args.to) else {
+        return print(&could_not_work(None, "usage", format!("there is no kind `{}`", args.to)), output);
+    };
+    let now = match args.now.as_deref().map(Timestamp::parse).transpose() {
+        Ok(now) => now.unwrap_or_else(|| SystemClock::new().now().at),
+        Err(error) => return print(&could_not_work(Some(to), "usage", format!("--now: {error}")), output),
+    };
+    let bytes = match read(&args.file) {
+        Ok(bytes) => bytes,
+        Err(message) => return print(&could_not_work(Some(to), "unreadable", message), output),
+    };
+    match convert(&bytes, to, &Context { now, root: args.root.as_deref() }) {
+        Ok(converted) => answer(&converted, output),
+        Err(verdict) => print(&verdict, output),
+    }
+}
+
+/// The document on standard output and what was lost beside it; or both in one answer.
+fn answer(converted: &Converted, output: &Output) -> ExitCode {
+    if output.format == Format::Text {
+        for lost in &converted.lost {
+            say(&format!("lost: {} {}\n", lost.path, lost.why));
+        }
+        return output.text(&format!("{:#}", converted.document));
+    }
+    let mut answer = json!(converted.verdict());
+    answer["document"] = converted.document.clone();
+    output.line(&answer)
+}

@@ -1,0 +1,141 @@
+//! A document that remembers what was taken from it, so that the rest can be told.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Something that has no place in the other contract.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Lost {
+    pub path: String,
+    pub why: String,
+}
+
+pub(super) struct Source<'d> {
+    document: &'d Value,
+    /// JSON pointers of what was used, with everything below.
+    taken: Vec<String>,
+    lost: Vec<Lost>,
+}
+
+impl<'d> Source<'d> {
+    pub(super) fn new(document: &'d Value) -> Self {
+        Self { document, taken: Vec::new(), lost: Vec::new() }
+    }
+
+    /// The whole document, all of which is carried.
+    pub(super) fn whole(&mut self) -> &'d Value {
+        self.taken.push(String::new());
+        self.document
+    }
+
+    /// What stands at a JSON pointer; it counts as carried from now on. Null is nothing.
+    pub(super) fn take(&mut self, pointer: &str) -> Option<&'d Value> {
+        self.taken.push(pointer.to_owned());
+        self.peek(pointer)
+    }
+
+    /// The same without taking it.
+    pub(super) fn peek(&self, pointer: &str) -> Option<&'d Value> {
+        self.document.pointer(pointer).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn text(&mut self, pointer: &str) -> Option<&'d str> {
+        self.take(pointer)?.as_str()
+    }
+
+    pub(super) fn number(&mut self, pointer: &str) -> Option<u64> {
+        let value = self.take(pointer)?;
+        value.as_u64().or_else(|| {
+            let number = value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0)?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "whole, not negative, bounded by its validator"
+            )]
+            let whole = number as u64;
+            Some(whole)
+        })
+    }
+
+    pub(super) fn texts(&mut self, pointer: &str) -> Vec<String> {
+        let list = self.take(pointer).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// How many items a list has.
+    pub(super) fn count(&self, pointer: &str) -> usize {
+        self.peek(pointer).and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
+    /// The extensions of an object, named `x_…`, all of which are carried.
+    pub(super) fn extensions(&mut self, pointer: &str) -> Map<String, Value> {
+        let fields = self.peek(pointer).and_then(Value::as_object);
+        let found: Map<String, Value> = fields
+            .into_iter()
+            .flatten()
+            .filter(|(name, value)| name.starts_with("x_") && !value.is_null())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        for name in found.keys() {
+            self.taken.push(format!("{pointer}/{name}"));
+        }
+        found
+    }
+
+    /// Says that something was changed on the way.
+    pub(super) fn lose(&mut self, pointer: &str, why: impl Into<String>) {
+        self.lost.push(Lost { path: path_of(pointer), why: why.into() });
+    }
+
+    /// Everything that was not taken, each with its place.
+    pub(super) fn lost(mut self) -> Vec<Lost> {
+        let document = self.document;
+        self.leftovers(&mut String::new(), document);
+        self.lost.sort();
+        self.lost.dedup();
+        self.lost
+    }
+
+    fn leftovers(&mut self, pointer: &mut String, value: &Value) {
+        if self.taken.iter().any(|taken| taken == pointer) {
+            return;
+        }
+        let length = pointer.len();
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    pointer.push('/');
+                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    self.leftovers(pointer, value);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    pointer.push('/');
+                    pointer.push_str(&index.to_string());
+                    self.leftovers(pointer, item);
+                    pointer.truncate(length);
+                }
+            }
+            Value::Null => {}
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                self.lose(pointer, "has no place in the other contract");
+            }
+        }
+    }
+}
+
+/// A pointer as a path of ours: `/task/inputs/0` is `$.task.inputs[0]`.
+fn path_of(pointer: &str) -> String {
+    let mut path = String::from("$");
+    for step in pointer.split('/').skip(1) {
+        if step.bytes().all(|byte| byte.is_ascii_digit()) && !step.is_empty() {
+            path.push_str(&format!("[{step}]"));
+        } else {
+            path.push('.');
+            path.push_str(&step.replace("~1", "/").replace("~0", "~"));
+        }
+    }
+    path
+}

@@ -1,0 +1,30 @@
+//! A stage-1 result in its checkpoint handoff envelope, and out of it.
+
+use serde_json::{Value, json};
+
+use super::Context;
+use super::source::Source;
+use crate::bridge::envelope::Contract;
+use crate::bridge::{VERSIONS, stage1};
+
+/// OL ran the checks and tells AO. A bead is checked again under the same correlation.
+pub(super) fn envelope(source: &mut Source<'_>, context: &Context) -> Value {
+    let correlation = ["/quest_id", "/bead_id"].map(|id| source.text(id).unwrap_or_default().to_owned());
+    let payload = source.whole();
+    json!({
+        "schema_version": VERSIONS.end(),
+        "contract": Contract::CheckpointHandoff.as_str(),
+        "source_system": "ol",
+        "target_system": "ao",
+        "operation": stage1::OPERATION,
+        "payload": payload,
+        "meta": {"timestamp": context.now.to_string(), "correlation_id": correlation.join("/")},
+    })
+}
+
+pub(super) fn result(source: &mut Source<'_>, _: &Context) -> Value {
+    for implied in ["/schema_version", "/contract", "/operation"] {
+        source.take(implied);
+    }
+    source.take("/payload").cloned().unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! One door to every validator: a kind and bytes in, one verdict out.
+
+mod detect;
+mod kinds;
+pub(crate) mod operator;
+mod plan;
+pub mod schema;
+
+pub use detect::detect;
+pub use kinds::Kind;
+
+use crate::aee::judge;
+use crate::domain::scope::Links;
+use crate::domain::time::Timestamp;
+use crate::finding::{Finding, Findings};
+pub use crate::operator::Tripwire;
+use crate::verdict::Verdict;
+
+/// What the caller knows beyond the document.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Refuse what a contract merely allows to ignore.
+    pub strict: bool,
+    /// The workspace; absolute paths in it become relative, others are refused.
+    pub root: Option<&'a str>,
+    /// Needed to tell whether a heartbeat is too old.
+    pub now: Option<Timestamp>,
+    /// What a result or a worklog answers: the bytes of an assignment.
+    pub assignment: Option<&'a [u8]>,
+    /// The worklog as it was before.
+    pub prior: Option<&'a [u8]>,
+    /// How the task of a worklog ended.
+    pub outcome: Option<&'a str>,
+    /// The workspace's symbolic links.
+    pub links: Option<&'a Links>,
+    /// The file system does not tell apart names that differ only in case.
+    pub fold: bool,
+    /// What happens when a text seems to give orders; an operator's choice, never a field of a document.
+    pub tripwire: Tripwire,
+    /// Take over a handoff whose only fault are tasks that timed out.
+    pub allow_stale: bool,
+}
+
+/// Judges a document. Without a kind it is told by what is inside.
+pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &Options) -> Verdict {
+    match kind.or_else(|| detect(bytes)) {
+        Some(kind) => {
+            let mut verdict = (kind.validator())(bytes, options);
+            kind.as_str().clone_into(&mut verdict.details.kind);
+            verdict
+        }
+        None if bytes.iter().all(u8::is_ascii_whitespace) => {
+            *judge::refuse_whole(UNKNOWN_KIND, "empty_input", "there is no document")
+        }
+        None => {
+            let message = "nothing in it says what kind of document it is; name the kind";
+            *judge::refuse_whole(UNKNOWN_KIND, "unknown_kind", message)
+        }
+    }
+}
+
+/// The kind in the verdict on a document that nobody could name.
+const UNKNOWN_KIND: &str = "unknown";
+
+/// The code of a validator that could not work. The document is neither good nor bad, so it does not pass.
+pub const COULD_NOT_WORK: &str = "MISSING_VALIDATOR";
+
+/// The refusal of a validator that could not work, for example because a file could not be read.
+pub fn could_not_work(kind: Option<Kind>, rule: &'static str, message: impl Into<String>) -> Verdict {
+    let primary = Finding { path: "$".to_owned(), rule, message: message.into() };
+    let findings = Findings::from_iter([primary.clone()]);
+    let kind = kind.map_or(UNKNOWN_KIND, Kind::as_str);
+    Verdict::denied(kind, COULD_NOT_WORK, &primary, findings, Findings::default())
+}
+
+impl Verdict {
+    /// 0 allowed, 1 denied, 2 the validator could not work.
+    pub fn exit_code(&self) -> u8 {
+        match self.code.as_str() {
+            _ if self.allow => 0,
+            COULD_NOT_WORK => 2,
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

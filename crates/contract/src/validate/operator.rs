@@ -1,0 +1,44 @@
+//! Hands the operator's validators what they need beside the document.
+
+use super::{Kind, Options, could_not_work};
+use crate::operator::{self, Outcome, read_assignment};
+use crate::verdict::Verdict;
+
+type Validator = fn(&[u8], &operator::Options) -> Verdict;
+
+/// Judges an operator document. An assignment or an outcome that cannot be used is no fault of the document, but
+/// nothing can be said without it.
+pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Options) -> Verdict {
+    let plain = plain_options(options);
+    let outcome = match options.outcome.map(|word| Outcome::parse(word).ok_or(word)).transpose() {
+        Ok(outcome) => outcome,
+        Err(word) => {
+            let message = format!("the outcome must be one of {}, is `{word}`", Outcome::WORDS.join(", "));
+            return could_not_work(Some(kind), "usage", message);
+        }
+    };
+    let assignment = match options.assignment.map(|bytes| read_assignment(bytes, &plain)).transpose() {
+        Ok(assignment) => assignment,
+        Err(refusal) => {
+            let message = format!("the assignment is no valid one: {}", refusal.reason);
+            return could_not_work(Some(kind), "assignment", message);
+        }
+    };
+    let assignment = assignment.as_ref().map(|(assignment, _)| assignment);
+    judge(bytes, &operator::Options { outcome, assignment, ..plain })
+}
+
+/// The options that need no reading.
+pub(crate) fn plain_options<'a>(options: &Options<'a>) -> operator::Options<'a> {
+    operator::Options {
+        strict: options.strict,
+        root: options.root,
+        links: options.links,
+        fold: options.fold,
+        now: options.now,
+        prior: options.prior,
+        tripwire: options.tripwire,
+        allow_stale: options.allow_stale,
+        ..operator::Options::default()
+    }
+}

@@ -1,0 +1,35 @@
+//! Judges a plan file, in the words that all validators share.
+
+use crate::aee::judge;
+use crate::domain::run::DocumentKind;
+use crate::finding::Findings;
+use crate::plan::{document, read};
+use crate::verdict::Verdict;
+
+const KIND: &str = "plan";
+
+pub(super) fn validate(bytes: &[u8]) -> Verdict {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return *judge::refuse_whole(KIND, "empty_input", "there is no document");
+    }
+    let document = match document::read(bytes) {
+        Ok(document) => document,
+        Err(findings) => return denied(findings),
+    };
+    if document.kind != DocumentKind::Plan {
+        let message = format!("this is no plan but an {}", document.kind.as_str());
+        return *judge::refuse_whole(KIND, "other_kind", message);
+    }
+    match read::from_value(&document.value) {
+        Ok(plan) => {
+            let mut verdict = Verdict::allowed(KIND, "plan valid", Findings::default());
+            verdict.details.more.insert("tasks".to_owned(), plan.tasks.len().into());
+            verdict
+        }
+        Err(findings) => denied(findings),
+    }
+}
+
+fn denied(findings: Findings) -> Verdict {
+    judge::rule(KIND, "", findings, Findings::default())
+}

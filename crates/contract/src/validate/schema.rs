@@ -1,0 +1,152 @@
+//! The published JSON Schemas: each kind's shape, and the rules between fields that a schema can say.
+//!
+//! What a schema cannot say is listed in `vectors/beyond-schema.json`, each rule with a document that shows it.
+
+use serde_json::{Value, json};
+
+use super::Kind;
+use crate::aop::audit::{self, RecordType};
+use crate::bridge::{candidate, constraint, council, envelope, harvest, memrl, stage1};
+use crate::shape::schema::Writer;
+use crate::shape::{Object, Shape};
+use crate::{aee, aocl, aop, continuity, operator, plan};
+
+/// The schema of a kind; of a kind with one document a line, the schema of a line. None where it is text.
+pub fn of(kind: Kind, strict: bool) -> Option<Value> {
+    let mut writer = Writer::new(strict);
+    let root = root(kind, &mut writer)?;
+    Some(writer.finish(kind.about(), root))
+}
+
+fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
+    let root = match kind {
+        Kind::Assignment => object(writer, &operator::assignment::ASSIGNMENT),
+        Kind::Locks => object(writer, &operator::locks::LOCK_TABLE),
+        Kind::Result => object(writer, &operator::result::RESULT),
+        Kind::Worklog => object(writer, &operator::worklog::WORKLOG_ENTRY),
+        Kind::Handoff => object(writer, &operator::handoff::HANDOFF),
+        Kind::Orchestrator => object(writer, &operator::envelope::ENVELOPE),
+        Kind::Deltas => object(writer, &operator::ledger::LEDGER_DELTAS),
+        Kind::Reconcile => object(writer, &operator::reconcile::RECONCILE),
+        Kind::Watchdog => object(writer, &operator::watchdog::WATCHDOG),
+        Kind::Aop => any_of(writer, &aop::shapes()),
+        Kind::AopAudit => audit_record(writer),
+        Kind::Aee | Kind::Trace => aee_envelope(writer),
+        Kind::Stack => stack(writer),
+        Kind::Bridge => bridge_envelope(writer),
+        Kind::Candidate => object(writer, &candidate::CANDIDATE),
+        Kind::Harvest => object(writer, &harvest::HARVEST_CANDIDATE),
+        Kind::Constraint => quarantine(writer),
+        Kind::Stage1 => stage1_result(writer),
+        Kind::Memrl => object(writer, &memrl::policy::POLICY),
+        Kind::Council => object(writer, &council::JUDGEMENT),
+        Kind::Continuity => answer(writer),
+        Kind::Plan => object(writer, &plan::shapes::PLAN),
+        Kind::Learning | Kind::Pattern | Kind::Promise | Kind::Ratchet => return None,
+    };
+    Some(root)
+}
+
+fn object(writer: &mut Writer, object: &'static Object) -> Value {
+    writer.node(&Shape::Object(object))
+}
+
+fn any_of(writer: &mut Writer, objects: &[&'static Object]) -> Value {
+    let nodes: Vec<Value> = objects.iter().map(|object| writer.node(&Shape::Object(object))).collect();
+    json!({ "anyOf": nodes })
+}
+
+/// `then`, where the members have these values.
+fn when(members: &[(&str, Value)], then: &Value) -> Value {
+    let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
+    let properties: serde_json::Map<String, Value> =
+        members.iter().map(|(name, value)| ((*name).to_owned(), json!({ "const": value }))).collect();
+    json!({"if": {"properties": properties, "required": names}, "then": then})
+}
+
+fn audit_record(writer: &mut Writer) -> Value {
+    let mut root = object(writer, &audit::shape::RECORD);
+    let mut rules = Vec::new();
+    for record in RecordType::ALL {
+        let payload = object(writer, audit::shape::payload(*record));
+        rules.push(when(
+            &[("record_type", json!(record.as_str()))],
+            &json!({"properties": {"payload": payload}}),
+        ));
+    }
+    root["allOf"] = Value::Array(rules);
+    root
+}
+
+fn aee_envelope(writer: &mut Writer) -> Value {
+    let mut root = object(writer, &aee::shape::ENVELOPE);
+    let reply = json!({"type": "string", "minLength": aee::shape::ID_CHARS_MIN});
+    let answers: Vec<&str> =
+        aee::Type::ALL.iter().filter(|kind| kind.is_answer()).map(|kind| kind.as_str()).collect();
+    let mut rules = vec![json!({
+        "if": {"properties": {"type": {"enum": answers}}, "required": ["type"]},
+        "then": {"properties": {"reply_to": reply}, "required": ["reply_to"]},
+    })];
+    for intent in aee::intents::ALL {
+        for kind in aee::Type::ALL {
+            let Some(shape) = aee::intents::payload_shape(intent, kind) else { continue };
+            let mut payload = object(writer, shape);
+            if (intent, kind) == (aee::intents::STATUS_PING, aee::Type::Result) {
+                payload["properties"] = json!({"pong": {"const": true}});
+            }
+            let members = [("intent", json!(intent)), ("type", json!(kind.as_str()))];
+            rules.push(when(&members, &json!({"properties": {"payload": payload}})));
+        }
+    }
+    root["allOf"] = Value::Array(rules);
+    root
+}
+
+fn stack(writer: &mut Writer) -> Value {
+    let mut root = object(writer, &aocl::stack::check::STACK);
+    root["allOf"] = json!([
+        when(
+            &[("mode", json!("pipeline"))],
+            &json!({"required": ["layers"], "properties": {"nodes": false, "edges": false}}),
+        ),
+        when(
+            &[("mode", json!("dag"))],
+            &json!({"required": ["nodes", "edges"], "properties": {"layers": false}}),
+        ),
+    ]);
+    root
+}
+
+fn bridge_envelope(writer: &mut Writer) -> Value {
+    let mut root = object(writer, &envelope::ENVELOPE);
+    let payload = object(writer, &stage1::RESULT);
+    let then = json!({"properties": {"payload": payload}});
+    root["allOf"] = json!([when(&[("operation", json!(stage1::OPERATION))], &then)]);
+    root
+}
+
+/// A result itself, or in its envelope.
+fn stage1_result(writer: &mut Writer) -> Value {
+    let result = object(writer, &stage1::RESULT);
+    let mut enveloped = object(writer, &envelope::ENVELOPE);
+    enveloped["properties"] = json!({"payload": result.clone()});
+    json!({"if": {"type": "object", "required": ["contract"]}, "then": enveloped, "else": result})
+}
+
+/// A bare list, or a version and the list.
+fn quarantine(writer: &mut Writer) -> Value {
+    let list = writer.node(&Shape::List(&constraint::CONSTRAINTS));
+    let file = object(writer, &constraint::QUARANTINE);
+    json!({"anyOf": [list, file]})
+}
+
+fn answer(writer: &mut Writer) -> Value {
+    let mut root = object(writer, &continuity::envelope::ENVELOPE);
+    let errors: serde_json::Map<String, Value> =
+        continuity::envelope::ONLY_ON_FAILURE.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
+    root["allOf"] = json!([
+        when(&[("success", json!(true))], &json!({"required": ["data"], "properties": errors})),
+        when(&[("success", json!(false))], &json!({"required": ["error"], "properties": {"data": false}})),
+    ]);
+    root
+}
