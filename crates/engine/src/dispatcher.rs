@@ -144,8 +144,7 @@ impl<'d> Dispatcher<'d> {
             }
             match self.reports.recv_timeout(self.patience(now_ms)) {
                 Ok(message) => {
-                    // A signal for the whole group can hit a supervising process that is just starting. Heard
-                    // first, its death is part of the interruption and no fault of the task.
+                    // Heard first: what ends because of a signal has not failed.
                     self.heed_signal();
                     self.take_report(message)?;
                 }

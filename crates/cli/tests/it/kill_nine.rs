@@ -1,10 +1,11 @@
 //! `kill -9` of writ: nothing it started outlives it, and the run goes on where it was.
 
 use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use engine::supervisor::Role;
-use testkit::{Cli, SeededIds, eventually};
+use testkit::{Cli, SeededIds, Signal, eventually};
 
 use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
 
@@ -93,10 +94,8 @@ fn hold_against_the_store(before: Option<&(RunView, BTreeMap<String, Vec<String>
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
-fn kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothing_that_is_done() {
-    let seed = u64::from(std::process::id());
-    println!("seed {seed}");
-    let mut random = SeededIds::new(seed);
+fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothing_that_is_done() {
+    let mut random = SeededIds::surprising();
     let kills = testkit::rounds(50);
     let (mut killed, mut finished, mut resumed_kills) = (0, 0, 0);
     while killed < kills {
@@ -149,6 +148,113 @@ fn kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothing_tha
         }
     }
     println!("{killed} kills, {resumed_kills} of them while a run was continued, {finished} runs finished");
+}
+
+/// The places where a kill can fall between two things that belong together: a commit, a piece of one, the start of a
+/// process, the handing over of its task. Of the last kind there are many, so only some are tried each time.
+const PLACES: [(&str, u64); 4] =
+    [("fsync,fdatasync", 1), ("clone,clone3,vfork", 1), ("write", 2), ("pwrite64", 60)];
+
+/// Calls writ so that it dies right before its `number`th call of this kind. True if it came that far.
+fn dies_at(tracer: &Cli, cli: &Cli, (place, number): (&str, u64), words: &[&str]) -> bool {
+    let (trace, inject) = (format!("trace={place}"), format!("inject={place}:signal=KILL:when={number}"));
+    let strace = ["-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject, env!("CARGO_BIN_EXE_writ")];
+    let call = tracer.call(strace.iter().chain(words)).in_dir(cli.project()).env("WRIT_DB", cli.db());
+    let output = call.run();
+    assert!(matches!(output.status.code(), None | Some(0 | 1)), "{output}");
+    output.status.signal() == Some(Signal::KILL.as_raw())
+}
+
+/// Kills writ at one place after the other, and once more while it continues, until it comes to its end.
+fn die_everywhere(prepare: impl Fn(&Cli), judge: impl Fn(&Cli, Option<&RunView>)) {
+    const WORDS: [&str; 4] = ["run", "plan.toml", "--request-id", "once"];
+    let mut random = SeededIds::surprising();
+    let tracer = Cli::new("strace");
+    for (place, stride) in PLACES {
+        let stride = stride.div_ceil(u64::from(testkit::rounds(1)));
+        let mut number = 1 + random.below(stride);
+        loop {
+            let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+            prepare(&cli);
+            let died = dies_at(&tracer, &cli, (place, number), &WORDS);
+            let (again, _) = PLACES[usize::try_from(random.below(3)).unwrap()];
+            if died {
+                dies_at(&tracer, &cli, (again, 1 + random.below(8)), &WORDS);
+            }
+            all_gone(&cli);
+            audit_is_clean(&cli);
+            let before = RunView::only(&cli);
+            drop(cli.run(WORDS));
+            judge(&cli, before.as_ref());
+            assert_eq!(cli.leftovers(), Vec::<u32>::new());
+            audit_is_clean(&cli);
+            if !died {
+                break;
+            }
+            number += 1 + random.below(2 * stride - 1);
+        }
+    }
+}
+
+#[test]
+fn soak_a_run_goes_on_wherever_its_commits_were_cut() {
+    let text = r#"
+objective = "Two lines"
+workspace = "."
+
+[[task]]
+id = "a"
+title = "First"
+command = "echo ${WRIT_MARK%%:*} >> a.txt"
+shell = true
+writes = ["a.txt"]
+retry_safe = true
+
+[[task.checks]]
+command = ["test", "-s", "a.txt"]
+
+[[task]]
+id = "b"
+title = "Second"
+command = "echo ${WRIT_MARK%%:*} >> b.txt"
+shell = true
+writes = ["b.txt"]
+depends_on = ["a"]
+retry_safe = true
+"#;
+    let judge = |cli: &Cli, before: Option<&RunView>| {
+        let run = RunView::only(cli).unwrap();
+        assert_eq!((run.state.as_str(), run.statuses()), ("done", vec!["done, verified", "done, claimed"]));
+        for (name, task) in &run.tasks {
+            let file = file(cli, &format!("{name}.txt"));
+            assert!(
+                file.lines().all(|line| task.attempts.iter().any(|attempt| attempt.id == line)),
+                "{run:?}"
+            );
+            let is_done = before.is_some_and(|before| before.task(name).status.starts_with("done"));
+            assert!(!is_done || before.map(|before| before.task(name)) == Some(task), "{before:?}\n{run:?}");
+        }
+    };
+    die_everywhere(|cli| write_plan(cli, text), judge);
+}
+
+#[test]
+fn soak_a_refusal_stays_a_refusal_wherever_it_was_cut() {
+    let prepare = |cli: &Cli| {
+        std::fs::create_dir(cli.project().join(".writ")).unwrap();
+        std::fs::write(cli.project().join(".writ/config.toml"), "[policy]\ndeny_shell = true\n").unwrap();
+        let task = "[[task]]\nid = \"t\"\ntitle = \"T\"\ncommand = \"touch ran\"\nshell = true\n";
+        write_plan(cli, &format!("objective = \"Not allowed\"\nworkspace = \".\"\n{task}"));
+    };
+    let judge = |cli: &Cli, _: Option<&RunView>| {
+        let run = RunView::only(cli).unwrap();
+        assert_eq!((run.state.as_str(), run.statuses()), ("failed", vec!["canceled"]));
+        assert!(run.task("t").reason.as_ref().unwrap().starts_with("the run was refused"), "{run:?}");
+        let answer = cli.run(["runs", "show", &run.id, "--output", "json"]).json();
+        assert!(answer["data"]["result"]["reason"].as_str().unwrap().contains("shell"), "{answer}");
+        assert!(!cli.project().join("ran").exists());
+    };
+    die_everywhere(prepare, judge);
 }
 
 /// A task that is not safe to repeat. It says that it has begun, and finishes only when it is let.

@@ -1,6 +1,9 @@
 //! Asking writ to stop: by signals, by `writ cancel`, and what a person at a terminal sees.
 
-use testkit::{Background, Cli, Output, Signal, eventually, fake_agent, process};
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use testkit::{Background, Cli, Output, SeededIds, Signal, eventually, fake_agent, process};
 
 use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id, write_plan};
 
@@ -103,6 +106,41 @@ fn a_second_signal_ends_everything_at_once() {
     let view = RunView::of(&cli, &run);
     assert_eq!((view.state.as_str(), view.statuses()), ("stopped", vec!["blocked"]));
     assert_eq!(view.task("stays").attempts(), ["interrupted"]);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
+fn soak_a_signal_at_any_moment_fails_nothing() {
+    let mut random = SeededIds::surprising();
+    let names = ["a", "b", "c", "d"];
+    let task = |name: &str| {
+        format!(
+            "[[task]]\nid = \"{name}\"\ntitle = \"T\"\ncommand = [\"true\"]\nretry_safe = true\n\
+             [[task.checks]]\ncommand = [\"true\"]\n"
+        )
+    };
+    let tasks: String = names.map(task).concat();
+    for _ in 0..testkit::rounds(15) {
+        let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+        write_plan(&cli, &format!("objective = \"Quick\"\nworkspace = \".\"\nmax_parallel = 2\n{tasks}"));
+        let writ = cli.spawn(["run", "plan.toml", "--request-id", "once"]);
+        std::thread::sleep(Duration::from_micros(random.below(200_000)));
+        // Also to the supervising processes that are just being started.
+        process::signal_group(writ.pid(), Signal::INT);
+        let output = writ.wait(SOON);
+        // Done before it came, stopped, or ended before anybody listened.
+        let ended = (output.status.code(), output.status.signal());
+        assert!(matches!(ended, (Some(0 | 130), None) | (None, Some(2))), "{output}");
+        all_gone(&cli);
+        cli.run(["run", "plan.toml", "--request-id", "once"]).success();
+        let run = RunView::only(&cli).unwrap();
+        assert_eq!(run.statuses(), ["done, verified"; 4]);
+        for task in run.tasks.values() {
+            let kept = |state: &&str| matches!(*state, "succeeded" | "interrupted");
+            assert!(task.attempts().iter().all(kept), "{output}\n{run:?}");
+        }
+        audit_is_clean(&cli);
+    }
 }
 
 #[test]

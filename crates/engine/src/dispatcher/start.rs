@@ -188,6 +188,7 @@ impl Dispatcher<'_> {
             Err(error) => {
                 live.ended.fault = Some(error.to_string());
                 self.live.insert(task, live);
+                self.heed_signal();
                 self.executor_ended(task)
             }
         }
@@ -217,6 +218,7 @@ impl Dispatcher<'_> {
             Err(error) => {
                 watched.problem = Some(error.to_string());
                 live.phase = Phase::Checking { index, watched };
+                self.heed_signal();
                 self.check_ended(task)
             }
         }

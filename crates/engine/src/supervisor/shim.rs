@@ -38,6 +38,7 @@ fn run() -> io::Result<()> {
     leave_session()?;
     super::become_subreaper()?;
     let mut link = Link::open()?;
+    link.send(&FromShim::Ready);
     let Some(spec) = link.receive_launch()? else {
         link.send(&FromShim::Gone(Gone::default()));
         link.flush();

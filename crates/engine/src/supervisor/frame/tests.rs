@@ -27,6 +27,7 @@ fn a_grace_without_end_has_one() {
 
 fn all_from_shim() -> Vec<FromShim> {
     vec![
+        FromShim::Ready,
         FromShim::Started { pid: 70_000 },
         FromShim::Stdout(b"out\0\xff".to_vec()),
         FromShim::Stderr(Vec::new()),
