@@ -136,7 +136,8 @@ fn is_worth_a_look(text: &str) -> bool {
     }
     let gate = GATE.get_or_init(|| {
         let specific = RULES.iter().filter(|rule| rule.name != "credential_assignment");
-        let hints: Vec<String> = specific.flat_map(|rule| rule.hints).map(|hint| regex::escape(hint)).collect();
+        let hints: Vec<String> =
+            specific.flat_map(|rule| rule.hints).map(|hint| regex::escape(hint)).collect();
         let pattern = format!("{}|(?i:{})", hints.join("|"), CREDENTIAL_WORDS.join("|"));
         Regex::new(&pattern).expect("BUG: escaped words are a valid expression")
     });

@@ -65,7 +65,7 @@ pub(super) fn ask(kind: Kind, input: &[u8]) -> Value {
     match std::str::from_utf8(input) {
         Ok(text) => question["input"] = text.into(),
         Err(_) => {
-            question["input_hex"] = input.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+            question["input_hex"] = input.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
         }
     }
     question
