@@ -58,7 +58,8 @@ fn what_the_command_line_wrote_can_be_read_over_http() {
     assert_eq!(served.ask("task.list", "").1["data"]["tasks"][0]["id"], id);
     let (status, missing) = served.ask("task.get", "{\"id\": \"task_none\"}");
     assert_eq!((status, &missing["error"]["code"]), (404, &json!("NOT_FOUND")));
-    let (status, list) = served.send("GET /v1/operations HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let (status, list) =
+        served.send("GET /v1/operations HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert_eq!(status, 200);
     assert!(list["operations"].as_array().unwrap().iter().any(|operation| operation["name"] == "run.trace"));
     served.server.signal(Signal::TERM);
