@@ -242,6 +242,10 @@ impl<'d> Dispatcher<'d> {
                 return Ok(());
             }
             for step in steps {
+                // Starting many takes a while, and nobody who asked to stop wants to see the rest of them start.
+                if self.settings.stop.raised().is_some() {
+                    return Ok(());
+                }
                 match step {
                     Step::Start(task) => self.start(task)?,
                     Step::Skip { task, because } => self.skip(task, because)?,

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use engine::supervisor::Role;
-use testkit::{Cli, SeededIds, Signal, eventually};
+use testkit::{Cli, SeededIds, Signal, eventually, process};
 
 use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
 
@@ -359,6 +359,29 @@ fn what_its_checks_prove_is_done_without_running_again() {
 }
 
 #[test]
+fn a_task_whose_checks_were_cut_is_checked_again_and_not_run_again() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let check = "setsid sleep 600 & touch checking; until [ -e go ]; do sleep 0.01; done";
+    let text = careful(check).replace("touch begun; until [ -e go ]; do sleep 0.01; done", "true");
+    write_plan(&cli, &text);
+    for _ in 0..2 {
+        let writ = cli.spawn(["run", "plan.toml", "--request-id", "once"]);
+        eventually(SOON, "the check runs", || cli.project().join("checking").exists());
+        drop(writ.kill_nine());
+        all_gone(&cli);
+        std::fs::remove_file(cli.project().join("checking")).unwrap();
+        assert_eq!(RunView::only(&cli).unwrap().task("careful").attempts(), ["started"]);
+    }
+    std::fs::write(cli.project().join("go"), "").unwrap();
+    cli.run(["run", "plan.toml", "--request-id", "once"]).success();
+    let view = RunView::only(&cli).unwrap();
+    assert_eq!(view.statuses(), ["done, claimed", "done, verified"]);
+    assert_eq!(view.task("careful").attempts(), ["succeeded"]);
+    assert_eq!(file(&cli, "letters.txt"), "sent\n");
+    assert_eq!(cli.leftovers(), Vec::<u32>::new());
+}
+
+#[test]
 fn another_writ_does_no_harm_to_a_living_one() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     write_plan(&cli, &careful("grep sent letters.txt"));
@@ -419,4 +442,51 @@ fn an_engine_that_lost_its_run_ends_its_children_before_it_leaves() {
     output.fails_with(75);
     assert!(output.stderr.contains("was taken by another engine"), "{output}");
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
+}
+
+#[test]
+fn what_lost_its_supervisor_too_is_ended_by_the_next_writ() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let hide = "(env -i setsid sleep 600 &); setsid sleep 600 & echo $$ > begun; wait";
+    let text = "objective = \"Hide\"\nworkspace = \".\"\n[[task]]\nid = \"careful\"\ntitle = \"Hide\"\nshell = true\n";
+    write_plan(&cli, &format!("{text}command = \"{hide}\"\n"));
+    let writ = cli.spawn(["run", "plan.toml"]);
+    eventually(SOON, "the task has begun", || !file(&cli, "begun").is_empty());
+    let run = run_id(&writ);
+    let shims = marked_by(writ.pid()).into_iter().filter(|marked| marked.role == Role::Shim);
+    let shims: Vec<u32> = shims.map(|shim| shim.process.pid).collect();
+    // In one moment: a stopped one cannot act on the other's death.
+    shims.iter().for_each(|&shim| process::signal(shim, Signal::STOP));
+    drop(writ.kill_nine());
+    shims.iter().for_each(|&shim| process::signal(shim, Signal::KILL));
+    let executor = file(&cli, "begun").trim().parse().unwrap();
+    assert!(process::is_running(executor));
+    cli.run(["run", "--continue", &run]).fails_with(1);
+    assert!(!process::is_running(executor));
+    // One of them had neither a mark nor a parent any more, and so nothing that says whose it was.
+    let left: Vec<u32> = cli.leftovers().into_iter().filter(|&pid| is_marked(pid)).collect();
+    assert_eq!(left, Vec::<u32>::new());
+    assert_eq!(RunView::of(&cli, &run).task("careful").attempts(), ["unknown"]);
+}
+
+fn is_marked(pid: u32) -> bool {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|&byte| byte == 0).any(|entry| entry.starts_with(b"WRIT_MARK="))
+}
+
+#[test]
+fn a_writ_that_a_task_started_goes_with_its_task() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let inner = "command = \"(env -i setsid sleep 600 &); touch begun; sleep 600\"\nshell = true\n";
+    let task = |command: &str| {
+        format!("objective = \"O\"\nworkspace = \".\"\n[[task]]\nid = \"t\"\ntitle = \"T\"\n{command}")
+    };
+    std::fs::write(cli.project().join("inner.toml"), task(inner)).unwrap();
+    let outer = format!("command = [\"{}\", \"run\", \"inner.toml\"]\n", env!("CARGO_BIN_EXE_writ"));
+    write_plan(&cli, &task(&outer));
+    let writ = cli.spawn(["run", "plan.toml"]);
+    eventually(SOON, "the inner task has begun", || cli.project().join("begun").exists());
+    drop(writ.kill_nine());
+    all_gone(&cli);
+    audit_is_clean(&cli);
 }
