@@ -148,7 +148,10 @@ fn surface_of(words: &[OsString]) -> Surface {
 fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> ExitCode {
     let asked_for = !error.use_stderr();
     let output = Output::new(asked_format(words), surface, host::has_agent(words));
-    if output.format != Format::Text && !asked_for {
+    if surface == Surface::Validator && !asked_for {
+        // A validator that could not work still denies.
+        commands::validate::refuse_words(&error.render().to_string());
+    } else if output.format != Format::Text && !asked_for {
         if let Some(index) = namespace(error, surface, words) {
             return output.answer(&index, String::new);
         }
@@ -158,9 +161,6 @@ fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> Ex
         let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
         let refused = Error::new(ErrorCode::Usage, message).hint("the command with `--help` shows its words");
         return output.error(&refused);
-    }
-    if surface == Surface::Validator && !asked_for {
-        commands::validate::refuse_words(&error.render().to_string());
     }
     // A closed pipe must not turn help into a failure.
     error.print().ok();

@@ -25,7 +25,7 @@ mod report;
 mod rules;
 mod trust;
 
-pub use assignment::{Assignment, read_assignment, validate_assignment};
+pub use assignment::{Assignment, read_assignment, recall_assignment, validate_assignment};
 pub use codes::{Code, Retry};
 pub use conflict::{Claim, Mode, conflict};
 pub use delta::Delta;

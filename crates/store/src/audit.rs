@@ -128,7 +128,9 @@ impl Tx<'_> {
             }
         }
         if accounted != ever {
-            let message = format!("{ever} events were ever written, the streams account for {accounted}");
+            let message = format!(
+                "{ever} events were written but the streams account for {accounted}; a stream is missing, or its end"
+            );
             found.missing(ALL_STREAMS, 0, message);
         }
         if let Some(tip) = earlier {

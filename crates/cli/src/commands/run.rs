@@ -1,5 +1,7 @@
 //! `writ run`
 
+mod dry_run;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let document = read_document(file, &config)?;
     config.heed_project(&document.workspace)?;
     if args.dry_run {
-        return Ok(output.text(&dry_run(&document)));
+        return Ok(output.answer(&dry_run::document(&document), || dry_run::text(&document)));
     }
     let key = host::any_key(globals)?;
     let request = Request {
@@ -175,26 +177,4 @@ fn prepare_workspace(path: &Path, kind: DocumentKind) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Error::new(ErrorCode::InvalidInput, format!("the workspace {} is not UTF-8", path.display()))
     })
-}
-
-fn dry_run(document: &Document) -> String {
-    let plan = &document.intake.plan;
-    let mut text = format!(
-        "would run `{}` in {}: {} tasks, at most {} at once\n",
-        document.intake.objective,
-        document.workspace.display(),
-        plan.tasks.len(),
-        plan.max_parallel
-    );
-    for index in contract::plan::order::sorted(plan) {
-        let task = &plan.tasks[index];
-        let after = if task.depends_on.is_empty() {
-            String::new()
-        } else {
-            format!(" after {}", task.depends_on.join(", "))
-        };
-        let checks = task.checks.len();
-        text.push_str(&format!("  {}: {} [{} checks]{after}\n", task.id, task.command.join(" "), checks));
-    }
-    text
 }

@@ -291,6 +291,11 @@ fn a_plan_that_is_good_is_listed_and_nothing_is_written() {
     assert_eq!(checked.success().json()["data"], json!({"kind": "plan", "tasks": ["a", "b"]}));
     let dry = cli.run(["run", "good.json", "--dry-run"]);
     assert!(dry.success().stdout.contains("b: ") && dry.stdout.contains("after a"), "{dry}");
+    let dry = cli.run(["run", "good.json", "--dry-run", "--output", "json"]).success().json();
+    assert_eq!(
+        (&dry["data"]["tasks"][1]["id"], &dry["data"]["tasks"][1]["depends_on"]),
+        (&json!("b"), &json!(["a"]))
+    );
     assert_eq!(store_files(&cli), []);
     assert!(!cli.scratch().has("project/mark.txt"));
 }

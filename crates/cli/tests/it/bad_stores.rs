@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use testkit::{Cli, Output};
 
-use crate::documents::{plan, scripted, writ};
+use crate::documents::{plan, scripted, shell, with, writ};
 
 /// Makes or changes a database with the `sqlite3` program.
 #[track_caller]
@@ -129,4 +129,48 @@ fn on_a_full_disk_nothing_is_half_written_and_nothing_acknowledged_is_lost() {
     assert_eq!(lines[2], format!("\"count\":{}", made + 1), "{output}");
     assert!(lines.contains(&"integrity: ok, no event was changed"), "{output}");
     assert!(lines.contains(&"completeness: ok, no event is missing"), "{output}");
+}
+
+#[test]
+fn a_store_on_a_disk_that_became_read_only_is_refused_and_whole_again_afterwards() {
+    let output = on_a_disk(
+        "size=1m",
+        "$WRIT task create $WHO --title t --request-id r1 > made.json || exit 1
+         mount -o remount,ro $DISK || exit 99
+         $WRIT task create $WHO --title u --request-id r2; echo \"exit $?\"
+         mount -o remount,rw $DISK || exit 99
+         $WRIT task create $WHO --title u --request-id r2 > made.json || exit 1
+         $WRIT audit verify --replay > verify.txt || exit 1",
+    );
+    let lines: Vec<&str> = output.success().stdout.lines().collect();
+    assert_eq!(lines[1], "exit 1", "{output}");
+    let said: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
+    assert_eq!(said["error_code"], "STORE_UNAVAILABLE", "{output}");
+}
+
+#[test]
+fn a_run_whose_disk_fills_up_stops_with_a_reason_and_is_finished_when_there_is_space() {
+    // The first child takes the last byte, so that nothing of what it did can be written down.
+    let fills = "head -c 9m /dev/zero > $DISK/ballast; touch filled; exit 0";
+    let first =
+        with(shell("first", fills), json!({"checks": [{"command": "filled", "expects": "FILE_EXISTS"}]}));
+    let second = with(scripted("second", "append order.txt x"), json!({"depends_on": ["first"]}));
+    let script = format!(
+        "printf '%s' '{}' > plan.json
+         $WRIT run plan.json --output json; echo \"exit $?\"
+         rm $DISK/ballast
+         run=$($WRIT runs list --output json | grep -o 'run_[a-z0-9]*' | head -n 1)
+         $WRIT run --continue $run --output json || exit 1
+         $WRIT audit verify --replay || exit 1
+         cat order.txt",
+        plan([first, second])
+    );
+    let output = on_a_disk("size=1m", &script);
+    let lines: Vec<&str> = output.success().stdout.lines().collect();
+    let refused: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
+    assert_eq!((&refused["error_code"], lines[1]), (&json!("STORE_UNAVAILABLE"), "exit 1"), "{output}");
+    let done: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
+    assert_eq!(done["data"]["reason"], "2 of 2 tasks done, 1 only claimed", "{output}");
+    // The first was verified by what it left, and not run again.
+    assert_eq!((&done["data"]["tasks"][0]["attempts"], lines.last()), (&json!(1), Some(&"x")), "{output}");
 }

@@ -213,3 +213,31 @@ fn runs_under_one_correlation_are_told_apart_by_run_and_shown_together_by_correl
     sound(&cli, &two);
     assert_eq!(count(CORR), count(one.id()) + count(two.id()));
 }
+
+/// Every text that stands under a name that promises a digest.
+fn digests<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if name.ends_with("digest") || name.starts_with("context_") {
+                    found.extend(field.as_str());
+                }
+                digests(field, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| digests(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn whatever_is_called_a_digest_is_one() {
+    let cli = writ();
+    let worked = work(&cli, &with(eventful(), json!({"max_parallel": 1}))).failed();
+    let shown = cli.run(["runs", "show", worked.id(), "--output", "json"]).success().json();
+    let (trace, mut found) = (worked.trace(), Vec::new());
+    trace.iter().chain([&shown]).for_each(|value| digests(value, &mut found));
+    assert!(found.len() > 30, "only {} digests", found.len());
+    let is_one = |text: &str| text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64);
+    assert_eq!(found.into_iter().find(|text| !is_one(text)), None);
+}

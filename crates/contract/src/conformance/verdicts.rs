@@ -24,7 +24,7 @@ fn case(vector: &Value) -> Option<Case> {
         name: vector["name"].as_str().unwrap_or("without a name").to_owned(),
         needs: Vec::new(),
         vector: vector.clone(),
-        ask: |vector, _| Ok(question(vector)),
+        ask: |vector, _| question(vector),
         compare: |vector, answer| compare(&vector["expect"], answer),
     })
 }
@@ -65,14 +65,16 @@ pub(super) fn ask(kind: Kind, input: &[u8]) -> Value {
     match std::str::from_utf8(input) {
         Ok(text) => question["input"] = text.into(),
         Err(_) => {
-            question["input_hex"] = input.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+            question["input_hex"] = input.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
         }
     }
     question
 }
 
-fn question(vector: &Value) -> Value {
-    let kind = vector["validator"].as_str().and_then(Kind::named).expect("BUG: no case without a kind");
+pub(super) fn question(vector: &Value) -> Result<Value, Mismatch> {
+    let Some(kind) = vector["validator"].as_str().and_then(Kind::named) else {
+        return Err(Mismatch(format!("no validator {}", vector["validator"])));
+    };
     let input = match (&vector["input_raw"], &vector["options"]["prior"], &vector["input"]) {
         (Value::String(raw), _, _) => raw.clone(),
         (_, Value::String(prior), Value::Array(entries)) if kind == Kind::Worklog => {
@@ -94,7 +96,7 @@ fn question(vector: &Value) -> Value {
     if !options.is_empty() {
         question["options"] = Value::Object(options);
     }
-    question
+    Ok(question)
 }
 
 /// A document as it is sent. A list of a worklog's entries stands for its lines.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::conformance::{File, cases};
 use crate::secrets;
 use crate::shape::{Shape, schema};
 
@@ -77,6 +78,25 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
         let pointer = format!("{at}/{name}");
         found.push(pointer.clone());
         pointers(child, &pointer, found);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "vectors are files, and tests may read them")]
+fn files_below(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// The cases themselves are run with those of all contracts.
+#[test]
+fn no_vector_of_the_operator_is_overlooked() {
+    for path in files_below(&folder()) {
+        let value = read(&path);
+        let bytes = value.to_string();
+        let written = value["cases"].as_array().map_or(1, Vec::len);
+        let found = cases(&File { path: path.to_str().unwrap(), bytes: bytes.as_bytes() });
+        assert_eq!(found.len(), written, "{}", path.display());
+        assert!(found.iter().all(|case| case.contract == "operator"), "{}", path.display());
     }
 }
 
@@ -206,6 +226,59 @@ fn every_fault_is_reported_with_its_place() {
     $.task.timeout_seconds [integer] must be at least 30, is 1
     $.task.title [empty] must not be empty
     ");
+}
+
+#[test]
+fn many_faults_do_not_hide_the_one_that_decides() {
+    let mut envelope = valid("envelope-typical");
+    envelope["ledger_delta"] = json!(vec![json!({}); 200]);
+    envelope.as_object_mut().unwrap().remove("next_actions");
+    let verdict = validate("envelope", &envelope, &Options::default());
+    assert_eq!(
+        (verdict.code.as_str(), verdict.details.path.as_deref()),
+        ("MISSING_REQUIRED_INPUT", Some("$.next_actions"))
+    );
+    let mut envelope = valid("envelope-typical");
+    let mut packet = envelope["assignments"][0].clone();
+    packet["schema_version"] = json!("9.0.0");
+    envelope["ledger_delta"] = json!(vec![json!({}); 200]);
+    envelope["assignments"] = json!([packet]);
+    let verdict = validate("envelope", &envelope, &Options::default());
+    assert_eq!(verdict.code, "UNKNOWN_SCHEMA_VERSION");
+    assert_eq!(verdict.details.findings.len(), 100);
+}
+
+#[test]
+fn an_answer_is_held_against_the_packet_as_it_was_sent() {
+    let mut packet = valid("assignment-minimal");
+    packet["task"]["lock_scope"] = json!(["src", "tests"]);
+    packet["task"]["forbidden_scope"] = json!(["src/secret"]);
+    assert!(!validate("assignment", &packet, &Options::default()).allow);
+    let assignment = recall_assignment(packet.to_string().as_bytes()).unwrap();
+    let rule = |resource: &str| {
+        let mut result = valid("result-redacted-note");
+        result["changes"][0]["resource"] = json!(resource);
+        let options = Options { assignment: Some(&assignment), ..Options::default() };
+        validate("result", &result, &options).details.rule.unwrap_or_default()
+    };
+    assert_eq!(rule("src/a.py"), "");
+    assert_eq!(rule("src"), "in_forbidden_scope");
+    assert_eq!(rule("src/secret/x"), "in_forbidden_scope");
+    assert_eq!(rule("docs"), "outside_lock_scope");
+    assert!(recall_assignment(b"{}").is_err());
+}
+
+#[test]
+fn an_entry_can_be_judged_before_it_is_written() {
+    let entry = valid("worklog-blocked-final")[1].clone();
+    assert!(validate("worklog_entry", &entry, &Options::default()).allow);
+    let mut torn = entry.clone();
+    torn.as_object_mut().unwrap().remove("timestamp");
+    let verdict = validate("worklog_entry", &torn, &Options::default());
+    assert_eq!(
+        (verdict.code.as_str(), verdict.details.path.as_deref()),
+        ("MISSING_REQUIRED_INPUT", Some("$.timestamp"))
+    );
 }
 
 #[test]

@@ -259,6 +259,30 @@ fn a_pruned_answer_is_not_given_and_not_worked_again() {
 }
 
 #[test]
+fn answers_are_pruned_by_later_calls_when_their_time_is_over() {
+    let mut world = World::new();
+    let make = |world: &mut World, request: &str| {
+        task::create::create(&mut world.cx, &key("a", request), &create(request)).map(|given| given.replayed)
+    };
+    for request in ["r-1", "r-2", "r-3", "r-4", "r-5"] {
+        make(&mut world, request).unwrap();
+    }
+    world.clock().advance(limits::ANSWER_KEPT);
+    assert!(!make(&mut world, "r-6").unwrap());
+    assert!(make(&mut world, "r-1").unwrap(), "it was kept as long as was promised, and not a moment less");
+    world.clock().advance(std::time::Duration::from_millis(1));
+    assert!(!make(&mut world, "r-7").unwrap());
+    assert!(!make(&mut world, "r-8").unwrap());
+    for request in ["r-1", "r-2", "r-3", "r-4", "r-5"] {
+        let error = make(&mut world, request).expect_err("its time is over");
+        assert_eq!(error.code, ErrorCode::IdempotencyExpired, "{request}");
+    }
+    for request in ["r-6", "r-7", "r-8"] {
+        assert!(make(&mut world, request).unwrap(), "{request}");
+    }
+}
+
+#[test]
 fn sixteen_who_ask_at_once_under_one_id_make_one_task() {
     let world = World::new();
     let start = Barrier::new(16);

@@ -72,11 +72,13 @@ fn an_empty_file_becomes_a_store_and_keeps_its_permissions() {
 
 #[test]
 fn a_relative_path_is_enough() {
-    // Not changed to: the directory belongs to every test of this process. It is where cargo starts tests.
-    let scratch = tempfile::TempDir::new_in(".").unwrap();
-    let path = scratch.path().strip_prefix("./").unwrap_or(scratch.path()).join("writ.db");
-    assert!(path.is_relative() || scratch.path().is_absolute());
+    let scratch = Scratch::new();
+    // Up from where cargo starts tests, and down again: the directory itself belongs to all tests of this process.
+    let up = "../".repeat(std::env::current_dir().unwrap().components().count() - 1);
+    let path = Path::new(&up).join(scratch.path().strip_prefix("/").unwrap()).join("writ.db");
+    assert!(path.is_relative());
     Store::open(&path, ManualClock::new().now().at).unwrap();
+    assert!(scratch.has("writ.db"));
 }
 
 #[test]

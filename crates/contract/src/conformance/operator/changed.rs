@@ -19,9 +19,11 @@ pub(super) fn make(mut other: Value, vector: &Value) -> Result<Value, Mismatch> 
         take(input, pointer).ok_or_else(|| nowhere(pointer))?;
     }
     let options = case.entry("options").or_insert_with(|| Value::Object(Map::new()));
-    for (name, value) in vector["options"].as_object().into_iter().flatten() {
-        options[name] = value.clone();
-    }
+    let Value::Object(options) = options else {
+        return Err(Mismatch("its options are no object".to_owned()));
+    };
+    options.extend(vector["options"].as_object().cloned().unwrap_or_default());
+    options.retain(|_, value| !value.is_null());
     case.insert("expect".to_owned(), vector["expect"].clone());
     Ok(other)
 }

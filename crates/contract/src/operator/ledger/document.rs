@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{DeltaOptions, KIND, Ledger, apply_deltas};
-use crate::operator::assignment::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE, TaskType};
+use crate::operator::assignment::TaskType;
+use crate::operator::assignment::shape::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE};
 use crate::operator::delta::{DELTA, Delta, STATUS};
 use crate::operator::document::{self, INTEGER_MAX};
 use crate::operator::ids::{TASK_ID_FORM, UTC};
