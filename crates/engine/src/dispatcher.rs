@@ -126,8 +126,11 @@ impl<'d> Dispatcher<'d> {
 
     fn work_on(&mut self) -> Result<Finished> {
         loop {
-            self.heed_requests()?;
+            let has_looked = self.heed_requests()?;
             if !self.is_stopping() {
+                if has_looked {
+                    self.look_after_others()?;
+                }
                 self.take_steps()?;
             }
             let now_ms = self.now_ms();
@@ -291,8 +294,9 @@ impl<'d> Dispatcher<'d> {
         }
     }
 
-    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task.
-    pub(crate) fn heed_requests(&mut self) -> Result<()> {
+    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task. Says whether it was
+    /// time to look there again.
+    pub(crate) fn heed_requests(&mut self) -> Result<bool> {
         self.heed_signal();
         let now_ms = self.now_ms();
         if now_ms - self.renewed_ms >= millis(limits::OWNER_RENEWAL) {
@@ -300,7 +304,7 @@ impl<'d> Dispatcher<'d> {
             ops::run::own::renew(self.cx, &self.run.asked.id)?;
         }
         if now_ms - self.polled_ms < millis(limits::POLL_INTERVAL) {
-            return Ok(());
+            return Ok(false);
         }
         self.polled_ms = now_ms;
         let stored = ops::run::show::state(self.cx, &self.run.asked.id)?;
@@ -319,6 +323,28 @@ impl<'d> Dispatcher<'d> {
             {
                 live.stop(Stopped::Canceled);
             }
+        }
+        Ok(true)
+    }
+
+    /// Tasks that an agent has taken are its own to finish; the board only has to see it. One whose agent went away
+    /// is left for a person: nobody knows what it did.
+    fn look_after_others(&mut self) -> Result<()> {
+        for task in 0..self.tasks.len() {
+            if self.board.slots[task].status != Status::InProgress || self.live.contains_key(&task) {
+                continue;
+            }
+            self.refresh(task)?;
+            let held = self.tasks[task].live_claim(&self.cx.now()).is_some();
+            if self.tasks[task].status != Status::InProgress || held {
+                continue;
+            }
+            let mark = self.pipeline.mark();
+            let reason = Some("unknown: the agent that had taken it went away".to_owned());
+            let task_id = self.tasks[task].id.clone();
+            self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
+            self.commit_unless_moved(mark)?;
+            self.refresh(task)?;
         }
         Ok(())
     }

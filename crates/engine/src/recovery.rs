@@ -123,7 +123,7 @@ fn look(dispatcher: &mut Dispatcher<'_>, checks: &[Check], last: &Attempt) -> Re
     let seen = verify::run_all_while(checks, &place, &last.begun.id, &mut || {
         if heard.is_ok() {
             dispatcher.observer.tick();
-            heard = dispatcher.heed_requests();
+            heard = dispatcher.heed_requests().map(drop);
         }
         heard.is_ok() && !dispatcher.is_stopping()
     });

@@ -219,3 +219,52 @@ fn tasks_that_write_the_same_place_never_run_together() {
     assert_eq!(file(&cli, "order.txt"), "0\n1\n2\n3\n4\n");
     all_gone(&cli);
 }
+
+#[test]
+fn a_task_that_an_agent_has_taken_is_left_to_it() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let text = r#"
+objective = "One works by itself"
+workspace = "."
+
+[[task]]
+id = "first"
+title = "Wait"
+command = "until [ -e go ]; do sleep 0.01; done"
+shell = true
+
+[[task]]
+id = "taken"
+title = "An agent does it"
+command = "touch ran"
+shell = true
+depends_on = ["first"]
+
+[[task]]
+id = "last"
+title = "Needs the agent"
+command = ["true"]
+depends_on = ["taken"]
+"#;
+    write_plan(&cli, text);
+    let mut writ = cli.spawn(["run", "plan.toml"]);
+    let run = run_id(&writ);
+    let task = RunView::of(&cli, &run).task("taken").id.clone();
+    let by_ada = |verb: &str, more: &[&str]| {
+        let words = ["task", verb, "--agent", "ada", "--request-id", verb, "--id", &task];
+        cli.run(words.iter().chain(more)).success();
+    };
+    by_ada("begin", &[]);
+    std::fs::write(cli.project().join("go"), "").unwrap();
+    eventually(SOON, "the first one is done", || {
+        RunView::of(&cli, &run).task("first").status == "done, claimed"
+    });
+    assert!(writ.is_running());
+    by_ada("complete", &["--outcome", "done", "--summary", "By hand"]);
+    writ.wait(SOON).success();
+    let view = RunView::of(&cli, &run);
+    assert_eq!((view.state.as_str(), view.statuses()), ("done", vec!["done, claimed"; 3]));
+    assert_eq!(view.task("taken").attempts(), Vec::<&str>::new());
+    assert!(!cli.project().join("ran").exists());
+    audit_is_clean(&cli);
+}
