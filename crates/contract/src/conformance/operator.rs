@@ -54,6 +54,7 @@ fn document(vector: &Value) -> Option<Case> {
         contract: CONTRACT,
         name: vector["name"].as_str()?.to_owned(),
         needs: vec![of],
+        may_lack_files: false,
         vector: vector.clone(),
         ask: |vector, files| {
             let other = strict::parse(only(files)?);
