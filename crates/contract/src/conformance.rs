@@ -39,6 +39,8 @@ pub struct Case {
     pub name: String,
     /// Files whose contents the case needs, relative to the folder of the file it was found in.
     pub needs: Vec<String>,
+    /// Whether the case is passed over where a file it needs is not there: a list may name more than is given.
+    pub may_lack_files: bool,
     vector: Value,
     ask: Ask,
     compare: Compare,

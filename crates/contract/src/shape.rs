@@ -4,6 +4,8 @@
 pub mod check;
 pub mod schema;
 
+use crate::domain::time::Timestamp;
+
 /// What a JSON value must look like.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
@@ -105,13 +107,42 @@ pub const PERCENT: Shape = Shape::Integer { min: 0, max: 100 };
 pub const NOT_NEGATIVE: Shape = Shape::Number { min: 0.0, max: f64::MAX };
 
 pub static NON_BLANK_FORM: Form =
-    Form { name: "text that is not blank", pattern: "\\S", accepts: |text| !text.trim().is_empty() };
+    Form { name: "text that is not blank", pattern: NOT_WHITE, accepts: |text| !text.trim().is_empty() };
+
+/// One character that is no white space, spelt out because dialects of `\\S` differ.
+const NOT_WHITE: &str =
+    "[^\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 
 pub static TIME_FORM: Form = Form {
     name: "a time in RFC 3339 form, such as 2026-01-26T12:00:00Z",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
-    accepts: |text| crate::domain::time::Timestamp::parse(text).is_ok(),
+    accepts: |text| is_rfc_3339(text) && Timestamp::parse(text).is_ok(),
 };
+
+/// Whether a text has the form of a time in RFC 3339; our parser also reads shorter ones. The date may still not
+/// exist.
+pub(crate) fn is_rfc_3339(text: &str) -> bool {
+    let Some((clock, rest)) = text.as_bytes().split_at_checked(19) else { return false };
+    let fits = |(byte, form): (&u8, &u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        b'T' => matches!(byte, b'T' | b't' | b' '),
+        form => byte == form,
+    };
+    if !clock.iter().zip(b"0000-00-00T00:00:00").all(fits) {
+        return false;
+    }
+    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let zone = match rest.split_first() {
+        Some((b'.', rest)) if digits(rest) > 0 => &rest[digits(rest)..],
+        Some((b'.', _)) => return false,
+        _ => rest,
+    };
+    match zone {
+        [b'Z' | b'z'] => true,
+        [b'+' | b'-', offset @ ..] => offset.len() == 5 && offset.iter().zip(b"00:00").all(fits),
+        _ => false,
+    }
+}
 
 pub const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field { name, required: true, shape, about }

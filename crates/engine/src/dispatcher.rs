@@ -19,6 +19,7 @@ use ops::run::journal::Entry;
 use ops::{Caller, Context, Result};
 
 use crate::executor::Stopped;
+use crate::hidden::Hidden;
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Told};
 use crate::pipeline::{Mark, Pipeline};
@@ -385,12 +386,12 @@ impl<'d> Dispatcher<'d> {
                     self.observer.tell(Told::Progress { task: name, percentage, message });
                 }
                 if live.conversation.is_none() {
-                    show_line(self.observer, name, &bytes);
+                    show_line(self.observer, &live.hidden, name, &bytes);
                 }
             }
             Report::Stderr(bytes) => {
                 keep(live, Stream::Stderr, &bytes);
-                show_line(self.observer, name, &bytes);
+                show_line(self.observer, &live.hidden, name, &bytes);
             }
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
@@ -445,10 +446,10 @@ fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
 }
 
 /// The last line of some output, as a sign of progress.
-fn show_line(observer: &mut dyn Observer, task: &str, bytes: &[u8]) {
+fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-        let clean = contract::secrets::scrub(line.trim());
+        let clean = hidden.clean(line.trim());
         observer.tell(Told::Progress { task, percentage: None, message: &clean });
     }
 }

@@ -4,6 +4,7 @@ mod create;
 mod pipeline;
 mod report;
 mod rounds;
+mod validate;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ and their ratios, which is what can be compared between machines. Also written t
 --rounds N sets the number of rounds.";
 
 /// To add one: a file beside these, and a line here.
-const BENCHES: &[Bench] = &[create::BENCH, pipeline::BENCH];
+const BENCHES: &[Bench] = &[create::BENCH, pipeline::BENCH, validate::TASK, validate::EVENT];
 
 struct Bench {
     name: &'static str,

@@ -493,3 +493,28 @@ fn only_what_waits_for_nothing_is_ready() {
     let text = cli.run(["ready", "--limit", "1"]);
     assert!(text.success().stdout.trim_end().ends_with("urgent"), "{text}");
 }
+
+#[test]
+fn a_value_taken_from_the_environment_is_kept_nowhere() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let plan = "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = \"echo got $PHRASE; exit 3\"\nshell = true\n\
+                env = { PHRASE = \"env:SOURCE\" }\n";
+    std::fs::write(cli.project().join("plan.toml"), plan).unwrap();
+    let value = "plain words that look like nothing";
+    let ran = cli.call(["run", "plan.toml", "--output", "json"]).env("SOURCE", value).run();
+    let id = ran.fails_with(1).json()["data"]["tasks"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(cli.run(["logs", &id]).success().stdout, "got [REDACTED:env]\n");
+    let mut folders = vec![cli.scratch().path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = std::fs::read(&path).unwrap();
+                let found = bytes.windows(value.len()).any(|window| window == value.as_bytes());
+                assert!(!found, "{}", path.display());
+            }
+        }
+    }
+}

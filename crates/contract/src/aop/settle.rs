@@ -8,14 +8,20 @@ use crate::finding::Findings;
 use crate::shape::{Object, Shape};
 
 /// Settles what fits `shape` and leaves the rest for the check. Says which times lacked a zone.
-pub(super) fn settle(shape: &Object, value: &mut Value) -> Findings {
-    let mut walk = Walk { path: String::from("$"), warnings: Findings::default() };
+pub(super) fn settle(shape: &'static Object, value: &mut Value) -> Findings {
+    let mut walk = Walk { place: Vec::new(), warnings: Findings::default() };
     walk.object(shape, value);
     walk.warnings
 }
 
+enum Step {
+    Field(&'static str),
+    Name(String),
+    Item(usize),
+}
+
 struct Walk {
-    path: String,
+    place: Vec<Step>,
     warnings: Findings,
 }
 
@@ -24,50 +30,69 @@ impl Walk {
         match shape {
             Shape::Object(object) => self.object(object, value),
             Shape::Nullable(inner) => self.value(inner, value),
-            Shape::List(list) => {
+            Shape::List(list) if has_unsettled(&list.item) => {
                 for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
-                    self.below(&format!("[{index}]"), |walk| walk.value(&list.item, item));
+                    self.below(Step::Item(index), |walk| walk.value(&list.item, item));
                 }
             }
-            Shape::Map(map) => {
+            Shape::Map(map) if has_unsettled(&map.value) => {
                 for (name, item) in value.as_object_mut().into_iter().flatten() {
-                    self.below(&format!(".{name}"), |walk| walk.value(&map.value, item));
+                    self.below(Step::Name(name.clone()), |walk| walk.value(&map.value, item));
                 }
             }
             Shape::Integer { .. } => settle_integer(value),
-            Shape::Text(text) if text.form.is_some_and(|form| std::ptr::eq(form, &raw const TIME_FORM)) => {
-                self.time(value);
-            }
-            Shape::Text(_) | Shape::Word(_) | Shape::Number { .. } | Shape::Bool => {}
-            Shape::AnyObject | Shape::Anything | Shape::Either(_) => {}
+            Shape::Text(_) if is_time(shape) => self.time(value),
+            Shape::List(_) | Shape::Map(_) | Shape::Text(_) | Shape::Word(_) | Shape::Number { .. } => {}
+            Shape::Bool | Shape::AnyObject | Shape::Anything | Shape::Either(_) => {}
         }
     }
 
-    fn object(&mut self, object: &Object, value: &mut Value) {
+    fn object(&mut self, object: &'static Object, value: &mut Value) {
         let Value::Object(fields) = value else { return };
-        for field in object.fields {
+        for field in object.fields.iter().filter(|field| has_unsettled(&field.shape)) {
             if let Some(value) = fields.get_mut(field.name) {
-                self.below(field.name, |walk| walk.value(&field.shape, value));
+                self.below(Step::Field(field.name), |walk| walk.value(&field.shape, value));
             }
         }
     }
 
     fn time(&mut self, value: &mut Value) {
         if let Some(zoned) = value.as_str().and_then(with_zone) {
-            self.warnings.push(self.path.clone(), "zone", "the time has no zone and is taken as UTC");
+            self.warnings.push(self.path(), "zone", "the time has no zone and is taken as UTC");
             *value = Value::String(zoned);
         }
     }
 
-    fn below(&mut self, step: &str, visit: impl FnOnce(&mut Self)) {
-        let length = self.path.len();
-        if !step.starts_with(['[', '.']) {
-            self.path.push('.');
-        }
-        self.path.push_str(step);
+    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+        self.place.push(step);
         visit(self);
-        self.path.truncate(length);
+        self.place.pop();
     }
+
+    fn path(&self) -> String {
+        let step = |step: &Step| match step {
+            Step::Field(name) => format!(".{name}"),
+            Step::Name(name) => format!(".{name}"),
+            Step::Item(index) => format!("[{index}]"),
+        };
+        format!("${}", self.place.iter().map(step).collect::<String>())
+    }
+}
+
+/// Whether there may be something to settle at once below a shape; texts and words are most of every message.
+fn has_unsettled(shape: &Shape) -> bool {
+    match shape {
+        Shape::Object(_) | Shape::List(_) | Shape::Map(_) | Shape::Integer { .. } => true,
+        Shape::Nullable(inner) => has_unsettled(inner),
+        Shape::Text(_) => is_time(shape),
+        Shape::Word(_) | Shape::Number { .. } | Shape::Bool => false,
+        Shape::AnyObject | Shape::Anything | Shape::Either(_) => false,
+    }
+}
+
+fn is_time(shape: &Shape) -> bool {
+    let Shape::Text(text) = shape else { return false };
+    text.form.is_some_and(|form| std::ptr::eq(form, &raw const TIME_FORM))
 }
 
 /// JSON Schema counts `1.0` as an integer; beyond 2^53 a float no longer says which integer it is.

@@ -32,7 +32,8 @@ static TABLES: &[Table] = &[
     },
 ];
 
-static EVALUATE: Table = Table { ask: "memrl-evaluate", given: &["input"], may: &[], wanted: &["want"] };
+static EVALUATE: Table =
+    Table { ask: "memrl-evaluate", given: &["input"], may: &["rules_override"], wanted: &["want"] };
 static MODE: Table = Table { ask: "memrl-mode", given: &["input"], may: &[], wanted: &["want"] };
 static STEP: Table = Table { ask: "ratchet-step", given: &["input"], may: &[], wanted: &["want"] };
 
@@ -65,6 +66,7 @@ fn filter(vector: &Value) -> Option<Case> {
         contract: CONTRACT,
         name: format!("constraint-filter: {query}"),
         needs: vec!["filter-three.json".to_owned()],
+        may_lack_files: false,
         vector: vector.clone(),
         ask: |vector, files| {
             let constraints = String::from_utf8_lossy(only(files)?);
@@ -86,6 +88,7 @@ fn invalid_policy(vector: &Value) -> Option<Case> {
         contract: CONTRACT,
         name: format!("memrl: {}", vector["name"].as_str()?),
         needs: Vec::new(),
+        may_lack_files: false,
         vector: json!({"question": question, "expect": {"allow": vector["want"] != "invalid"}}),
         ask: |vector, _| Ok(vector["question"].clone()),
         compare: |vector, answer| holds(&vector["expect"], answer),
@@ -100,6 +103,7 @@ fn report(vector: &Value) -> Option<Case> {
         contract: CONTRACT,
         name: format!("council-verdict: {file}"),
         needs: vec![file.to_owned()],
+        may_lack_files: true,
         vector: vector.clone(),
         ask: |_, files| {
             Ok(json!({"ask": "council-verdict", "content": String::from_utf8_lossy(only(files)?)}))

@@ -66,7 +66,7 @@ fn document(vector: &Value) -> Option<Case> {
 
 fn case(name: String, vector: Value, compare: fn(&Value, &Value) -> Result<(), Mismatch>) -> Case {
     let ask = |vector: &Value, _: &[Vec<u8>]| Ok(vector["question"].clone());
-    Case { contract: CONTRACT, name, needs: Vec::new(), vector, ask, compare }
+    Case { contract: CONTRACT, name, needs: Vec::new(), may_lack_files: false, vector, ask, compare }
 }
 
 /// `{parts, pattern}`: the rule that finds the secret in the joined parts; null where there is none.

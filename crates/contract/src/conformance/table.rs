@@ -41,6 +41,7 @@ impl Table {
             contract,
             name,
             needs: Vec::new(),
+            may_lack_files: false,
             vector,
             ask: |vector, _| Ok(vector["question"].clone()),
             compare: |vector, answer| holds(&vector["expect"], answer),

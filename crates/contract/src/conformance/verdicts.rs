@@ -23,6 +23,7 @@ fn case(vector: &Value) -> Option<Case> {
         contract: contract_of(kind),
         name: vector["name"].as_str().unwrap_or("without a name").to_owned(),
         needs: Vec::new(),
+        may_lack_files: false,
         vector: vector.clone(),
         ask: |vector, _| question(vector),
         compare: |vector, answer| compare(&vector["expect"], answer),

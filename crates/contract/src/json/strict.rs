@@ -1,11 +1,17 @@
-//! A JSON parser that refuses what other readers would silently change: duplicate keys, trailing data, a BOM.
+//! A JSON parser that refuses what other readers would silently change: duplicate keys, trailing data, a BOM,
+//! integers that not everyone reads exactly.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use crate::domain::limits;
+
+/// The largest integer that every JSON implementation reads exactly.
+const INTEGER_MAX: u64 = 1 << 53;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -23,17 +29,62 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Malformed> {
     }
     let text = std::str::from_utf8(bytes).map_err(|error| invalid_utf8(bytes, error.valid_up_to()))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Node { depth: 0 }.deserialize(&mut deserializer).map_err(|e| malformed(&e))?;
+    let huge = Cell::new(false);
+    let node = Node { depth: 0, huge: &huge };
+    let value = node.deserialize(&mut deserializer).map_err(|e| malformed(&e))?;
     deserializer.end().map_err(|e| malformed(&e))?;
-    Ok(value)
+    match huge.get().then(|| integer_beyond(text)).flatten() {
+        Some(at) => Err(Malformed { message: BEYOND.to_owned(), ..place(bytes, at) }),
+        None => Ok(value),
+    }
+}
+
+const BEYOND: &str = "integer beyond 2^53, which not every reader keeps";
+
+/// Where a text that is JSON has an integer of so many digits that it was read as a float.
+fn integer_beyond(text: &str) -> Option<usize> {
+    const DIGITS_MAX: usize = 16;
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = end_of_string(bytes, at),
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let length = bytes[at..].iter().take_while(is_part).count();
+                let number = &bytes[at..at + length];
+                let is_integer = number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
+                if is_integer && length > DIGITS_MAX {
+                    return Some(at);
+                }
+                at += length;
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Behind the closing quote of the string that opens at `at`.
+fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    at + 1
+}
+
+/// The line and column of a byte.
+fn place(bytes: &[u8], at: usize) -> Malformed {
+    let before = &bytes[..at];
+    let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
+    let column = at - before.iter().rposition(|&b| b == b'\n').map_or(0, |newline| newline + 1) + 1;
+    Malformed { message: String::new(), line, column }
 }
 
 /// Says where in `bytes` the text stops being UTF-8.
 pub fn invalid_utf8(bytes: &[u8], at: usize) -> Malformed {
-    let before = &bytes[..at];
-    let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
-    let column = at - before.iter().rposition(|&b| b == b'\n').map_or(0, |newline| newline + 1) + 1;
-    Malformed { message: "not valid UTF-8".to_owned(), line, column }
+    Malformed { message: "not valid UTF-8".to_owned(), ..place(bytes, at) }
 }
 
 fn malformed(error: &serde_json::Error) -> Malformed {
@@ -43,11 +94,13 @@ fn malformed(error: &serde_json::Error) -> Malformed {
 }
 
 #[derive(Clone, Copy)]
-struct Node {
+struct Node<'h> {
     depth: usize,
+    /// Set when a float was read that is too large to tell whether it was written as an integer.
+    huge: &'h Cell<bool>,
 }
 
-impl<'de> DeserializeSeed<'de> for Node {
+impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -55,16 +108,16 @@ impl<'de> DeserializeSeed<'de> for Node {
     }
 }
 
-impl Node {
-    fn deeper<E: serde::de::Error>(self) -> Result<Node, E> {
+impl Node<'_> {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == limits::JSON_DEPTH_MAX {
             return Err(E::custom(format_args!("nested deeper than {}", limits::JSON_DEPTH_MAX)));
         }
-        Ok(Node { depth: self.depth + 1 })
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 
-impl<'de> Visitor<'de> for Node {
+impl<'de> Visitor<'de> for Node<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,15 +132,25 @@ impl<'de> Visitor<'de> for Node {
         Ok(Value::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        if value.unsigned_abs() > INTEGER_MAX {
+            return Err(E::custom(BEYOND));
+        }
         Ok(Value::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        if value > INTEGER_MAX {
+            return Err(E::custom(BEYOND));
+        }
         Ok(Value::Number(value.into()))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        const HUGE: f64 = 9_007_199_254_740_992.0;
+        if value.abs() > HUGE {
+            self.huge.set(true);
+        }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
@@ -112,12 +175,15 @@ impl<'de> Visitor<'de> for Node {
         let inner = self.deeper()?;
         let mut map = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
-            // Before the value is read, so that the fault is placed at the key.
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
+            match map.entry(key) {
+                // Before the value is read, so that the fault is placed at the key.
+                Entry::Occupied(known) => {
+                    return Err(A::Error::custom(format_args!("duplicate key `{}`", known.key())));
+                }
+                Entry::Vacant(free) => {
+                    free.insert(fields.next_value_seed(inner)?);
+                }
             }
-            let value = fields.next_value_seed(inner)?;
-            map.insert(key, value);
         }
         Ok(Value::Object(map))
     }
@@ -132,13 +198,17 @@ mod tests {
     fn what_other_readers_would_change_is_refused() {
         let deep = format!("{}1{}", "[".repeat(101), "]".repeat(101));
         let very_deep = "[".repeat(10_000);
-        let cases: [(&[u8], &str); 10] = [
+        let cases: [(&[u8], &str); 14] = [
             (b"{\"a\":1,\"a\":2}", "duplicate key `a`"),
             (b"{\"a\":{\"b\":1,\"\\u0062\":2}}", "duplicate key `b`"),
             (b"\xef\xbb\xbf{}", "starts with a byte order mark"),
             (b"{} {}", "trailing characters"),
             (b"NaN", "expected value"),
             (b"1e400", "number out of range"),
+            (b"9007199254740993", BEYOND),
+            (b"[-9007199254740993]", BEYOND),
+            (b"{\"a\\\"1\": 123456789012345678901234567890}", BEYOND),
+            (b"[1e30, -100000000000000000000]", BEYOND),
             (b"\"\\ud800\"", "unexpected end of hex escape"),
             (b"\"\xff\"", "not valid UTF-8"),
             (deep.as_bytes(), "nested deeper than 100"),
@@ -161,6 +231,19 @@ mod tests {
         assert_eq!((error.line, error.column), (3, 5));
         let error = parse(b"{\n  \"a\xff\": 1}").unwrap_err();
         assert_eq!((error.line, error.column), (2, 5));
+    }
+
+    #[test]
+    fn large_floats_are_no_integers() {
+        for text in [
+            "9007199254740992",
+            "1e30",
+            "-1.5e300",
+            "123456789012345678901234567890.5",
+            "[\"99999999999999999999\",1e99]",
+        ] {
+            assert!(parse(text.as_bytes()).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -26,6 +26,14 @@ impl Writer {
         Self { strict, ..Self::default() }
     }
 
+    /// Writes a part that even strict readers read with tolerance.
+    pub fn leniently(&mut self, write: impl FnOnce(&mut Self) -> Value) -> Value {
+        let strict = std::mem::replace(&mut self.strict, false);
+        let node = write(self);
+        self.strict = strict;
+        node
+    }
+
     /// Closes a document whose root is `root`, with everything it refers to.
     pub fn finish(self, title: &str, root: Value) -> Value {
         let mut document = Fields::new();

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Kind;
+use crate::aop::EventKind;
 use crate::aop::audit::{self, RecordType};
 use crate::bridge::{candidate, constraint, council, envelope, harvest, memrl, stage1};
 use crate::shape::schema::Writer;
@@ -20,16 +21,16 @@ pub fn of(kind: Kind, strict: bool) -> Option<Value> {
 
 fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
     let root = match kind {
-        Kind::Assignment => object(writer, &operator::assignment::ASSIGNMENT),
-        Kind::Locks => object(writer, &operator::locks::LOCK_TABLE),
-        Kind::Result => object(writer, &operator::result::RESULT),
-        Kind::Worklog => object(writer, &operator::worklog::WORKLOG_ENTRY),
-        Kind::Handoff => object(writer, &operator::handoff::HANDOFF),
-        Kind::Orchestrator => object(writer, &operator::envelope::ENVELOPE),
-        Kind::Deltas => object(writer, &operator::ledger::LEDGER_DELTAS),
-        Kind::Reconcile => object(writer, &operator::reconcile::RECONCILE),
-        Kind::Watchdog => object(writer, &operator::watchdog::WATCHDOG),
-        Kind::Aop => any_of(writer, &aop::shapes()),
+        Kind::Assignment => operator_document(writer, &operator::assignment::ASSIGNMENT),
+        Kind::Locks => operator_document(writer, &operator::locks::LOCK_TABLE),
+        Kind::Result => operator_document(writer, &operator::result::RESULT),
+        Kind::Worklog => operator_document(writer, &operator::worklog::WORKLOG_ENTRY),
+        Kind::Handoff => operator_document(writer, &operator::handoff::HANDOFF),
+        Kind::Orchestrator => orchestrator_output(writer),
+        Kind::Deltas => operator_document(writer, &operator::ledger::LEDGER_DELTAS),
+        Kind::Reconcile => operator_document(writer, &operator::reconcile::RECONCILE),
+        Kind::Watchdog => operator_document(writer, &operator::watchdog::WATCHDOG),
+        Kind::Aop => aop_message(writer),
         Kind::AopAudit => audit_record(writer),
         Kind::Aee | Kind::Trace => aee_envelope(writer),
         Kind::Stack => stack(writer),
@@ -51,9 +52,33 @@ fn object(writer: &mut Writer, object: &'static Object) -> Value {
     writer.node(&Shape::Object(object))
 }
 
-fn any_of(writer: &mut Writer, objects: &[&'static Object]) -> Value {
-    let nodes: Vec<Value> = objects.iter().map(|object| writer.node(&Shape::Object(object))).collect();
+/// Every event has a shape of its own, told by its name.
+fn aop_message(writer: &mut Writer) -> Value {
+    let mut nodes =
+        vec![object(writer, &aop::task::shape::TASK), object(writer, &aop::response::shape::RESPONSE)];
+    for kind in EventKind::ALL {
+        let mut node = object(writer, aop::event::shape::of(*kind));
+        node["properties"] = json!({"event": {"const": kind.as_str()}});
+        nodes.push(node);
+    }
     json!({ "anyOf": nodes })
+}
+
+/// An operator document: any version of the first major one.
+fn operator_document(writer: &mut Writer, document: &'static Object) -> Value {
+    let mut root = object(writer, document);
+    if document.fields.iter().any(|field| field.name == "schema_version") {
+        root["properties"] = json!({"schema_version": {"pattern": "^1(\\.[0-9]+){0,2}$"}});
+    }
+    root
+}
+
+/// What is assigned in a round is an assignment like any other.
+fn orchestrator_output(writer: &mut Writer) -> Value {
+    let packet = operator_document(writer, &operator::assignment::ASSIGNMENT);
+    let mut root = operator_document(writer, &operator::envelope::ENVELOPE);
+    root["properties"]["assignments"] = json!({ "items": packet });
+    root
 }
 
 /// `then`, where the members have these values.
@@ -128,7 +153,7 @@ fn bridge_envelope(writer: &mut Writer) -> Value {
 /// A result itself, or in its envelope.
 fn stage1_result(writer: &mut Writer) -> Value {
     let result = object(writer, &stage1::RESULT);
-    let mut enveloped = object(writer, &envelope::ENVELOPE);
+    let mut enveloped = writer.leniently(|writer| object(writer, &envelope::ENVELOPE));
     enveloped["properties"] = json!({"payload": result.clone()});
     json!({"if": {"type": "object", "required": ["contract"]}, "then": enveloped, "else": result})
 }
@@ -150,3 +175,6 @@ fn answer(writer: &mut Writer) -> Value {
     ]);
     root
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l6_shape::Shaped;
 use crate::pipeline::{Mark, l5_context, l6_shape};
-use crate::supervisor::logs::LogWriter;
+use crate::supervisor::logs::{LogWriter, Scrub};
 use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
 
 impl Dispatcher<'_> {
@@ -161,6 +161,8 @@ impl Dispatcher<'_> {
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
         let silence_max =
             shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
+        let hidden = shaped.hidden.clone();
+        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
         let mut live = Live {
             attempt,
             generation: self.next_generation(),
@@ -172,10 +174,11 @@ impl Dispatcher<'_> {
             silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, Box::new(contract::secrets::scrub)).ok(),
+            log: LogWriter::create(&log_path, scrub).ok(),
             digests: None,
             ended: Ended::default(),
-            conversation: shaped.aop.map(Conversation::new),
+            conversation: shaped.aop.map(|task| Conversation::new(task, shaped.hidden.clone())),
+            hidden: shaped.hidden,
             claim: None,
             seen: Vec::new(),
         };

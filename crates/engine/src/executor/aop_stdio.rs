@@ -9,15 +9,16 @@ use contract::aop::{self, Line};
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::json::{Map, Value};
-use contract::secrets;
 
 use super::shell::{failure, own_failure};
 use super::{Ended, Reported};
+use crate::hidden::Hidden;
 use crate::pipeline::l7_delegate::Claim;
 
 /// Reads the child's standard output line by line.
 pub(crate) struct Conversation {
     task: Box<Task>,
+    hidden: Hidden,
     line: Vec<u8>,
     /// The line is too long to be a message; the rest of it is skipped.
     oversize: bool,
@@ -35,8 +36,8 @@ pub(crate) struct Progress {
 }
 
 impl Conversation {
-    pub(crate) fn new(task: Box<Task>) -> Self {
-        Self { task, line: Vec::new(), oversize: false, response: None, fault: None, noise: None }
+    pub(crate) fn new(task: Box<Task>, hidden: Hidden) -> Self {
+        Self { task, hidden, line: Vec::new(), oversize: false, response: None, fault: None, noise: None }
     }
 
     /// Takes output as it comes and gives back the signs of life in it.
@@ -72,11 +73,11 @@ impl Conversation {
             Ok(Line::Event(event)) => match event.body {
                 Body::Heartbeat(beat) => Some(Progress {
                     percentage: beat.progress_percentage,
-                    message: harmless(&beat.current_phase.unwrap_or_default()),
+                    message: harmless(&self.hidden, &beat.current_phase.unwrap_or_default()),
                 }),
                 Body::ProgressUpdate(update) => Some(Progress {
                     percentage: Some(update.progress.percentage),
-                    message: harmless(&update.progress.message),
+                    message: harmless(&self.hidden, &update.progress.message),
                 }),
                 _ => None,
             },
@@ -127,7 +128,7 @@ impl Conversation {
         let noise = self.noise.as_ref().filter(|_| self.response.is_none());
         if let Some(fault) = self.fault.as_ref().or(noise) {
             let (code, message) = fault.split_once(": ").unwrap_or(("E_MALFORMED_RESPONSE", fault));
-            return failure(code, harmless(message));
+            return failure(code, harmless(&self.hidden, message));
         }
         let Some(response) = &self.response else {
             return match ended.exit_code {
@@ -143,7 +144,7 @@ impl Conversation {
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
         let words = signal.map_or(status.state.as_str(), FinalSignal::as_str);
         let said = status.message.clone().unwrap_or_default();
-        failure(code, harmless(format!("{words} {said}").trim_end()))
+        failure(code, harmless(&self.hidden, format!("{words} {said}").trim_end()))
     }
 
     pub(crate) fn reported(&self) -> Reported {
@@ -158,14 +159,18 @@ impl Conversation {
                 .and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd))
                 .and_then(MicroUsd::from_dollars),
             tokens,
-            summary: response.execution_summary.as_ref().and_then(|summary| summary.summary.clone()),
+            summary: response
+                .execution_summary
+                .as_ref()
+                .and_then(|summary| summary.summary.as_deref())
+                .map(|summary| self.hidden.clean(summary).into_owned()),
         }
     }
 }
 
 /// An agent's words on one line, without secrets and without what would steer a terminal.
-fn harmless(text: &str) -> String {
-    secrets::scrub(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+fn harmless(hidden: &Hidden, text: &str) -> String {
+    hidden.clean(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Whether a line means to be one of the protocol's messages. Programs also print logs of their own as objects.

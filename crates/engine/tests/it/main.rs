@@ -5,6 +5,7 @@
 mod death;
 mod ending;
 mod faults;
+mod frame_corpus;
 mod leftovers;
 mod output;
 mod world;

@@ -129,7 +129,7 @@ fn the_vectors_hold() {
 }
 
 fn any_text() -> impl Strategy<Value = Value> {
-    prop_oneof![Just(Value::Null), "\\PC{0,12}".prop_map(Value::from), any::<i64>().prop_map(Value::from)]
+    prop_oneof![Just(Value::Null), "\\PC{0,12}".prop_map(Value::from), any::<i32>().prop_map(Value::from)]
 }
 
 proptest! {

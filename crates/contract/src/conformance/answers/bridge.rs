@@ -14,8 +14,8 @@ pub(super) fn answer(ask: &str, question: &Value) -> Option<Value> {
         "memrl-bucket" => json!(memrl::bucket(number("attempt")?, number("max_attempts")?)),
         "memrl-legacy-action" => json!(memrl::legacy_action(number("attempt")?, number("max_retries")?)),
         "memrl-mode" => json!(Mode::from_env(text("input")?)),
-        "memrl-evaluate" => json!(memrl::evaluate(&Policy::standard(), &input(&question["input"])?)),
-        "ratchet-step" => json!(ratchet::step(text("input")?)),
+        "memrl-evaluate" => json!(memrl::evaluate(&policy(question)?, &input(&question["input"])?)),
+        "ratchet-step" => json!(ratchet::step(text("input")?).unwrap_or_default()),
         "council-verdict" => json!(council::read_report(text("content")?).map(council::Outcome::as_str)),
         "promise-of-children" => json!(promise::of_children(text("bd_children")?)),
         _ => return other(ask, question),
@@ -55,6 +55,15 @@ fn other(ask: &str, question: &Value) -> Option<Value> {
         "harvest" => harvested(&question["harvest"]),
         _ => None,
     }
+}
+
+/// The standard policy, or with other rules.
+fn policy(question: &Value) -> Option<Policy> {
+    let mut policy = Policy::standard();
+    if let Some(rules) = question.get("rules_override") {
+        policy.rules = serde_json::from_value(rules.clone()).ok()?;
+    }
+    Some(policy)
 }
 
 fn input(value: &Value) -> Option<Input> {

@@ -46,6 +46,7 @@ fn promise(file: &File<'_>, name: &str) -> Case {
         contract: CONTRACT,
         name: file.path.to_owned(),
         needs: Vec::new(),
+        may_lack_files: false,
         vector: json!({"input": input, "expect": {"allow": true, "details": {"promise": word}}}),
         ask: |vector, _| Ok(json!({"ask": "validate", "kind": "promise", "input": vector["input"]})),
         compare: |vector, answer| holds(&vector["expect"], answer),
@@ -58,6 +59,7 @@ fn markdown(file: &File<'_>) -> Case {
         contract: CONTRACT,
         name: file.path.to_owned(),
         needs: vec!["read-two.json".to_owned()],
+        may_lack_files: false,
         vector: json!({"markdown": String::from_utf8_lossy(file.bytes).trim_end()}),
         ask: |_, files| {
             let constraints = String::from_utf8_lossy(only(files)?);
