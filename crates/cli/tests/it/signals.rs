@@ -315,6 +315,20 @@ fn ctrl_c_at_a_terminal_leaves_it_clean_too() {
     assert_eq!((screen.row, screen.column), (screen.lines.len(), 0));
 }
 
+#[test]
+fn a_terminal_that_goes_away_stops_the_run() {
+    let cli = Cli::new("script");
+    write_plan(&cli, &plan());
+    let line = format!("exec {} run plan.toml", env!("CARGO_BIN_EXE_writ"));
+    let terminal = cli.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
+    eventually(SOON, "both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
+    drop(terminal.kill_nine());
+    all_gone(&cli);
+    let writ = Cli::new(env!("CARGO_BIN_EXE_writ")).env("WRIT_DB", cli.db());
+    let run = RunView::only(&writ).unwrap();
+    assert_eq!((run.state.as_str(), run.statuses()), ("stopped", vec!["blocked", "blocked", "todo"]));
+}
+
 /// What a terminal shows in the end.
 #[derive(Debug, Default)]
 struct Screen {
