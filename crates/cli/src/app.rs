@@ -114,6 +114,10 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
         Err(error) => return refuse_words(&error, surface, &words),
     };
     let globals = &app.globals;
+    if let Some(name) = env::unreadable() {
+        let refused = Error::new(ErrorCode::Usage, format!("the environment variable {name} is not UTF-8"));
+        return Output::new(globals.output, surface, false).error(&refused);
+    }
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
     let done = commands::run_command(&app.command, globals, &output);
     done.unwrap_or_else(|error| output.error(&error))

@@ -1,10 +1,10 @@
 //! The user's configuration, and the project's, which can only make it stricter.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::limits;
 use contract::domain::time::parse_duration;
 use contract::intake::Executors;
 use contract::json::Value;
@@ -14,6 +14,7 @@ use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED
 use engine::Policy;
 use ops::{Error, Result};
 
+use crate::commands::run::read_bounded;
 use crate::env;
 
 /// Everything that was configured, and where each part came from.
@@ -67,8 +68,9 @@ static EXECUTOR: Object = Object {
 /// Reads the user's file, then the nearest project's above `from`.
 pub(crate) fn load(from: &Path) -> Result<Config> {
     let mut config = Config::default();
-    let user = env::config_home().join("config.toml");
-    if let Some(value) = read(&user)? {
+    if let Some(user) = env::config_home().map(|home| home.join("config.toml"))
+        && let Some(value) = read(&user)?
+    {
         config.take(&value, &user)?;
         config.take_executors(&value, &user);
     }
@@ -81,8 +83,12 @@ pub(crate) fn project_file(from: &Path) -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<Option<Value>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let text = match read_bounded(path).map(String::from_utf8) {
+        Ok(Ok(text)) if text.len() <= limits::DOCUMENT_BYTES_MAX => text,
+        Ok(_) => {
+            let message = format!("{} is too large or not UTF-8", path.display());
+            return Err(Error::new(ErrorCode::InvalidInput, message));
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display())));

@@ -49,17 +49,26 @@ pub(crate) fn inherited() -> BTreeMap<OsString, OsString> {
     all.filter(|(name, _)| !own(name)).collect()
 }
 
-fn home(variable: &str, fallback: &str) -> PathBuf {
-    match get(variable).map(PathBuf::from).filter(|path| path.is_absolute()) {
-        Some(path) => path,
-        None => PathBuf::from(get("HOME").unwrap_or_else(|| ".".to_owned())).join(fallback),
-    }
+/// Where a kind of file belongs. `None` where neither the variable nor HOME names an absolute directory: the current
+/// one is never taken, because agents work there.
+fn home(variable: &str, fallback: &str) -> Option<PathBuf> {
+    let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(fallback)))?;
+    Some(base.join("writ"))
 }
 
-pub(crate) fn data_home() -> PathBuf {
-    home("XDG_DATA_HOME", ".local/share").join("writ")
+pub(crate) fn data_home() -> Option<PathBuf> {
+    home("XDG_DATA_HOME", ".local/share")
 }
 
-pub(crate) fn config_home() -> PathBuf {
-    home("XDG_CONFIG_HOME", ".config").join("writ")
+pub(crate) fn config_home() -> Option<PathBuf> {
+    home("XDG_CONFIG_HOME", ".config")
+}
+
+/// The first of our variables that is set to something that is no text. Ignoring it could use another store or
+/// forget a request id.
+pub(crate) fn unreadable() -> Option<&'static str> {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let is_text = |name: &str| std::env::var_os(name).is_none_or(|value| value.to_str().is_some());
+    VARIABLES.iter().map(|variable| variable.name).find(|name| !is_text(name))
 }

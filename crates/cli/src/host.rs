@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Minter, Request, mint};
+use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Clock;
 use engine::supervisor::ShimProgram;
@@ -21,12 +22,15 @@ use crate::minter::RandomIds;
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
 
-pub(crate) fn store_path(globals: &Globals) -> PathBuf {
+pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
     let given = globals
         .db_path
         .clone()
         .or_else(|| env::get("WRIT_DB").or_else(|| env::get("VYBE_DB_PATH")).map(PathBuf::from));
-    given.unwrap_or_else(|| env::data_home().join("writ.db"))
+    given.or_else(|| env::data_home().map(|home| home.join("writ.db"))).ok_or_else(|| {
+        Error::new(ErrorCode::StoreUnavailable, "HOME is not set, so there is no place for the store")
+            .hint("choose one with --db-path or WRIT_DB")
+    })
 }
 
 /// What decided where the store is.
@@ -40,7 +44,7 @@ pub(crate) fn store_source(globals: &Globals) -> &'static str {
 }
 
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
-    Context::open(&store_path(globals), Box::new(SystemClock::new()), Box::new(RandomIds))
+    Context::open(&store_path(globals)?, Box::new(SystemClock::new()), Box::new(RandomIds))
 }
 
 /// The agent identity that was given, if one was, in the form in which it is stored.
@@ -102,10 +106,10 @@ fn given_request(globals: &Globals) -> Option<String> {
 }
 
 /// Where attempts' output is kept: beside the store.
-pub(crate) fn logs_directory(globals: &Globals) -> PathBuf {
-    let mut name = store_path(globals).into_os_string();
+pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
+    let mut name = store_path(globals)?.into_os_string();
     name.push(".logs");
-    PathBuf::from(name)
+    Ok(PathBuf::from(name))
 }
 
 /// How this program starts itself as the supervising process. Works also when the file was replaced meanwhile.
@@ -119,18 +123,31 @@ pub(crate) fn shim() -> ShimProgram {
 
 /// Everything an engine needs, with signals wired to its stop flag.
 pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: bool) -> Result<Settings> {
-    let logs = logs_directory(globals);
+    let logs = logs_directory(globals)?;
     let io = |error: std::io::Error| {
         Error::new(ErrorCode::Io, format!("could not make {}: {error}", logs.display()))
     };
     make_private_directory(&logs).map_err(io)?;
+    forget_old_logs(&logs);
     let mut environment = env::inherited();
     // Children that call writ must find the same store.
-    environment.insert("WRIT_DB".into(), absolute(store_path(globals)).into_os_string());
+    environment.insert("WRIT_DB".into(), absolute(store_path(globals)?).into_os_string());
     let stop = stop_on_signals()?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     Ok(Settings { shim: shim(), logs, policy: config.policy, environment, stop, rerun_parked })
+}
+
+/// Keeps the newest logs up to the limit. Names begin with the time, so they sort by it.
+fn forget_old_logs(directory: &std::path::Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let surplus = files.len().saturating_sub(limits::LOG_FILES_MAX);
+    for file in &files[..surplus] {
+        // Another writ may have been faster; either way it is gone.
+        std::fs::remove_file(file).ok();
+    }
 }
 
 pub(crate) fn absolute(path: PathBuf) -> PathBuf {

@@ -134,7 +134,10 @@ fn write_out(text: &str) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(70),
+        Err(error) => {
+            say(&format!("error: could not print the answer: {error}\n"));
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
 mod conclude;
-mod start;
+pub(crate) mod start;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
-use contract::domain::task::{PlanPart, Task};
+use contract::domain::task::{PlanPart, SKIPPED, Task};
 use contract::json::Value;
 use ops::run::journal::Entry;
 use ops::{Caller, Context, Result};
@@ -201,11 +201,12 @@ impl<'d> Dispatcher<'d> {
         self.pipeline.push(entry);
     }
 
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self, task: usize) -> Place<'_> {
         Place {
             shim: &self.settings.shim,
             workspace: Path::new(&self.run.asked.workspace),
             environment: &self.settings.environment,
+            task_env: &self.part(task).spec.env,
         }
     }
 
@@ -264,7 +265,7 @@ impl<'d> Dispatcher<'d> {
         }
         let name = self.board.slots[because].name.clone();
         let status = self.board.slots[because].status;
-        let reason = format!("dependency `{name}` is {status}");
+        let reason = format!("{SKIPPED}`{name}` is {status}");
         let mark = self.pipeline.mark();
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
@@ -301,7 +302,7 @@ impl<'d> Dispatcher<'d> {
         let now_ms = self.now_ms();
         if now_ms - self.renewed_ms >= millis(limits::OWNER_RENEWAL) {
             self.renewed_ms = now_ms;
-            ops::run::own::renew(self.cx, &self.run.asked.id)?;
+            ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner)?;
         }
         if now_ms - self.polled_ms < millis(limits::POLL_INTERVAL) {
             return Ok(false);
@@ -381,6 +382,9 @@ impl<'d> Dispatcher<'d> {
             Report::Stdout(bytes) => {
                 keep(live, Stream::Stdout, &bytes);
                 let signs = live.conversation.as_mut().map(|c| c.feed(&bytes)).unwrap_or_default();
+                if !signs.is_empty() {
+                    ops::run::journal::heartbeat(self.cx, &live.attempt.id, self.cx.now().at)?;
+                }
                 for sign in signs {
                     let (percentage, message) = (sign.percentage, sign.message.as_str());
                     self.observer.tell(Told::Progress { task: name, percentage, message });

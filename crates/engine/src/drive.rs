@@ -95,7 +95,8 @@ fn patience(run: &Run) -> Duration {
     let per_task = run.asked.plan.tasks.iter().map(|task| {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
         let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
-        attempt * (task.retries + 1)
+        let waits: Duration = (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number)).sum();
+        attempt * (task.retries + 1) + waits
     });
     per_task.sum::<Duration>() + limits::OWNER_LEASE
 }

@@ -17,5 +17,5 @@ mod walk;
 
 pub use drive::{Ending, drive, probe};
 pub use observer::{Observer, Told};
-pub use pipeline::l3_policy::Policy;
+pub use pipeline::l3_policy::{Policy, denial};
 pub use settings::{Settings, StopSignal};

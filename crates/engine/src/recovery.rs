@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
-use contract::domain::check::{Check, CheckSeen};
+use contract::domain::check::CheckSeen;
 use contract::domain::status::Status;
+use contract::plan::PlanTask;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use crate::dispatcher::Dispatcher;
 use crate::observer::Told;
+use crate::pipeline::l3_policy;
 use crate::verify::{self, Place};
 
 /// What becomes of an interrupted task.
@@ -79,7 +81,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         return close(dispatcher, task, last);
     }
     let spec = dispatcher.part(task).spec.clone();
-    let Some(checks) = look(dispatcher, &spec.checks, last)? else { return Ok(false) };
+    let Some(checks) = look(dispatcher, &spec, last)? else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let decision = decide(spec.checks.len(), &checks, may_rerun);
     let reason = match decision {
@@ -115,12 +117,21 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
 }
 
 /// What the task's checks show now. Nothing when somebody asks to stop before they have ended.
-fn look(dispatcher: &mut Dispatcher<'_>, checks: &[Check], last: &Attempt) -> Result<Option<Vec<CheckSeen>>> {
+fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Result<Option<Vec<CheckSeen>>> {
     let settings = dispatcher.settings;
+    // What the policy forbids by now is not started either; the walk will refuse the run.
+    if l3_policy::denial(&dispatcher.run.asked, &settings.policy).is_some() {
+        return Ok(Some(Vec::new()));
+    }
     let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
-    let place = Place { shim: &settings.shim, workspace: &workspace, environment: &settings.environment };
+    let place = Place {
+        shim: &settings.shim,
+        workspace: &workspace,
+        environment: &settings.environment,
+        task_env: &spec.env,
+    };
     let mut heard = Ok(());
-    let seen = verify::run_all_while(checks, &place, &last.begun.id, &mut || {
+    let seen = verify::run_all_while(&spec.checks, &place, &last.begun.id, &mut || {
         if heard.is_ok() {
             dispatcher.observer.tick();
             heard = dispatcher.heed_requests().map(drop);

@@ -12,9 +12,9 @@ use contract::domain::check::{Check, CheckSeen, Expects, judge};
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 use contract::domain::scope::Scope;
-use contract::secrets;
 
 use crate::dispatcher::REPORTS_MAX;
+use crate::hidden::Hidden;
 use crate::pipeline::l6_shape::command_line;
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report, ShimProgram, Supervisor, own_identity};
 
@@ -30,6 +30,8 @@ pub struct Place<'p> {
     pub shim: &'p ShimProgram,
     pub workspace: &'p Path,
     pub environment: &'p BTreeMap<OsString, OsString>,
+    /// What the task's author adds to it; `env:NAME` is looked up there.
+    pub task_env: &'p BTreeMap<String, String>,
 }
 
 /// Collects the output of one check.
@@ -77,7 +79,7 @@ impl Watched {
         }
     }
 
-    pub(crate) fn finish(self, check: &Check) -> CheckSeen {
+    pub(crate) fn finish(self, check: &Check, hidden: &Hidden) -> CheckSeen {
         let verdict = match &self.problem {
             Some(problem) => Err(problem.clone()),
             None => judge(check.expects, self.exit_code, !self.printed),
@@ -90,10 +92,28 @@ impl Watched {
             passed: verdict.is_ok(),
             exit_code: self.exit_code,
             output_digest: self.digest.finish(),
-            output_tail: secrets::scrub(&tail).into_owned(),
+            output_tail: hidden.clean(&tail).into_owned(),
             problem: verdict.err(),
         }
     }
+}
+
+/// A check sees what the task saw. What was taken from writ's own environment is not written down.
+fn confided(place: &Place<'_>) -> (BTreeMap<OsString, OsString>, Hidden) {
+    let mut environment = place.environment.clone();
+    let mut hidden = Hidden::default();
+    for (name, value) in place.task_env {
+        let value = match value.strip_prefix("env:") {
+            Some(source) => {
+                let Some(value) = place.environment.get(&OsString::from(source)) else { continue };
+                hidden.add(&value.to_string_lossy());
+                value.clone()
+            }
+            None => OsString::from(value),
+        };
+        environment.insert(OsString::from(name), value);
+    }
+    (environment, hidden)
 }
 
 /// A check that needs no process: whether a path exists.
@@ -105,13 +125,13 @@ pub(crate) fn look(check: &Check, workspace: &Path) -> Option<CheckSeen> {
     let exists = workspace.join(path).exists();
     let mut watched = Watched { exit_code: Some(i32::from(!exists)), ..Watched::default() };
     watched.digest.update(path.as_bytes());
-    Some(watched.finish(check))
+    Some(watched.finish(check, &Hidden::default()))
 }
 
 pub(crate) fn launch(check: &Check, place: &Place<'_>, marker: Marker) -> LaunchSpec {
     let argv = command_line(&check.command, check.shell).into_iter().map(OsString::from).collect();
     let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
-    spec.env.clone_from(place.environment);
+    spec.env = confided(place).0;
     spec
 }
 
@@ -150,6 +170,7 @@ fn run_one(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> CheckSeen {
     let mut watched = Watched::default();
+    let hidden = confided(place).1;
     let marker = Marker { attempt: attempt.clone(), owner: own_identity() };
     let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
     let sink = move |report| {
@@ -159,8 +180,8 @@ fn run_one(
     let handle = match Supervisor::start(place.shim, launch(check, place, marker), sink) {
         Ok(handle) => handle,
         Err(error) => {
-            watched.problem = Some(error.to_string());
-            return watched.finish(check);
+            watched.problem = Some(crate::dispatcher::start::with_causes(&error));
+            return watched.finish(check, &hidden);
         }
     };
     let deadline = Instant::now() + limits::CHECK_TIMEOUT;
@@ -182,7 +203,7 @@ fn run_one(
         }
     }
     handle.join();
-    watched.finish(check)
+    watched.finish(check, &hidden)
 }
 
 /// A digest of every file in the scopes: names, sizes and contents, in a fixed order. `None` if there is too much.

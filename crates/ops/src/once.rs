@@ -23,6 +23,11 @@ pub struct Given<A> {
 }
 
 impl Context {
+    /// Whether this key has been used: what is asked under it again is answered from the store.
+    pub fn was_answered(&mut self, key: &Key) -> Result<bool> {
+        Ok(self.store.read()?.answered(&key.caller.agent, &key.request_id)?.is_some())
+    }
+
     /// Runs `work` once for this key. A later call with the same request gets the stored answer; one with another
     /// request is refused. A refused call leaves its id usable, because nothing of it was written.
     pub(crate) fn once<R, A>(

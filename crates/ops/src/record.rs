@@ -2,6 +2,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::id::{Event, Id, Minter, mint};
+use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::run::RunId;
 use contract::domain::task::{Task, TaskId};
@@ -125,9 +126,18 @@ impl Scribe<'_, '_> {
             project_id: about.project_id.clone(),
             task_id: about.task_id.clone(),
             run_id: about.run_id.clone(),
-            message: secrets::scrub(&says.message).into_owned(),
+            message: bounded(secrets::scrub(&says.message).into_owned()),
         }
     }
+}
+
+/// A message is for the eye; what it cuts off stands in the payload.
+fn bounded(mut message: String) -> String {
+    if message.len() > limits::EVENT_MESSAGE_BYTES_MAX {
+        let end = (0..=limits::EVENT_MESSAGE_BYTES_MAX).rev().find(|&i| message.is_char_boundary(i));
+        message.truncate(end.unwrap_or(0));
+    }
+    message
 }
 
 /// The value with every secret in its texts replaced. Nothing is stored before this.

@@ -9,15 +9,18 @@ pub mod ready;
 pub mod set_status;
 
 use contract::domain::change::Change;
+use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
+use contract::domain::status::Evidence;
 use contract::domain::task::{Command, Task, TaskId, apply, decide};
 use contract::secrets;
+use serde_json::json;
 use store::Tx;
 
 use crate::error::{Error, Result};
-use crate::record::{About, Scribe};
+use crate::record::{About, Says, Scribe};
 
 /// The task with this id, or an error that names it.
 pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
@@ -54,6 +57,22 @@ pub(crate) fn carry_out(
         made.push((number, decided));
     }
     Ok(made)
+}
+
+/// Whether what was seen proves the task: every check of it was run, and passed.
+pub(crate) fn verified(task: &Task, seen: &[CheckSeen]) -> bool {
+    let expected = task.part.as_ref().map_or(0, |part| part.spec.checks.len());
+    expected > 0 && seen.len() == expected && seen.iter().all(|check| check.passed)
+}
+
+/// Writes down what a verified `done` stands on.
+pub(crate) fn note_evidence(work: &mut Scribe<'_, '_>, task: &Task, seen: &[CheckSeen]) -> Result<()> {
+    if task.evidence == Some(Evidence::Verified) {
+        let about = about(work.tx, task)?;
+        let message = format!("{} checks passed", seen.len());
+        work.say(&about, Says::event("task_verified", message, json!({"checks": seen})))?;
+    }
+    Ok(())
 }
 
 /// Events of a run's task belong to the run's stream and share its correlation.

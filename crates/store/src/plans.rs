@@ -226,7 +226,7 @@ fn one_of_each(now: &Now) -> Vec<Change> {
         Change::RunSubmitted { run },
         Change::RunOwned { run_id: id(1), owner },
         Change::RunMoved { run_id: id(1), from: RunState::Submitted, to: RunState::Running, result: None },
-        Change::RunCancelRequested { run_id: id(1) },
+        Change::RunCancelRequested { run_id: id(1), reason: None },
         created(2, vec![]),
         created(3, vec![2]),
         Change::TaskClaimed { task_id: id(2), claim },

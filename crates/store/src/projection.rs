@@ -30,7 +30,7 @@ impl Tx<'_> {
                 let owner = json(owner)?;
                 self.change_one("UPDATE runs SET owner = ?2 WHERE id = ?1", params![run_id.as_str(), owner])
             }
-            Change::RunCancelRequested { run_id } => {
+            Change::RunCancelRequested { run_id, .. } => {
                 self.change_one("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()])
             }
             Change::RunMoved { .. } => self.run_moved(change, at),

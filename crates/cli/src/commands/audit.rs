@@ -1,12 +1,13 @@
 //! `writ audit verify` and `writ audit tip`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use ops::{Error, Fault, Result, Tip};
 use serde_json::json;
 
+use super::run::read_bounded;
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Format, Output};
@@ -31,7 +32,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     match command {
         Command::Tip => Ok(output.line(&ops::audit::tip(&mut cx)?)),
         Command::Verify { tip, replay } => {
-            let earlier = tip.as_ref().map(read_tip).transpose()?;
+            let earlier = tip.as_deref().map(read_tip).transpose()?;
             let found = ops::audit::verify(&mut cx, earlier.as_ref())?;
             let replayed = if *replay { ops::audit::replay_differences(&mut cx)? } else { Vec::new() };
             let clean = found.is_clean() && replayed.is_empty();
@@ -62,9 +63,9 @@ fn section(name: &str, good: &str, faults: &[Fault]) -> String {
     faults.iter().map(line).collect()
 }
 
-fn read_tip(path: &PathBuf) -> Result<Tip> {
+fn read_tip(path: &Path) -> Result<Tip> {
     let bad = |why: String| Error::new(ErrorCode::InvalidInput, format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    let tip: Tip = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+    let bytes = read_bounded(path).map_err(|error| bad(error.to_string()))?;
+    let tip: Tip = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     if tip.is_genuine() { Ok(tip) } else { Err(bad("its digest does not fit its contents".to_owned())) }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Command {
 pub(crate) fn run(Command::Show: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let here = host::absolute(".".into());
     let loaded = config::load(&here)?;
-    let store = host::store_path(globals);
+    let store = host::store_path(globals)?;
     let source = host::store_source(globals).to_owned();
     let mut rows = vec![("store".to_owned(), store.display().to_string(), source)];
     let agent = host::agent_name(globals);
@@ -28,7 +28,7 @@ pub(crate) fn run(Command::Show: &Command, globals: &Globals, output: &Output) -
         agent.clone().unwrap_or_default(),
         if agent.is_some() { agent_source } else { "not set" }.to_owned(),
     ));
-    let user = env::config_home().join("config.toml");
+    let user = env::config_home().unwrap_or_default().join("config.toml");
     let exists = |path: &std::path::Path| if path.is_file() { "read" } else { "not there" }.to_owned();
     rows.push(("user configuration".to_owned(), user.display().to_string(), exists(&user)));
     if let Some(project) = config::project_file(&here) {

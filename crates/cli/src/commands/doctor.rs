@@ -80,7 +80,9 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
         Look { what: "store", well: true, said: path },
         Look { what: "log", well: found.is_clean(), said },
     ];
-    let orphaned: Vec<String> = ops::run::show::list(cx, Some(RunState::Running), 1000)?
+    let mut open = ops::run::show::list(cx, Some(RunState::Running), 1000)?;
+    open.extend(ops::run::show::list(cx, Some(RunState::Submitted), 1000)?);
+    let orphaned: Vec<String> = open
         .into_iter()
         .filter(|run| run.owner.as_ref().is_none_or(|owner| engine::probe(owner) == Liveness::Dead))
         .map(|run| run.asked.id.to_string())

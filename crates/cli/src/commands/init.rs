@@ -31,7 +31,7 @@ const TEMPLATE: &str = "# writ's configuration of this project. It can only make
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let file = args.directory.join(".writ/config.toml");
-    let store = host::store_path(globals);
+    let store = host::store_path(globals)?;
     let planned: Vec<&Path> =
         [file.as_path(), store.as_path()].into_iter().filter(|path| !path.exists()).collect();
     let made: Vec<String> = planned.iter().map(|path| path.display().to_string()).collect();

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, _: &Output) -> Result<ExitCode
         return Err(Error::new(ErrorCode::NotFound, "the task has no such attempt")
             .hint(format!("it has {} attempts", attempts.len())));
     };
-    let path = host::logs_directory(globals).join(format!("{}.log", attempt.begun.id));
+    let path = host::logs_directory(globals)?.join(format!("{}.log", attempt.begun.id));
     let reader = LogReader::open(&path).map_err(|error| {
         Error::new(ErrorCode::NotFound, format!("the output of {} was not kept: {error}", attempt.begun.id))
     })?;

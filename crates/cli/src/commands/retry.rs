@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ops::Result;
 use ops::run::retry::{Request, retry};
 
-use super::run::{Bench, work};
+use super::run::work;
 use crate::app::Globals;
 use crate::output::{Output, say};
 use crate::{config, host};
@@ -36,5 +36,6 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             format!("continue with `writ run --continue {}`", given.answer.run_id)
         }));
     }
-    work(&mut cx, &given.answer.run_id, Bench { config, globals, output, rerun_parked: false })
+    let settings = host::engine_settings(globals, config, false)?;
+    work(&mut cx, &given.answer.run_id, &settings, output)
 }

@@ -11,6 +11,7 @@ use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
 use contract::intake::{self, Intake};
+use engine::Settings;
 use ops::run::submit::{Request, submit};
 use ops::{Error, Result};
 use serde_json::json;
@@ -51,8 +52,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let mut cx = host::open(globals)?;
         let whole = ops::run::show::show(&mut cx, which)?;
         config.heed_project(Path::new(&whole.run.asked.workspace))?;
-        let bench = Bench { config, globals, output, rerun_parked: args.rerun_parked };
-        return work(&mut cx, &whole.run.asked.id, bench);
+        let settings = host::engine_settings(globals, config, args.rerun_parked)?;
+        return work(&mut cx, &whole.run.asked.id, &settings, output);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let document = read_document(file, &config)?;
@@ -61,42 +62,43 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Ok(output.answer(&dry_run::document(&document), || dry_run::text(&document)));
     }
     let key = host::any_key(globals)?;
+    let workspace = workspace_name(&document.workspace)?;
+    let makes_workspace = document.intake.kind == DocumentKind::Plan;
     let request = Request {
         kind: document.intake.kind,
         plan: document.intake.plan,
         objective: document.intake.objective,
-        workspace: prepare_workspace(&document.workspace, document.intake.kind)?,
+        workspace: workspace.clone(),
         intent: document.intake.intent,
         corr: document.intake.corr,
-        origin_id: None,
-        depth: env::get("WRIT_DEPTH").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0) + 1,
+        depth: depth()?,
         parent_run: env::get("WRIT_RUN").and_then(|text| Id::parse(&text).ok()),
         document_digest: document.intake.document_digest,
     };
     let mut cx = host::open(globals)?;
+    // Everything that can fail or be interrupted comes before the run exists.
+    let settings = host::engine_settings(globals, config, false)?;
     let given = submit(&mut cx, &key, &request)?;
+    if makes_workspace {
+        make_workspace(&workspace)?;
+    }
     if globals.request_id.is_none() {
         say(&format!("request {}\n", key.request_id.as_str()));
     }
     say(&format!("run {}\n", given.answer.run_id));
-    work(&mut cx, &given.answer.run_id, Bench { config, globals, output, rerun_parked: false })
-}
-
-/// Where a run is worked, and who is told.
-pub(crate) struct Bench<'b> {
-    pub(crate) config: Config,
-    pub(crate) globals: &'b Globals,
-    pub(crate) output: &'b Output,
-    pub(crate) rerun_parked: bool,
+    work(&mut cx, &given.answer.run_id, &settings, output)
 }
 
 /// Hosts an engine until the run ends, then prints its answer.
-pub(crate) fn work(cx: &mut ops::Context, id: &RunId, bench: Bench<'_>) -> Result<ExitCode> {
-    let output = bench.output;
-    let settings = host::engine_settings(bench.globals, bench.config, bench.rerun_parked)?;
+pub(crate) fn work(
+    cx: &mut ops::Context,
+    id: &RunId,
+    settings: &Settings,
+    output: &Output,
+) -> Result<ExitCode> {
     let whole = ops::run::show::show(cx, id.as_str())?;
     let mut view = LiveView::new(whole.tasks.iter().map(|(task, _)| task));
-    let ending = engine::drive(cx, &settings, id, &mut view);
+    let ending = engine::drive(cx, settings, id, &mut view);
     view.finish();
     match ending? {
         engine::Ending::Ended(run) => runs::print_result(cx, &run, output),
@@ -126,6 +128,14 @@ pub(crate) fn work(cx: &mut ops::Context, id: &RunId, bench: Bench<'_>) -> Resul
     }
 }
 
+/// One deeper than the run this process belongs to.
+fn depth() -> Result<u32> {
+    let Some(text) = env::get("WRIT_DEPTH") else { return Ok(1) };
+    let message = || format!("WRIT_DEPTH is `{text}`; it is set by writ for the children of a run");
+    let depth: u32 = text.parse().map_err(|_| Error::new(ErrorCode::InvalidInput, message()))?;
+    Ok(depth.saturating_add(1))
+}
+
 /// Reads and checks a document. Bounded before it is read whole.
 pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Document> {
     let bytes = read_bounded(file)
@@ -146,7 +156,7 @@ fn what(kind: DocumentKind) -> &'static str {
     }
 }
 
-fn read_bounded(file: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_bounded(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(limits::DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX) + 1;
     if file == Path::new("-") {
@@ -165,16 +175,23 @@ pub(crate) fn directory_of(file: &Path) -> PathBuf {
     }
 }
 
-/// A plan's workspace is made where it is missing; others name one that must be there, and L0 looks.
-fn prepare_workspace(path: &Path, kind: DocumentKind) -> Result<String> {
-    if kind == DocumentKind::Plan && !path.exists() {
-        std::fs::create_dir_all(path).map_err(|error| {
-            Error::new(ErrorCode::Io, format!("could not make the workspace {}: {error}", path.display()))
-        })?;
-    }
-    // Canonical, so that the same place under another name is the same workspace.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidInput, format!("the workspace {} is not UTF-8", path.display()))
+/// The workspace as an absolute name without links, also while its last parts are not there yet: the same place
+/// under another name is the same workspace.
+fn workspace_name(path: &Path) -> Result<String> {
+    let known = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let name = match known {
+        Some((part, real)) => path.strip_prefix(part).map_or(real.clone(), |rest| real.join(rest)),
+        None => path.to_owned(),
+    };
+    // Joining nothing leaves a separator at the end.
+    let name: PathBuf = name.components().collect();
+    name.to_str().map(str::to_owned).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidInput, format!("the workspace {} is not UTF-8", name.display()))
     })
+}
+
+/// A plan's workspace is made where it is missing; other documents name one that must be there, and L0 looks.
+fn make_workspace(path: &str) -> Result<()> {
+    std::fs::create_dir_all(path)
+        .map_err(|error| Error::new(ErrorCode::Io, format!("could not make the workspace {path}: {error}")))
 }

@@ -49,6 +49,7 @@ pub enum Change {
     },
     RunCancelRequested {
         run_id: RunId,
+        reason: Option<String>,
     },
     RunMoved {
         run_id: RunId,

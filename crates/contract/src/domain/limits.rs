@@ -17,10 +17,8 @@ pub const PROJECT_ID_BYTES_MAX: usize = 256;
 /// A task title, one line.
 pub const TITLE_CHARS_MAX: usize = 500;
 pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
-/// The continuity contract's bounds on events.
-pub const EVENT_KIND_BYTES_MAX: usize = 128;
+/// The continuity contract's bound on an event's message.
 pub const EVENT_MESSAGE_BYTES_MAX: usize = 4096;
-pub const EVENT_METADATA_BYTES_MAX: usize = 16 * 1024;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
@@ -54,6 +52,8 @@ pub const TERM_GRACE: Duration = Duration::from_secs(2);
 /// Until a supervisor must have ended every descendant after it was told to.
 pub const KILL_DEADLINE: Duration = Duration::from_secs(10);
 
+/// Attempts whose output is kept beside the store; the oldest go first.
+pub const LOG_FILES_MAX: usize = 2_000;
 /// Output kept of one attempt: the beginning and the end, each this much.
 pub const LOG_HEAD_BYTES_MAX: usize = 512 * 1024;
 pub const LOG_TAIL_BYTES_MAX: usize = 512 * 1024;

@@ -189,7 +189,7 @@ impl Dispatcher<'_> {
                 Ok(())
             }
             Err(error) => {
-                live.ended.fault = Some(error.to_string());
+                live.ended.fault = Some(with_causes(&error));
                 self.live.insert(task, live);
                 self.heed_signal();
                 self.executor_ended(task)
@@ -206,7 +206,7 @@ impl Dispatcher<'_> {
         self.observer.tell(Told::Checking { task: &self.board.slots[task].name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: own_identity() };
-        let spec = crate::verify::launch(&check, &self.place(), marker);
+        let spec = crate::verify::launch(&check, &self.place(task), marker);
         let started = Supervisor::start(&self.settings.shim, spec, self.sink(task, generation));
         let mut watched = Box::<crate::verify::Watched>::default();
         let live = self.live.get_mut(&task).expect("BUG: a task is checked while it is live");
@@ -219,7 +219,7 @@ impl Dispatcher<'_> {
                 Ok(())
             }
             Err(error) => {
-                watched.problem = Some(error.to_string());
+                watched.problem = Some(with_causes(&error));
                 live.phase = Phase::Checking { index, watched };
                 self.heed_signal();
                 self.check_ended(task)
@@ -245,6 +245,17 @@ impl Dispatcher<'_> {
         env.extend(extra.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         env
     }
+}
+
+/// An error and everything behind it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }
 
 /// Timings of layers are for people; nothing is decided by them.

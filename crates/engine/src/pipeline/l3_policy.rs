@@ -1,4 +1,4 @@
-//! L3: what may run. The rules come from the user's own configuration, never from the repository.
+//! L3: what may run. The rules are the user's; a repository can only add to them.
 
 use std::time::Duration;
 
@@ -16,6 +16,12 @@ pub struct Policy {
     pub deny_shell: bool,
     /// No attempt may take longer than this.
     pub timeout_max: Option<Duration>,
+}
+
+/// Why the policy forbids the run, if it does.
+pub fn denial(asked: &NewRun, policy: &Policy) -> Option<String> {
+    let outcome = run(asked, policy);
+    outcome.halts().then(|| outcome.decisions.into_iter().map(|decision| decision.reason).collect())
 }
 
 pub(crate) fn run(run: &NewRun, policy: &Policy) -> Outcome {

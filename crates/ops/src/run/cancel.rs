@@ -45,7 +45,7 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
         }
         let about = super::about(&run);
-        let requested = Change::RunCancelRequested { run_id: run.asked.id.clone() };
+        let requested = Change::RunCancelRequested { run_id: run.asked.id.clone(), reason: reason.clone() };
         work.change(&about, "Cancel requested", &requested)?;
         if super::is_worked(&run, work.now, probe) {
             return Ok(Answer { id, state: "canceling".to_owned() });

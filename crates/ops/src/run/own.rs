@@ -56,10 +56,13 @@ pub fn take(
     Ok(Owned::Mine(Box::new(run)))
 }
 
-/// Keeps the hold on a run.
-pub fn renew(cx: &mut Context, run_id: &RunId) -> Result<()> {
+/// Keeps the hold on a run. Refused when someone else has it by now.
+pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner) -> Result<()> {
     let lease = Lease::starting(&cx.clock.now(), limits::OWNER_LEASE);
     let tx = cx.store.begin()?;
+    if super::required(&tx, run_id)?.owner.as_ref() != Some(owner) {
+        return Err(super::journal::taken(run_id));
+    }
     tx.renew_ownership(run_id, &lease)?;
     Ok(tx.commit()?)
 }

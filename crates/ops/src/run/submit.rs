@@ -26,7 +26,6 @@ pub struct Request {
     pub intent: Option<Intent>,
     /// An AEE task brings its own correlation and id.
     pub corr: Option<String>,
-    pub origin_id: Option<String>,
     pub depth: u32,
     pub parent_run: Option<RunId>,
     pub document_digest: String,

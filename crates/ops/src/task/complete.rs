@@ -1,6 +1,7 @@
 //! Closes a task: done or blocked, with a summary.
 
 use contract::continuity::TaskView;
+use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules};
@@ -22,9 +23,9 @@ pub struct Request {
     pub label: Option<String>,
     #[serde(default)]
     pub blocked_reason: Option<String>,
-    /// Set by whoever ran the task's checks in this process; never taken from a request.
+    /// What was seen by whoever ran the task's checks in this process; never taken from a request.
     #[serde(skip)]
-    pub verified: bool,
+    pub seen: Vec<CheckSeen>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,13 +53,19 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
     cx.once(key, "task.complete", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         let reason = reason.filter(|_| to == Status::Blocked);
-        let command = Command::Move { to, reason, rules: Rules::Continuity, verified: request.verified };
+        let command = Command::Move {
+            to,
+            reason,
+            rules: Rules::Continuity,
+            verified: super::verified(&task, &request.seen),
+        };
         let message = format!("Status changed to: {}", to.continuity());
         let made = super::carry_out(work, &mut task, &command, &message)?;
         let status_event_id = made
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        super::note_evidence(work, &task, &request.seen)?;
         let about = super::about(work.tx, &task)?;
         let payload = json!({"outcome": request.outcome, "summary": request.summary, "label": request.label});
         let says = Says::event("task_closed", request.summary.clone(), payload);

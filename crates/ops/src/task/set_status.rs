@@ -1,6 +1,7 @@
 //! Brings a task into another state, as the agent contract allows: any move, but `completed` is not for the taking.
 
 use contract::continuity::TaskView;
+use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules};
@@ -17,9 +18,9 @@ pub struct Request {
     pub status: String,
     #[serde(default)]
     pub blocked_reason: Option<String>,
-    /// Set by whoever ran the task's checks in this process; never taken from a request.
+    /// What was seen by whoever ran the task's checks in this process; never taken from a request.
     #[serde(skip)]
-    pub verified: bool,
+    pub seen: Vec<CheckSeen>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,13 +37,19 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Give
     let reason = super::reason(request.blocked_reason.as_deref())?;
     cx.once(key, "task.set_status", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
-        let command = Command::Move { to, reason, rules: Rules::Continuity, verified: request.verified };
+        let command = Command::Move {
+            to,
+            reason,
+            rules: Rules::Continuity,
+            verified: super::verified(&task, &request.seen),
+        };
         let message = format!("Status changed to: {}", request.status);
         let made = super::carry_out(work, &mut task, &command, &message)?;
         let event_id = made
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        super::note_evidence(work, &task, &request.seen)?;
         Ok(Answer { task: TaskView::from(&task), event_id })
     })
 }

@@ -110,7 +110,8 @@ fn one_engine_at_a_time_works_a_run() {
     assert!(matches!(world.take(&run, 8, ALIVE), Owned::Another(holder) if holder == owner(7)));
     assert!(matches!(world.take(&run, 8, UNSEEN), Owned::Another(_)), "its lease lives");
     world.clock().advance(limits::OWNER_LEASE.checked_sub(Duration::from_millis(1)).unwrap());
-    own::renew(&mut world.cx, &run).unwrap();
+    own::renew(&mut world.cx, &run, &owner(7)).unwrap();
+    assert!(own::renew(&mut world.cx, &run, &owner(8)).is_err(), "only the holder renews");
     world.clock().advance(Duration::from_secs(2));
     assert!(matches!(world.take(&run, 8, UNSEEN), Owned::Another(_)), "it was renewed");
     world.clock().jump_wall(86_400_000);

@@ -110,7 +110,7 @@ pub(crate) fn set_status(id: &str, status: &str) -> task::set_status::Request {
         id: id.to_owned(),
         status: status.to_owned(),
         blocked_reason: None,
-        verified: false,
+        seen: Vec::new(),
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn complete(id: &str, outcome: &str) -> task::complete::Request {
         summary: "what was done".to_owned(),
         label: None,
         blocked_reason: None,
-        verified: false,
+        seen: Vec::new(),
     }
 }
 
@@ -144,7 +144,6 @@ pub(crate) fn submit(names: &[&str]) -> run::submit::Request {
         workspace: "/workspace".to_owned(),
         intent: None,
         corr: None,
-        origin_id: None,
         depth: 1,
         parent_run: None,
     }

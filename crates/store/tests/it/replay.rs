@@ -224,7 +224,7 @@ impl World<'_> {
             }
             Step::CancelRun { run } => {
                 let run_id = model.runs[chosen(&model.runs, *run)?].0.clone();
-                self.change(&Change::RunCancelRequested { run_id });
+                self.change(&Change::RunCancelRequested { run_id, reason: None });
             }
             Step::MoveRun { run, to } => {
                 let run = chosen(&model.runs, *run)?;

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "the vectors are files")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
