@@ -19,7 +19,7 @@ impl Table {
     /// The row as a case, if it is one of this table.
     pub(super) fn case(&'static self, contract: &'static str, vector: &Value) -> Option<Case> {
         let has = |name: &&str| vector.get(name).is_some();
-        if !self.given.iter().chain(self.wanted).all(|name| has(name)) {
+        if !self.given.iter().chain(self.wanted).all(has) {
             return None;
         }
         let mut question = serde_json::Map::new();

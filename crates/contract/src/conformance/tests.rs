@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "the vectors are files")]
+
 use std::path::Path;
 
 use serde_json::json;

@@ -65,11 +65,15 @@ pub(super) fn ask(kind: Kind, input: &[u8]) -> Value {
     let mut question = json!({"ask": "validate", "kind": kind.as_str()});
     match std::str::from_utf8(input) {
         Ok(text) => question["input"] = text.into(),
-        Err(_) => {
-            question["input_hex"] = input.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
-        }
+        Err(_) => question["input_hex"] = hex(input).into(),
     }
     question
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn question(vector: &Value) -> Value {
@@ -101,10 +105,19 @@ fn question(vector: &Value) -> Value {
 /// A document as it is sent. A list of a worklog's entries stands for its lines.
 fn text_of(kind: Kind, document: &Value) -> String {
     match (kind, document) {
-        (Kind::Worklog, Value::Array(entries)) => entries.iter().map(|entry| format!("{entry}\n")).collect(),
+        (Kind::Worklog, Value::Array(entries)) => lines(entries),
         (Kind::Worklog, entry) => format!("{entry}\n"),
         (_, document) => document.to_string(),
     }
+}
+
+/// One document a line.
+pub(super) fn lines(documents: &[Value]) -> String {
+    let mut text = documents.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    if !documents.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 /// A worklog that is given as entries. Where it begins with the same entries as the prior state, it begins with
@@ -116,7 +129,6 @@ fn continued(prior: &str, entries: &[Value]) -> String {
         .map(|line| strict::parse(line.as_bytes()).ok())
         .collect();
     let rest = kept.filter(|_| prior.ends_with('\n')).and_then(|kept| entries.strip_prefix(kept.as_slice()));
-    let lines = |entries: &[Value]| entries.iter().map(|entry| format!("{entry}\n")).collect::<String>();
     match rest {
         Some(rest) => format!("{prior}{}", lines(rest)),
         None => lines(entries),

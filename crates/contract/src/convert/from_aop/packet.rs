@@ -115,13 +115,10 @@ fn check(source: &mut Source<'_>, place: &str, criterion: &str) -> Option<Value>
     let command = source.text(&format!("{place}/validation/command"))?.to_owned();
     let expects = source.text(&format!("{place}/validation/expects"))?;
     let shell = source.peek("/task/environment/shell").is_some();
-    let words = match shlex::split(&command).filter(|words| !shell && !words.is_empty()) {
-        Some(words) => words,
-        None => {
-            return Some(
-                json!({"criterion": criterion, "command": [command], "expects": expects, "shell": true}),
-            );
-        }
+    let Some(words) = shlex::split(&command).filter(|words| !shell && !words.is_empty()) else {
+        return Some(
+            json!({"criterion": criterion, "command": [command], "expects": expects, "shell": true}),
+        );
     };
     Some(json!({"criterion": criterion, "command": words, "expects": expects}))
 }
