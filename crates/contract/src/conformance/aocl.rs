@@ -76,5 +76,5 @@ fn changed(vector: &Value, base: &[u8]) -> Result<String, Mismatch> {
             None => drop(lines.remove(line)),
         }
     }
-    Ok(lines.iter().map(|line| format!("{line}\n")).collect())
+    Ok(verdicts::lines(&lines))
 }

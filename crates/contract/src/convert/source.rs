@@ -131,7 +131,9 @@ fn path_of(pointer: &str) -> String {
     let mut path = String::from("$");
     for step in pointer.split('/').skip(1) {
         if step.bytes().all(|byte| byte.is_ascii_digit()) && !step.is_empty() {
-            path.push_str(&format!("[{step}]"));
+            path.push('[');
+            path.push_str(step);
+            path.push(']');
         } else {
             path.push('.');
             path.push_str(&step.replace("~1", "/").replace("~0", "~"));

@@ -77,7 +77,7 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 /// The line and column of a byte.
 fn place(bytes: &[u8], at: usize) -> Malformed {
     let before = &bytes[..at];
-    let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
+    let line = before.split(|&byte| byte == b'\n').count();
     let column = at - before.iter().rposition(|&b| b == b'\n').map_or(0, |newline| newline + 1) + 1;
     Malformed { message: String::new(), line, column }
 }
