@@ -100,6 +100,11 @@ pub(super) fn question(vector: &Value) -> Result<Value, Mismatch> {
     Ok(question)
 }
 
+/// One document a line.
+pub(super) fn lines(documents: &[Value]) -> String {
+    documents.iter().map(|document| format!("{document}\n")).collect()
+}
+
 /// A document as it is sent. A list of a worklog's entries stands for its lines.
 fn text_of(kind: Kind, document: &Value) -> String {
     match (kind, document) {
@@ -118,7 +123,6 @@ fn continued(prior: &str, entries: &[Value]) -> String {
         .map(|line| strict::parse(line.as_bytes()).ok())
         .collect();
     let rest = kept.filter(|_| prior.ends_with('\n')).and_then(|kept| entries.strip_prefix(kept.as_slice()));
-    let lines = |entries: &[Value]| entries.iter().map(|entry| format!("{entry}\n")).collect::<String>();
     match rest {
         Some(rest) => format!("{prior}{}", lines(rest)),
         None => lines(entries),

@@ -269,7 +269,9 @@ fn a_task_with_checks_is_not_done_because_someone_says_so() {
     let error = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap_err();
     assert_eq!(error.code, ErrorCode::CheckFailed);
     assert_eq!(world.state(), before);
-    asked.verified = true;
+    let seen = json!({"command": ["true"], "expects": "EXIT_CODE_0", "passed": true, "exit_code": 0,
+        "output_digest": "sha256:0", "output_tail": ""});
+    asked.seen = vec![serde_json::from_value(seen).unwrap()];
     let answer = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap().answer;
     assert_eq!(answer.task.evidence.as_deref(), Some("verified"));
 }
