@@ -1,9 +1,3 @@
-#![expect(
-    clippy::disallowed_methods,
-    clippy::case_sensitive_file_extension_comparisons,
-    reason = "the vectors are files, and paths in documents are texts"
-)]
-
 use std::path::{Path, PathBuf};
 
 use super::*;
