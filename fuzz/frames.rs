@@ -3,7 +3,7 @@
 use engine::supervisor::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX, ToShim};
 
 /// Frames are the same however the bytes arrive, and what was decoded encodes to what was read.
-pub fn frames(bytes: &[u8]) {
+pub(crate) fn frames(bytes: &[u8]) {
     let whole = received(bytes, bytes.len());
     assert_eq!(whole, received(bytes, 1));
     assert_eq!(whole, received(bytes, 7));

@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use contract::domain::code::ErrorCode;
 use ops::Error;
+use serde_json::json;
 
-use crate::commands;
 use crate::exit::Surface;
 use crate::host;
 use crate::output::{Format, Output};
+use crate::{commands, env};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -104,14 +106,28 @@ pub(crate) enum Command {
 /// Parses the words and runs the command.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let surface = surface_of(&words);
+    if words.len() == 1 {
+        return index();
+    }
     let app = match App::try_parse_from(&words) {
         Ok(app) => app,
-        Err(error) => return refuse_words(&error, surface),
+        Err(error) => return refuse_words(&error, surface, &words),
     };
     let globals = &app.globals;
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
     let done = commands::run_command(&app.command, globals, &output);
     done.unwrap_or_else(|error| output.error(&error))
+}
+
+/// Called without words: people get help, programs the list of commands.
+fn index() -> ExitCode {
+    let output = Output::new(None, Surface::Continuity, env::get("WRIT_AGENT").is_some());
+    if output.format == Format::Text {
+        return output.text(&grammar().render_help().to_string());
+    }
+    let commands: Vec<String> =
+        grammar().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION"), "commands": commands}))
 }
 
 /// The surface is known before the words are understood, because it decides how a misunderstanding is printed.
@@ -129,20 +145,51 @@ fn surface_of(words: &[OsString]) -> Surface {
     Surface::Writ
 }
 
-fn refuse_words(error: &clap::Error, surface: Surface) -> ExitCode {
+fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> ExitCode {
     let asked_for = !error.use_stderr();
-    if surface == Surface::Continuity && !asked_for {
-        let rendered = error.render().to_string();
-        let message = rendered.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned();
-        let refused = Error::new(ErrorCode::Usage, message).hint("`writ task --help` shows the words");
-        return Output::new(Some(Format::Json), surface, true).error(&refused);
-    }
+    let output = Output::new(asked_format(words), surface, host::has_agent(words));
     if surface == Surface::Validator && !asked_for {
+        // A validator that could not work still denies.
         commands::validate::refuse_words(&error.render().to_string());
+    } else if output.format != Format::Text && !asked_for {
+        if let Some(index) = namespace(error, surface, words) {
+            return output.answer(&index, String::new);
+        }
+        let rendered = error.render().to_string();
+        // The first paragraph says what is wrong; a list of names follows its first line.
+        let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
+        let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
+        let refused = Error::new(ErrorCode::Usage, message).hint("the command with `--help` shows its words");
+        return output.error(&refused);
     }
     // A closed pipe must not turn help into a failure.
     error.print().ok();
-    ExitCode::from(if asked_for { 0 } else { 2 })
+    ExitCode::from(if asked_for { 0 } else { surface.exit(ErrorCode::Usage) })
+}
+
+/// What the agent contract prints for a bare namespace such as `writ task`: the commands in it.
+fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Option<serde_json::Value> {
+    let bare = matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    let grammar = grammar();
+    let named = words.iter().find_map(|word| grammar.find_subcommand(word));
+    let space = named.filter(|_| bare && surface == Surface::Continuity)?;
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let inside: Vec<_> = space
+        .get_subcommands()
+        .map(|command| json!({"name": command.get_name(), "description": about(command)}))
+        .collect();
+    Some(json!({"namespace": format!("writ {}", space.get_name()), "subcommands": inside}))
+}
+
+/// The format that words ask for which were not understood as a whole.
+fn asked_format(words: &[OsString]) -> Option<Format> {
+    let word = |word: &OsString| word.to_string_lossy().into_owned();
+    let behind = words.windows(2).find(|pair| pair[0] == "--output").map(|pair| word(&pair[1]));
+    let joined = || words.iter().find_map(|w| word(w).strip_prefix("--output=").map(str::to_owned));
+    Format::from_str(&behind.or_else(joined)?, false).ok()
 }
 
 /// The grammar, for completions and documentation.

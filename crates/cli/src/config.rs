@@ -22,6 +22,7 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     pub(crate) executors: Executors,
     pub(crate) sources: Vec<(String, String, PathBuf)>,
+    projects: Vec<PathBuf>,
 }
 
 static CONFIG: Object = Object {
@@ -71,12 +72,7 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
         config.take(&value, &user)?;
         config.take_executors(&value, &user);
     }
-    if let Some(project) = project_file(from)
-        && let Some(value) = read(&project)?
-    {
-        // A cloned repository may forbid, but not name programs to run.
-        config.take(&value, &project)?;
-    }
+    config.heed_project(from)?;
     Ok(config)
 }
 
@@ -105,6 +101,19 @@ fn read(path: &Path) -> Result<Option<Value>> {
 }
 
 impl Config {
+    /// Adds the rules of the nearest project above `from`. Where a document is read and where it works may be two.
+    pub(crate) fn heed_project(&mut self, from: &Path) -> Result<()> {
+        let Some(project) = project_file(from).filter(|file| !self.projects.contains(file)) else {
+            return Ok(());
+        };
+        if let Some(value) = read(&project)? {
+            // A cloned repository may forbid, but not name programs to run.
+            self.take(&value, &project)?;
+        }
+        self.projects.push(project);
+        Ok(())
+    }
+
     fn take(&mut self, value: &Value, from: &Path) -> Result<()> {
         let Some(policy) = value.get("policy") else { return Ok(()) };
         let words = policy.get("deny_executors").and_then(Value::as_array).into_iter().flatten();

@@ -43,7 +43,8 @@ pub(crate) fn inherited() -> BTreeMap<OsString, OsString> {
     let all = std::env::vars_os();
     let own = |name: &OsString| {
         let name = name.to_string_lossy();
-        name.starts_with("WRIT_") && !matches!(name.as_ref(), "WRIT_DB" | "WRIT_AGENT")
+        let own = name.starts_with("WRIT_") || name == "VYBE_REQUEST_ID";
+        own && !matches!(name.as_ref(), "WRIT_DB" | "WRIT_AGENT")
     };
     all.filter(|(name, _)| !own(name)).collect()
 }

@@ -1,5 +1,6 @@
 //! What a command needs to do its work: the store, an identity, and an engine for the length of one command.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use contract::domain::code::ErrorCode;
@@ -28,13 +29,34 @@ pub(crate) fn store_path(globals: &Globals) -> PathBuf {
     given.unwrap_or_else(|| env::data_home().join("writ.db"))
 }
 
+/// What decided where the store is.
+pub(crate) fn store_source(globals: &Globals) -> &'static str {
+    match (&globals.db_path, env::get("WRIT_DB"), env::get("VYBE_DB_PATH")) {
+        (Some(_), _, _) => "--db-path",
+        (None, Some(_), _) => "WRIT_DB",
+        (None, None, Some(_)) => "VYBE_DB_PATH",
+        (None, None, None) => "default",
+    }
+}
+
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
     Context::open(&store_path(globals), Box::new(SystemClock::new()), Box::new(RandomIds))
 }
 
-/// The agent identity that was given, if one was.
+/// The agent identity that was given, if one was, in the form in which it is stored.
 pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
-    globals.agent.clone().or_else(|| env::get("WRIT_AGENT")).or_else(|| env::get("VYBE_AGENT"))
+    let given = globals.agent.clone();
+    let given = given.or_else(|| env::get("WRIT_AGENT")).or_else(|| env::get("VYBE_AGENT"));
+    given.map(|name| name.trim().to_lowercase())
+}
+
+/// Whether an identity was given, where the words could not be understood as a whole.
+pub(crate) fn has_agent(words: &[OsString]) -> bool {
+    let flag = |word: &OsString| {
+        let word = word.to_string_lossy();
+        word == "-a" || word == "--agent" || word.starts_with("--agent=")
+    };
+    words.iter().any(flag) || ["WRIT_AGENT", "VYBE_AGENT"].into_iter().any(|name| env::get(name).is_some())
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {

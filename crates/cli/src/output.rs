@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use contract::domain::code::{ErrorCode, Retry};
 use ops::Error;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::exit::Surface;
 
@@ -38,10 +39,13 @@ impl Output {
     pub(crate) fn answer(&self, data: &impl Serialize, text: impl FnOnce() -> String) -> ExitCode {
         match self.format {
             Format::Text => self.text(&text()),
-            Format::Json | Format::Ndjson => {
-                self.line(&json!({"schema_version": "v1", "success": true, "data": data}))
-            }
+            Format::Json | Format::Ndjson => self.envelope(true, data),
         }
+    }
+
+    /// Data in the agent contract's envelope, whether it tells of success or not.
+    pub(crate) fn envelope(&self, success: bool, data: &impl Serialize) -> ExitCode {
+        self.line(&Envelope { schema_version: "v1", success, data })
     }
 
     pub(crate) fn text(&self, text: &str) -> ExitCode {
@@ -58,31 +62,48 @@ impl Output {
 
     /// An error, in the form of the surface. Returns the exit code.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
-        if self.surface == Surface::Continuity || self.format != Format::Text {
-            self.line(&error_document(error));
-        } else {
-            say(&error_text(error));
+        match self.format {
+            Format::Text => say(&error_text(error)),
+            Format::Json | Format::Ndjson => {
+                self.line(&error_document(error));
+            }
         }
         ExitCode::from(self.surface.exit(error.code))
     }
 }
 
-/// The agent contract's error envelope: `error` is a string, and beside it stands what programs branch on.
-fn error_document(error: &Error) -> Value {
-    let mut document = json!({
-        "schema_version": "v1",
-        "success": false,
-        "error": full_message(error),
-        "error_code": error.code,
-        "retry": error.code.retry(),
-    });
-    if !error.details.is_null() {
-        document["error_context"] = error.details.clone();
+/// The agent contract's envelope, its fields in the order its readers know.
+#[derive(Serialize)]
+struct Envelope<D> {
+    schema_version: &'static str,
+    success: bool,
+    data: D,
+}
+
+/// The same for an error: `error` is a string, and beside it stands what programs branch on.
+#[derive(Serialize)]
+struct ErrorEnvelope<'e> {
+    schema_version: &'static str,
+    success: bool,
+    error: String,
+    error_code: ErrorCode,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    error_context: &'e Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggested_action: Option<&'e str>,
+    retry: Retry,
+}
+
+fn error_document(error: &Error) -> ErrorEnvelope<'_> {
+    ErrorEnvelope {
+        schema_version: "v1",
+        success: false,
+        error: full_message(error),
+        error_code: error.code,
+        error_context: &error.details,
+        suggested_action: error.hint.as_deref(),
+        retry: error.code.retry(),
     }
-    if let Some(hint) = &error.hint {
-        document["suggested_action"] = json!(hint);
-    }
-    document
 }
 
 fn full_message(error: &Error) -> String {

@@ -59,6 +59,15 @@ impl Findings {
     }
 }
 
+impl<'f> IntoIterator for &'f Findings {
+    type Item = &'f Finding;
+    type IntoIter = std::slice::Iter<'f, Finding>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl FromIterator<Finding> for Findings {
     fn from_iter<I: IntoIterator<Item = Finding>>(findings: I) -> Self {
         let mut all = Findings::default();

@@ -26,11 +26,20 @@ pub struct Tripped {
 
 /// The first rule that the text breaks.
 pub fn find(text: &str) -> Option<Tripped> {
+    // Names and plain paths are most of what is looked at, and an order takes more than one word or a mark.
+    let may_speak = |byte: u8| {
+        !byte.is_ascii()
+            || byte.is_ascii_whitespace()
+            || matches!(byte, b'<' | b'[' | b':' | b'=' | b'"' | b'\'')
+    };
+    if !text.bytes().any(may_speak) {
+        return None;
+    }
     let text = plain(text);
     find_control_plane(&text).or_else(|| find_override(&text))
 }
 
-/// Field names that only our own code writes. Words that any program uses (`status`, `code`) are not among them.
+/// Field names that only our own code writes.
 const CONTROL_KEYS: &[&str] = &[
     "acceptance_check",
     "acceptance_criteria",
@@ -68,6 +77,10 @@ const CONTROL_KEYS: &[&str] = &[
 /// The one key that is enough by itself.
 const PACKET_TYPE: &str = "packet_type";
 
+/// Words that any program uses. Beside a field of ours they are one of ours too: `allow` and `code` are a verdict.
+const COMMON_KEYS: &[&str] =
+    &["active", "changes", "code", "details", "owner", "priority", "reason", "resource", "status"];
+
 fn find_control_plane(text: &str) -> Option<Tripped> {
     let mut keys = BTreeSet::new();
     if text.contains(['"', '\'']) && CONTROL_KEYS.iter().any(|key| text.contains(key)) {
@@ -81,7 +94,8 @@ fn find_control_plane(text: &str) -> Option<Tripped> {
     }
     let bare = || text.contains(PACKET_TYPE) && BARE_PACKET_TYPE.is_match(text);
     let packet = keys.contains(PACKET_TYPE) || bare();
-    (packet || keys.len() >= 2)
+    let is_ours = |key: &String| CONTROL_KEYS.contains(&key.as_str());
+    (packet || (keys.len() >= 2 && keys.iter().any(is_ours)))
         .then_some(Tripped { rule: CONTROL_PLANE_FIELDS, sign: "carries fields of the control plane" })
 }
 
@@ -90,7 +104,7 @@ fn collect_keys(value: &Value, keys: &mut BTreeSet<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
         Value::Object(fields) => {
             for (name, value) in fields {
-                if CONTROL_KEYS.contains(&name.as_str()) {
+                if CONTROL_KEYS.iter().chain(COMMON_KEYS).any(|key| key == name) {
                     keys.insert(name.clone());
                 }
                 collect_keys(value, keys);
@@ -101,7 +115,7 @@ fn collect_keys(value: &Value, keys: &mut BTreeSet<String>) {
 }
 
 static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
-    let keys = CONTROL_KEYS.join("|");
+    let keys = [CONTROL_KEYS, COMMON_KEYS].concat().join("|");
     expression(&format!(r#"\\?["']({keys})\\?["']\s*:"#))
 });
 

@@ -41,11 +41,27 @@ pub fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, (DocumentKind
 }
 
 fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
+    if document.kind != DocumentKind::Plan {
+        refuse_secrets(document)?;
+    }
     match document.kind {
         DocumentKind::Plan => read::from_value(&document.value).map(from_plan),
         DocumentKind::AopTask => from_aop::read(bytes, executors),
         DocumentKind::AeeTask => from_aee::read(bytes, executors),
     }
+}
+
+/// A plan is looked through with its other faults; the other documents are kept as they came, so before all else.
+fn refuse_secrets(document: &Document) -> Result<(), Findings> {
+    let mut value = document.value.clone();
+    if let Some(fields) = value.as_object_mut() {
+        // A signature is made to be shown, and it is not kept.
+        fields.remove("sig");
+    }
+    let mut findings = Findings::default();
+    let advice = "leave it out and keep the value in the environment of the program";
+    read::refuse_secrets(&value, &mut String::from("$"), advice, &mut findings);
+    if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
 fn from_plan(plan: Plan) -> Intake {

@@ -25,7 +25,7 @@ mod report;
 mod rules;
 mod trust;
 
-pub use assignment::{Assignment, read_assignment, validate_assignment};
+pub use assignment::{Assignment, read_assignment, recall_assignment, validate_assignment};
 pub use codes::{Code, Retry};
 pub use conflict::{Claim, Mode, conflict};
 pub use delta::Delta;
@@ -69,3 +69,6 @@ pub fn exit_code(verdict: &Verdict) -> u8 {
         Some(_) | None => Code::MissingValidator.exit(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,6 +125,25 @@ pub fn scrub(text: &str) -> Cow<'_, str> {
     result
 }
 
+/// Texts up to this long are searched hint by hint; building the gate would cost more.
+const SHORT: usize = 512;
+
+/// One pass over a long text says whether any rule is worth a closer look.
+fn is_worth_a_look(text: &str) -> bool {
+    static GATE: OnceLock<Regex> = OnceLock::new();
+    if text.len() <= SHORT {
+        return true;
+    }
+    let gate = GATE.get_or_init(|| {
+        let specific = RULES.iter().filter(|rule| rule.name != "credential_assignment");
+        let hints: Vec<String> =
+            specific.flat_map(|rule| rule.hints).map(|hint| regex::escape(hint)).collect();
+        let pattern = format!("{}|(?i:{})", hints.join("|"), CREDENTIAL_WORDS.join("|"));
+        Regex::new(&pattern).expect("BUG: escaped words are a valid expression")
+    });
+    gate.is_match(text)
+}
+
 fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
     let may_match = |rule: &Rule| {
         rule.hints.iter().any(|hint| text.contains(hint))
@@ -133,7 +152,8 @@ fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex
                 CREDENTIAL_WORDS.iter().any(|word| lower.contains(word))
             })
     };
-    let hinted: Vec<usize> = (0..RULES.len()).filter(|&i| may_match(&RULES[i])).collect();
+    let all = if is_worth_a_look(text) { 0..RULES.len() } else { 0..0 };
+    let hinted: Vec<usize> = all.filter(|&i| may_match(&RULES[i])).collect();
     hinted.into_iter().map(|i| (&RULES[i], compiled(i)))
 }
 

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use contract::domain::attempt::Attempt;
+use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
@@ -18,14 +19,18 @@ use ops::run::journal::Entry;
 use ops::{Caller, Context, Result};
 
 use crate::executor::Stopped;
+use crate::hidden::Hidden;
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Told};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Mark, Pipeline};
 use crate::scheduler::{Board, Slot, Step};
 use crate::settings::Settings;
 use crate::supervisor::logs::Stream;
-use crate::supervisor::{Exit, Report};
+use crate::supervisor::{Exit, Handle, Report};
 use crate::verify::Place;
+
+/// Reports that wait for the loop. When it is behind, executors wait for it instead of filling memory.
+pub(crate) const REPORTS_MAX: usize = 64;
 
 /// A report of one process of one task.
 struct Message {
@@ -56,7 +61,7 @@ pub(crate) struct Dispatcher<'d> {
     board: Board,
     live: BTreeMap<usize, Live>,
     generation: u64,
-    sender: mpsc::Sender<Message>,
+    sender: mpsc::SyncSender<Message>,
     reports: mpsc::Receiver<Message>,
     renewed_ms: i64,
     polled_ms: i64,
@@ -79,10 +84,11 @@ impl<'d> Dispatcher<'d> {
         pipeline: Pipeline,
         tasks: Vec<(Task, Vec<Attempt>)>,
     ) -> Self {
-        let (sender, reports) = mpsc::channel();
+        let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
         let board = board(&run, &tasks);
         let renewed_ms = hands.cx.now().boot.millis;
+        let canceled = run.cancel_requested;
         Self {
             cx: hands.cx,
             settings: hands.settings,
@@ -100,7 +106,7 @@ impl<'d> Dispatcher<'d> {
             reports,
             renewed_ms,
             polled_ms: renewed_ms,
-            canceled: false,
+            canceled,
         }
     }
 
@@ -111,38 +117,84 @@ impl<'d> Dispatcher<'d> {
 
     /// Works until nothing is left to do or someone asked to stop. No child is left when it returns.
     pub(crate) fn work(&mut self) -> Result<Finished> {
+        let finished = self.work_on();
+        if finished.is_err() {
+            self.end_children();
+        }
+        finished
+    }
+
+    fn work_on(&mut self) -> Result<Finished> {
         loop {
-            self.heed_requests()?;
+            let has_looked = self.heed_requests()?;
             if !self.is_stopping() {
+                if has_looked {
+                    self.look_after_others()?;
+                }
                 self.take_steps()?;
             }
             let now_ms = self.now_ms();
             if self.live.is_empty() {
-                if let Some(signal) = self.settings.stop.raised() {
-                    return Ok(Finished::Interrupted(signal));
-                }
+                // First: what somebody was told is being canceled must not come back when the run is continued.
                 if self.canceled {
                     return Ok(Finished::Canceled);
+                }
+                if let Some(signal) = self.settings.stop.raised() {
+                    return Ok(Finished::Interrupted(signal));
                 }
                 if self.board.is_settled(now_ms) {
                     return Ok(Finished::Settled);
                 }
             }
             match self.reports.recv_timeout(self.patience(now_ms)) {
-                Ok(message) => self.take_report(message)?,
+                Ok(message) => {
+                    // Heard first: what ends because of a signal has not failed.
+                    self.heed_signal();
+                    self.take_report(message)?;
+                }
                 Err(_) => self.observer.tick(),
             }
             self.enforce_deadlines();
         }
     }
 
+    /// After a fault: what happened to the attempts stays for whoever takes the run next.
+    fn end_children(&mut self) {
+        self.live.retain(|_, live| live.handle.is_some());
+        self.live.values().for_each(Live::kill);
+        // Each reader gives up on a shim that does not end, so a last report always comes.
+        while !self.live.is_empty()
+            && let Ok(Message { task, generation, report }) = self.reports.recv()
+        {
+            let is_last = matches!(report, Report::Gone(_) | Report::Fault(_) | Report::Lost(_));
+            if is_last && self.live.get(&task).is_some_and(|live| live.generation == generation) {
+                let handle = self.live.remove(&task).and_then(|live| live.handle);
+                handle.into_iter().for_each(Handle::join);
+            }
+        }
+    }
+
     /// Writes down everything that has gathered, in one transaction.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        let entries = self.pipeline.take_entries();
-        if entries.is_empty() {
-            return Ok(());
+        let entries = self.pipeline.entries();
+        if !entries.is_empty() {
+            ops::run::journal::write(self.cx, &self.caller, &self.run.asked.id, &self.owner, entries)?;
+            self.pipeline.written();
         }
-        ops::run::journal::write(self.cx, &self.caller, &self.run.asked.id, &self.owner, &entries)
+        Ok(())
+    }
+
+    /// The same, where somebody else may move a task in the last moment. False if so: then everything since the
+    /// mark is forgotten, and the caller looks at the task again.
+    pub(crate) fn commit_unless_moved(&mut self, mark: Mark) -> Result<bool> {
+        match self.commit() {
+            Ok(()) => Ok(true),
+            Err(error) if error.code == ErrorCode::WrongState => {
+                self.pipeline.back_to(mark);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn note(&mut self, entry: Entry) {
@@ -173,7 +225,17 @@ impl<'d> Dispatcher<'d> {
         Ok(())
     }
 
-    fn is_stopping(&self) -> bool {
+    /// Whether nobody else moved the task while it waited. The board learns of it either way.
+    fn still_waits(&mut self, task: usize) -> Result<bool> {
+        self.refresh(task)?;
+        Ok(self.tasks[task].status == Status::Todo)
+    }
+
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.canceled
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
         self.canceled || self.settings.stop.raised().is_some()
     }
 
@@ -184,6 +246,10 @@ impl<'d> Dispatcher<'d> {
                 return Ok(());
             }
             for step in steps {
+                // Starting many takes a while, and nobody who asked to stop wants to see the rest of them start.
+                if self.settings.stop.raised().is_some() {
+                    return Ok(());
+                }
                 match step {
                     Step::Start(task) => self.start(task)?,
                     Step::Skip { task, because } => self.skip(task, because)?,
@@ -193,17 +259,24 @@ impl<'d> Dispatcher<'d> {
     }
 
     fn skip(&mut self, task: usize, because: usize) -> Result<()> {
+        if !self.still_waits(task)? {
+            return Ok(());
+        }
         let name = self.board.slots[because].name.clone();
         let status = self.board.slots[because].status;
         let reason = format!("dependency `{name}` is {status}");
+        let mark = self.pipeline.mark();
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
             to: Status::Canceled,
             reason: Some(reason.clone()),
             verified: false,
         });
-        self.commit()?;
+        let skipped = self.commit_unless_moved(mark)?;
         self.refresh(task)?;
+        if !skipped {
+            return Ok(());
+        }
         let told = Told::Ended {
             task: &self.board.slots[task].name,
             status: Status::Canceled,
@@ -215,21 +288,30 @@ impl<'d> Dispatcher<'d> {
         Ok(())
     }
 
-    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task.
-    fn heed_requests(&mut self) -> Result<()> {
+    fn heed_signal(&mut self) {
         if let Some(signal) = self.settings.stop.raised() {
             self.stop_all(Stopped::Interrupted, Some(signal));
         }
+    }
+
+    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task. Says whether it was
+    /// time to look there again.
+    pub(crate) fn heed_requests(&mut self) -> Result<bool> {
+        self.heed_signal();
         let now_ms = self.now_ms();
         if now_ms - self.renewed_ms >= millis(limits::OWNER_RENEWAL) {
             self.renewed_ms = now_ms;
             ops::run::own::renew(self.cx, &self.run.asked.id)?;
         }
         if now_ms - self.polled_ms < millis(limits::POLL_INTERVAL) {
-            return Ok(());
+            return Ok(false);
         }
         self.polled_ms = now_ms;
-        if ops::run::show::state(self.cx, &self.run.asked.id)?.cancel_requested {
+        let stored = ops::run::show::state(self.cx, &self.run.asked.id)?;
+        if stored.owner.as_ref() != Some(&self.owner) {
+            return Err(ops::run::journal::taken(&self.run.asked.id));
+        }
+        if stored.cancel_requested {
             self.canceled = true;
             self.stop_all(Stopped::Canceled, None);
         }
@@ -241,6 +323,28 @@ impl<'d> Dispatcher<'d> {
             {
                 live.stop(Stopped::Canceled);
             }
+        }
+        Ok(true)
+    }
+
+    /// Tasks that an agent has taken are its own to finish; the board only has to see it. One whose agent went away
+    /// is left for a person: nobody knows what it did.
+    fn look_after_others(&mut self) -> Result<()> {
+        for task in 0..self.tasks.len() {
+            if self.board.slots[task].status != Status::InProgress || self.live.contains_key(&task) {
+                continue;
+            }
+            self.refresh(task)?;
+            let held = self.tasks[task].live_claim(&self.cx.now()).is_some();
+            if self.tasks[task].status != Status::InProgress || held {
+                continue;
+            }
+            let mark = self.pipeline.mark();
+            let reason = Some("unknown: the agent that had taken it went away".to_owned());
+            let task_id = self.tasks[task].id.clone();
+            self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
+            self.commit_unless_moved(mark)?;
+            self.refresh(task)?;
         }
         Ok(())
     }
@@ -282,12 +386,12 @@ impl<'d> Dispatcher<'d> {
                     self.observer.tell(Told::Progress { task: name, percentage, message });
                 }
                 if live.conversation.is_none() {
-                    show_line(self.observer, name, &bytes);
+                    show_line(self.observer, &live.hidden, name, &bytes);
                 }
             }
             Report::Stderr(bytes) => {
                 keep(live, Stream::Stderr, &bytes);
-                show_line(self.observer, name, &bytes);
+                show_line(self.observer, &live.hidden, name, &bytes);
             }
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
@@ -301,6 +405,8 @@ impl<'d> Dispatcher<'d> {
                 return self.executor_ended(task);
             }
             Report::Lost(lost) => {
+                live.ended.leftovers_killed = u32::try_from(lost.reaped.ended).unwrap_or(u32::MAX);
+                live.ended.survivors = u32::try_from(lost.reaped.survivors).unwrap_or(u32::MAX);
                 live.ended.fault = Some(format!("its supervisor was lost: {}", lost.message));
                 return self.executor_ended(task);
             }
@@ -340,10 +446,10 @@ fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
 }
 
 /// The last line of some output, as a sign of progress.
-fn show_line(observer: &mut dyn Observer, task: &str, bytes: &[u8]) {
+fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-        let clean = contract::secrets::scrub(line.trim());
+        let clean = hidden.clean(line.trim());
         observer.tell(Told::Progress { task, percentage: None, message: &clean });
     }
 }

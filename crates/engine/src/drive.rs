@@ -60,7 +60,7 @@ pub fn drive(
     }
 }
 
-/// Waits a little for an engine elsewhere. `None` when it is time to look whether the run can be taken.
+/// Waits for an engine elsewhere. `None` when the run looks as if it could be taken.
 fn attend(
     cx: &mut Context,
     settings: &Settings,
@@ -68,21 +68,26 @@ fn attend(
     observer: &mut dyn Observer,
     begun: Instant,
 ) -> Result<Option<Ending>> {
-    std::thread::park_timeout(limits::POLL_INTERVAL);
-    observer.tick();
-    let run = show::state(cx, id)?;
-    if let Some(signal) = settings.stop.raised() {
-        return Ok(Some(Ending::Interrupted { signal, run: Box::new(run) }));
+    loop {
+        std::thread::park_timeout(limits::POLL_INTERVAL);
+        observer.tick();
+        let run = Box::new(show::state(cx, id)?);
+        if let Some(signal) = settings.stop.raised() {
+            return Ok(Some(Ending::Interrupted { signal, run }));
+        }
+        if begun.elapsed() > patience(&run) {
+            let message = format!("the run {id} is still worked by another engine");
+            return Err(Error::new(ErrorCode::Timeout, message).hint("look at it with `writ runs show`"));
+        }
+        match run.state {
+            RunState::Done | RunState::Failed | RunState::Canceled => return Ok(Some(Ending::Ended(run))),
+            RunState::Stopped => return Ok(Some(Ending::Stopped(run))),
+            RunState::Submitted | RunState::Running if !ops::run::is_worked(&run, &cx.now(), &probe) => {
+                return Ok(None);
+            }
+            RunState::Submitted | RunState::Running => {}
+        }
     }
-    if begun.elapsed() > patience(&run) {
-        let message = format!("the run {id} is still worked by another engine");
-        return Err(Error::new(ErrorCode::Timeout, message).hint("look at it with `writ runs show`"));
-    }
-    Ok(match run.state {
-        state if state.is_terminal() => Some(Ending::Ended(Box::new(run))),
-        RunState::Stopped => Some(Ending::Stopped(Box::new(run))),
-        _ => None,
-    })
 }
 
 /// The longest a run can take, if every attempt of every task takes all its time, one after the other.
@@ -132,20 +137,43 @@ fn records(hands: &mut Hands<'_>, run: &Run) -> Result<Vec<LayerPayload>> {
 
 /// Whether an owner lives, as far as this process can see.
 pub fn probe(owner: &Owner) -> Liveness {
-    let identity =
-        OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: owner.boot_id.clone() };
-    if identity.boot_id != supervisor::own_identity().boot_id {
+    let own = supervisor::own_identity();
+    if owner.boot_id != whereabouts(&own) {
         return Liveness::Unseen;
     }
+    let identity = OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: own.boot_id };
     if supervisor::is_alive(&identity) { Liveness::Alive } else { Liveness::Dead }
 }
 
 fn identity() -> Owner {
     let own = supervisor::own_identity();
-    Owner { pid: own.pid, start_time: own.start_time, boot_id: own.boot_id }
+    Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own) }
+}
+
+/// Where a pid means the same process: on one boot, and in one pid namespace. Two containers share only the first,
+/// and a living engine in one must not look dead from the other.
+fn whereabouts(own: &OwnerIdentity) -> String {
+    let namespace = supervisor::own_pid_namespace().unwrap_or_default();
+    format!("{} {namespace}", own.boot_id).trim_end().to_owned()
 }
 
 fn engine_caller() -> Caller {
     let agent = Agent::parse("writ").expect("BUG: a fixed name");
     Caller { agent, entity: "service.writ".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_owners_whose_pids_mean_something_here_are_judged() {
+        let own = identity();
+        assert_eq!(probe(&own), Liveness::Alive);
+        assert_eq!(probe(&Owner { start_time: own.start_time + 1, ..own.clone() }), Liveness::Dead);
+        let elsewhere = |boot_id: String| probe(&Owner { boot_id, ..own.clone() });
+        assert_eq!(elsewhere("another boot".to_owned()), Liveness::Unseen);
+        let same_boot = supervisor::own_identity().boot_id;
+        assert_eq!(elsewhere(format!("{same_boot} pid:[1]")), Liveness::Unseen);
+    }
 }

@@ -9,6 +9,7 @@ pub mod verify;
 mod dispatcher;
 mod drive;
 mod executor;
+mod hidden;
 mod live;
 mod pipeline;
 mod recovery;

@@ -8,6 +8,7 @@ use contract::domain::time::Timestamp;
 
 use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Ended, Stopped};
+use crate::hidden::Hidden;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Handle;
 use crate::supervisor::logs::LogWriter;
@@ -28,6 +29,7 @@ pub(crate) struct Live {
     pub(crate) last_sign_ms: i64,
     pub(crate) stopped: Option<Stopped>,
     pub(crate) log: Option<LogWriter>,
+    pub(crate) hidden: Hidden,
     pub(crate) digests: Option<(String, String)>,
     pub(crate) ended: Ended,
     pub(crate) conversation: Option<Conversation>,

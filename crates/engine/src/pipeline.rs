@@ -79,6 +79,14 @@ pub(crate) struct Pipeline {
     pub(crate) delegations: Vec<Delegation>,
 }
 
+/// A walk as it was at one moment, to go back to when what followed could not be written down.
+pub(crate) struct Mark {
+    bundle: Bundle,
+    entries: usize,
+    executed: usize,
+    delegations: usize,
+}
+
 impl Pipeline {
     /// A walk from the beginning.
     pub(crate) fn new(run: &NewRun) -> Self {
@@ -180,9 +188,32 @@ impl Pipeline {
         self.entries.push(entry);
     }
 
-    /// Everything to be committed together. Nothing is kept here after this.
-    pub(crate) fn take_entries(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.entries)
+    /// Everything to be committed together.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entries were committed.
+    pub(crate) fn written(&mut self) {
+        self.entries.clear();
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            bundle: self.bundle.clone(),
+            entries: self.entries.len(),
+            executed: self.executed.len(),
+            delegations: self.delegations.len(),
+        }
+    }
+
+    /// Forgets everything since the mark. Nothing of it may have been written: the context must stay what the
+    /// records lead to.
+    pub(crate) fn back_to(&mut self, mark: Mark) {
+        self.bundle = mark.bundle;
+        self.entries.truncate(mark.entries);
+        self.executed.truncate(mark.executed);
+        self.delegations.truncate(mark.delegations);
     }
 
     fn patch(&mut self, delta: &Map<String, Value>) -> Result<()> {

@@ -1,8 +1,10 @@
 //! What was running when the last engine stopped? Verified by artifacts, else run again if that is safe, else parked.
 
+use std::path::PathBuf;
+
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
-use contract::domain::check::CheckSeen;
+use contract::domain::check::{Check, CheckSeen};
 use contract::domain::status::Status;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
@@ -10,7 +12,7 @@ use serde_json::json;
 
 use crate::dispatcher::Dispatcher;
 use crate::observer::Told;
-use crate::verify;
+use crate::verify::{self, Place};
 
 /// What becomes of an interrupted task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +44,8 @@ pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> 
     }
 }
 
-/// Brings every interrupted task of the run into a state from which the scheduler can go on.
+/// Brings every interrupted task of the run into a state from which the scheduler can go on. Leaves the rest as it
+/// is when somebody asks to stop.
 pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
     for task in 0..dispatcher.tasks.len() {
         let Some(last) = dispatcher.attempts[task].last().cloned() else { continue };
@@ -54,23 +57,29 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             }
             AttemptState::Succeeded | AttemptState::Failed => false,
         };
-        if interrupted {
-            recover_one(dispatcher, task, &last)?;
+        // Whoever moves the task meanwhile is right, and what was found out is looked at again in that light.
+        while interrupted && !recover_one(dispatcher, task, &last)? {
+            dispatcher.refresh(task)?;
+            if dispatcher.is_stopping() && is_wanted(dispatcher, task) {
+                return Ok(());
+            }
         }
     }
     Ok(())
 }
 
-fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<()> {
+/// A task that was canceled, alone or with its run, only needs its attempt closed.
+fn is_wanted(dispatcher: &Dispatcher<'_>, task: usize) -> bool {
+    !dispatcher.is_canceled() && matches!(dispatcher.tasks[task].status, Status::InProgress | Status::Blocked)
+}
+
+/// Decides and writes it down. False if nothing was written, because somebody asked to stop or moved the task.
+fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
+    if !is_wanted(dispatcher, task) {
+        return close(dispatcher, task, last);
+    }
     let spec = dispatcher.part(task).spec.clone();
-    let status = dispatcher.tasks[task].status;
-    // A task that was canceled meanwhile only needs its attempt closed.
-    let still_wanted = matches!(status, Status::InProgress | Status::Blocked);
-    let checks = if still_wanted {
-        verify::run_all(&spec.checks, &dispatcher.place(), &last.begun.id)
-    } else {
-        Vec::new()
-    };
+    let Some(checks) = look(dispatcher, &spec.checks, last)? else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let decision = decide(spec.checks.len(), &checks, may_rerun);
     let reason = match decision {
@@ -80,48 +89,74 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
             "it was interrupted, its checks do not pass, and the plan does not say it may run again"
         }
     };
+    let mark = dispatcher.pipeline.mark();
+    let state = match decision {
+        Decision::Verified => AttemptState::Succeeded,
+        Decision::Rerun => AttemptState::Interrupted,
+        Decision::Parked => AttemptState::Unknown,
+    };
+    note_end(dispatcher, last, state, reason, checks);
+    note_moves(dispatcher, task, decision, reason);
+    dispatcher.note(Entry::Envelope(Note {
+        kind: Type::Event,
+        from: None,
+        to: "log.writ".to_owned(),
+        intent: "writ.recovery".to_owned(),
+        message: format!("{}: {}", decision.as_str(), reason),
+        payload: json!({"decision": decision.as_str(), "reason": reason, "attempt": last.begun.number}),
+        task_id: Some(last.begun.task_id.clone()),
+    }));
+    if !dispatcher.commit_unless_moved(mark)? {
+        return Ok(false);
+    }
+    dispatcher.reload(task)?;
+    dispatcher.observer.tell(Told::Recovered { task: &spec.id, decision: decision.as_str() });
+    Ok(true)
+}
+
+/// What the task's checks show now. Nothing when somebody asks to stop before they have ended.
+fn look(dispatcher: &mut Dispatcher<'_>, checks: &[Check], last: &Attempt) -> Result<Option<Vec<CheckSeen>>> {
+    let settings = dispatcher.settings;
+    let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
+    let place = Place { shim: &settings.shim, workspace: &workspace, environment: &settings.environment };
+    let mut heard = Ok(());
+    let seen = verify::run_all_while(checks, &place, &last.begun.id, &mut || {
+        if heard.is_ok() {
+            dispatcher.observer.tick();
+            heard = dispatcher.heed_requests().map(drop);
+        }
+        heard.is_ok() && !dispatcher.is_stopping()
+    });
+    heard.map(|()| seen)
+}
+
+fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
+    note_end(dispatcher, last, AttemptState::Interrupted, "canceled after its engine had ended", Vec::new());
+    dispatcher.commit()?;
+    dispatcher.reload(task)?;
+    Ok(true)
+}
+
+fn note_end(
+    dispatcher: &mut Dispatcher<'_>,
+    last: &Attempt,
+    state: AttemptState,
+    reason: &str,
+    checks: Vec<CheckSeen>,
+) {
     if last.state == AttemptState::Started {
         dispatcher.note(Entry::EndAttempt {
             task_id: last.begun.task_id.clone(),
             attempt_id: last.begun.id.clone(),
-            state: match decision {
-                Decision::Verified => AttemptState::Succeeded,
-                Decision::Rerun => AttemptState::Interrupted,
-                Decision::Parked => AttemptState::Unknown,
-            },
+            state,
             outcome: Box::new(Outcome { message: reason.to_owned(), checks, ..Outcome::default() }),
         });
     }
-    if still_wanted {
-        note_moves(dispatcher, task, status, decision, reason);
-        dispatcher.note(Entry::Envelope(Note {
-            kind: Type::Event,
-            from: None,
-            to: "log.writ".to_owned(),
-            intent: "writ.recovery".to_owned(),
-            message: format!("{}: {}", decision.as_str(), reason),
-            payload: json!({"decision": decision.as_str(), "reason": reason, "attempt": last.begun.number}),
-            task_id: Some(last.begun.task_id.clone()),
-        }));
-    }
-    dispatcher.commit()?;
-    dispatcher.refresh(task)?;
-    let id = dispatcher.tasks[task].id.clone();
-    dispatcher.attempts[task] = ops::task::get::attempts(dispatcher.cx, &id)?;
-    let told = Told::Recovered { task: &spec.id, decision: decision.as_str() };
-    dispatcher.observer.tell(told);
-    Ok(())
 }
 
 /// The legal path to each decision's state.
-fn note_moves(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
-    status: Status,
-    decision: Decision,
-    reason: &str,
-) {
-    let path: &[Status] = match (decision, status) {
+fn note_moves(dispatcher: &mut Dispatcher<'_>, task: usize, decision: Decision, reason: &str) {
+    let path: &[Status] = match (decision, dispatcher.tasks[task].status) {
         (Decision::Verified, Status::Blocked) => &[Status::InProgress, Status::Done],
         (Decision::Verified, _) => &[Status::Done],
         (Decision::Rerun, Status::Blocked) => &[Status::Todo],

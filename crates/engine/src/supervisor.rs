@@ -15,24 +15,26 @@ mod shim;
 use std::ffi::OsString;
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::process::Signal;
 
 pub use self::asking::{AskError, ask};
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
-pub use self::marked::{MarkedProcess, Role, find_marked};
+pub use self::marked::{MarkedProcess, Role, find_marked, own_pid_namespace};
 pub use self::reap::{OwnerLives, Reaped, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::shim::shim_main;
 
-use self::frame::{LAUNCH_BYTES_MAX, ToShim};
+use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
 use self::reader::{Reader, Request};
 
 /// How to start a shim: this binary and the hidden words that make it call [`shim_main`].
@@ -79,8 +81,10 @@ pub enum StartError {
     Handover { program: PathBuf, source: io::Error },
 }
 
-/// How long a new shim may take to read its launch.
+/// How long a new shim may take to read its launch, and to be ready for it.
 const HANDOVER_DEADLINE: Duration = Duration::from_secs(10);
+/// Shims that may die of signals to our whole group before one is out of their reach. Nobody presses Ctrl-C so fast.
+const SHIMS_MAX: usize = 5;
 
 /// Lets orphans of this process's descendants become its children instead of init's, so that those of a
 /// killed shim stay in reach. Does nothing where the system has no such thing.
@@ -105,22 +109,19 @@ impl Supervisor {
         if spec.argv.is_empty() {
             return Err(StartError::NoProgram);
         }
-        let (marker, grace) = (spec.marker.clone(), spec.grace);
+        if spec.bytes() > LAUNCH_BYTES_MAX {
+            return Err(StartError::TooLarge { bytes: spec.bytes() });
+        }
+        let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
         let launch = ToShim::Launch(Box::new(spec)).encode();
+        // Escaping can make it longer.
         if launch.len() > LAUNCH_BYTES_MAX {
             return Err(StartError::TooLarge { bytes: launch.len() });
         }
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let (requests, requester) = io::pipe().map_err(failed)?;
-        let mut child = spawn(shim, &marker).map_err(failed)?;
+        let (child, control) = start_shim(shim, &marker, &launch)?;
         let shim_pid = child.id();
-        let control = match hand_over(&mut child, &launch) {
-            Ok(control) => control,
-            Err(source) => {
-                end_shim(&mut child);
-                return Err(StartError::Handover { program: shim.program.clone(), source });
-            }
-        };
         let reader = Reader::new(child, marker, grace, requests);
         let thread = std::thread::Builder::new().name("executor".to_owned());
         let thread = thread.spawn(move || reader.run(sink)).map_err(failed)?;
@@ -169,6 +170,27 @@ impl Handle {
     }
 }
 
+/// A shim that has its launch and that no signal can hit which is meant for us.
+fn start_shim(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Result<(Child, ChildStdin), StartError> {
+    let mut shims = 0;
+    loop {
+        shims += 1;
+        let failed = |source| StartError::Shim { program: shim.program.clone(), source };
+        let mut child = spawn(shim, marker).map_err(failed)?;
+        let taken = hand_over(&mut child, launch).and_then(|control| await_ready(&child).map(|()| control));
+        let source = match taken {
+            Ok(control) => return Ok((child, control)),
+            Err(source) => source,
+        };
+        let died_of = end_shim(&mut child).and_then(|status| status.signal());
+        let meant_for_us = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
+        // It dies of these only before it is ready, and so before it has started anything.
+        if shims == SHIMS_MAX || !died_of.is_some_and(|signal| meant_for_us.contains(&signal)) {
+            return Err(StartError::Handover { program: shim.program.clone(), source });
+        }
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
 fn spawn(shim: &ShimProgram, marker: &Marker) -> io::Result<Child> {
     // Without our environment: neither our secrets nor the mark of an executor that started us belong there.
@@ -188,6 +210,37 @@ fn hand_over(child: &mut Child, launch: &[u8]) -> io::Result<ChildStdin> {
     rustix::io::ioctl_fionbio(&control, true)?;
     write_all(&control, launch, HANDOVER_DEADLINE)?;
     Ok(control)
+}
+
+/// Waits for the shim's first frame: it has left our group and catches its signals.
+fn await_ready(child: &Child) -> io::Result<()> {
+    let frames = child.stdout.as_ref().expect("BUG: standard output was asked for");
+    let mut expected = Vec::new();
+    FromShim::Ready.encode_into(&mut expected);
+    let mut left = expected.as_slice();
+    let deadline = Instant::now() + HANDOVER_DEADLINE;
+    while !left.is_empty() {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let mut waits = [PollFd::new(frames, PollFlags::IN)];
+        wait_for(&mut waits, Some(patience));
+        if waits[0].revents().is_empty() {
+            if patience.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            continue;
+        }
+        let mut buffer = [0; frame::HEADER_BYTES];
+        match rustix::io::read(frames, &mut buffer[..left.len()]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => {
+                let rest = left.strip_prefix(&buffer[..length]);
+                left = rest.ok_or(io::ErrorKind::InvalidData)?;
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 fn write_all(pipe: &ChildStdin, mut bytes: &[u8], patience: Duration) -> io::Result<()> {
@@ -210,10 +263,10 @@ fn write_all(pipe: &ChildStdin, mut bytes: &[u8], patience: Duration) -> io::Res
 }
 
 /// Ends a shim that has nothing left to do, or cannot be trusted to do it.
-fn end_shim(child: &mut Child) {
+fn end_shim(child: &mut Child) -> Option<ExitStatus> {
     // It may have ended by itself; collecting it is what counts.
     child.kill().ok();
-    child.wait().ok();
+    child.wait().ok()
 }
 
 /// Waits until one of `waits` is ready or the time is over. An interruption only means looking again.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::Instant;
 
 use contract::digest;
 use contract::domain::check::{Check, CheckSeen, Expects, judge};
@@ -14,6 +14,7 @@ use contract::domain::limits;
 use contract::domain::scope::Scope;
 use contract::secrets;
 
+use crate::dispatcher::REPORTS_MAX;
 use crate::pipeline::l6_shape::command_line;
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report, ShimProgram, Supervisor, own_identity};
 
@@ -116,22 +117,41 @@ pub(crate) fn launch(check: &Check, place: &Place<'_>, marker: Marker) -> Launch
 
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
 pub fn run_all(checks: &[Check], place: &Place<'_>, attempt: &Id<Attempt>) -> Vec<CheckSeen> {
+    run_all_while(checks, place, attempt, &mut || true).expect("BUG: nobody asked to stop")
+}
+
+/// The same as long as `goes_on` says so, several times a second. `None` if it did not: what was seen by then
+/// proves nothing.
+pub(crate) fn run_all_while(
+    checks: &[Check],
+    place: &Place<'_>,
+    attempt: &Id<Attempt>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Option<Vec<CheckSeen>> {
     let mut all = Vec::new();
     for check in checks {
-        let seen = look(check, place.workspace).unwrap_or_else(|| run_one(check, place, attempt));
+        let seen = look(check, place.workspace).unwrap_or_else(|| run_one(check, place, attempt, goes_on));
         let passed = seen.passed;
         all.push(seen);
+        if !goes_on() {
+            return None;
+        }
         if !passed {
             break;
         }
     }
-    all
+    Some(all)
 }
 
-fn run_one(check: &Check, place: &Place<'_>, attempt: &Id<Attempt>) -> CheckSeen {
+fn run_one(
+    check: &Check,
+    place: &Place<'_>,
+    attempt: &Id<Attempt>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> CheckSeen {
     let mut watched = Watched::default();
     let marker = Marker { attempt: attempt.clone(), owner: own_identity() };
-    let (sender, reports) = mpsc::channel();
+    let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
     let sink = move |report| {
         // The receiver waits for the last report; it can only be gone if this process is ending.
         sender.send(report).ok();
@@ -143,21 +163,22 @@ fn run_one(check: &Check, place: &Place<'_>, attempt: &Id<Attempt>) -> CheckSeen
             return watched.finish(check);
         }
     };
-    let mut patience = limits::CHECK_TIMEOUT;
-    let step = Duration::from_millis(100);
+    let deadline = Instant::now() + limits::CHECK_TIMEOUT;
     loop {
-        match reports.recv_timeout(step) {
+        match reports.recv_timeout(limits::POLL_INTERVAL) {
             Ok(report) => {
                 if watched.take(report) {
                     break;
                 }
             }
-            Err(mpsc::RecvTimeoutError::Timeout) if patience.is_zero() => {
-                watched.problem = Some("took too long".to_owned());
-                handle.kill();
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => patience = patience.saturating_sub(step),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+        let problem = if Instant::now() >= deadline { Some("took too long") } else { None };
+        let problem = if goes_on() { problem } else { Some("was stopped") };
+        if let Some(problem) = problem.filter(|_| watched.problem.is_none()) {
+            watched.problem = Some(problem.to_owned());
+            handle.kill();
         }
     }
     handle.join();

@@ -25,37 +25,49 @@ use crate::pipeline::{
 /// Walks the run as far as it can go now.
 pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     let begun = dispatcher.cx.now().at;
-    let halted = if dispatcher.pipeline.has_run(Layer::Plan) { None } else { enter(dispatcher)? };
+    let halted = enter(dispatcher)?;
     if let Some(layer) = halted {
         let end = ending_of_halt(dispatcher);
-        leave(dispatcher, &end.borrowed(), Some(layer), begun)?;
+        while !leave(dispatcher, &end.borrowed(), Some(layer), begun)? {
+            (0..dispatcher.tasks.len()).try_for_each(|task| dispatcher.refresh(task))?;
+        }
         return Ok(Finished::Settled);
     }
     let (_, order) = l4_plan::run(&dispatcher.run.asked);
     dispatcher.offer(order);
     let finished = dispatcher.work()?;
-    match finished {
+    let has_left = match finished {
         Finished::Settled => leave(dispatcher, &End::Worked, None, begun)?,
-        Finished::Canceled => {
-            cancel_rest(dispatcher)?;
-            leave(dispatcher, &End::Canceled, None, begun)?;
-        }
-        Finished::Interrupted(_) => {
-            dispatcher.note(Entry::MoveRun { to: RunState::Stopped, result: None });
-            dispatcher.commit()?;
-        }
+        Finished::Interrupted(_) => stop(dispatcher)?,
+        Finished::Canceled => false,
+    };
+    if has_left {
+        return Ok(finished);
     }
-    Ok(finished)
+    // Perhaps canceled only while the last words were written: a run that could be continued does not stay so.
+    cancel_rest(dispatcher)?;
+    leave(dispatcher, &End::Canceled, None, begun)?;
+    Ok(Finished::Canceled)
 }
 
-/// L0 to L4. Returns the layer that halted the walk, if one did.
+fn stop(dispatcher: &mut Dispatcher<'_>) -> Result<bool> {
+    let mark = dispatcher.pipeline.mark();
+    dispatcher.note(Entry::MoveRun { to: RunState::Stopped, result: None });
+    dispatcher.commit_unless_moved(mark)
+}
+
+/// A layer, ready to be run on what was fetched for it.
+type Step<'s> = (Layer, Box<dyn Fn() -> Outcome + 's>);
+
+/// L0 to L4. Returns the layer that halted the walk, if one did. A walk that was planned and is taken up again passes
+/// only the policy anew: its rules may have changed. One that was halted starts over.
 fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
     let asked = dispatcher.run.asked.clone();
     let workspace_exists = Path::new(&asked.workspace).is_dir();
     let fetched = fetch(dispatcher)?;
     let now = dispatcher.cx.now().at;
     let policy = dispatcher.settings.policy.clone();
-    type Step<'s> = (Layer, Box<dyn Fn() -> Outcome + 's>);
+    let planned = dispatcher.pipeline.has_run(Layer::Plan);
     let steps: [Step<'_>; 5] = [
         (Layer::Normalize, Box::new(|| l0_normalize::run(&asked, workspace_exists))),
         (Layer::Identity, Box::new(|| l1_identity::run(&asked))),
@@ -64,7 +76,7 @@ fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Option<Layer>> {
         (Layer::Plan, Box::new(|| l4_plan::run(&asked).0)),
     ];
     for (layer, step) in steps {
-        if dispatcher.pipeline.has_run(layer) {
+        if planned && layer != Layer::Policy {
             continue;
         }
         let begun = Instant::now();
@@ -116,30 +128,40 @@ fn ending_of_halt(dispatcher: &Dispatcher<'_>) -> Halt {
 }
 
 fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
-    let open: Vec<usize> =
-        (0..dispatcher.tasks.len()).filter(|&i| !dispatcher.tasks[i].status.is_terminal()).collect();
-    for &task in &open {
-        let task_id = dispatcher.tasks[task].id.clone();
-        let reason = Some("the run was canceled".to_owned());
-        dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+    let all = 0..dispatcher.tasks.len();
+    loop {
+        let mark = dispatcher.pipeline.mark();
+        for task in all.clone() {
+            if dispatcher.tasks[task].status.is_terminal() {
+                continue;
+            }
+            let task_id = dispatcher.tasks[task].id.clone();
+            let reason = Some("the run was canceled".to_owned());
+            dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+        }
+        let canceled = dispatcher.commit_unless_moved(mark)?;
+        all.clone().try_for_each(|task| dispatcher.refresh(task))?;
+        if canceled {
+            return Ok(());
+        }
     }
-    dispatcher.commit()?;
-    open.into_iter().try_for_each(|task| dispatcher.refresh(task))
 }
 
-/// L9 and L10, the reply, and the run's state, in one transaction.
+/// L9 and L10, the reply, and the run's state, in one transaction. False if somebody else moved a task in the last
+/// moment, or cancels the run that would be stopped.
 fn leave(
     dispatcher: &mut Dispatcher<'_>,
     end: &End<'_>,
     halted: Option<Layer>,
     since: Timestamp,
-) -> Result<()> {
+) -> Result<bool> {
     let begun = Instant::now();
+    let mark = dispatcher.pipeline.mark();
     let asked = dispatcher.run.asked.clone();
     let branch = halted.map(|layer| format!("{} -> {}", layer.id(), Layer::Respond.id()));
     if let Some(layer) = halted {
         // Tasks of a refused run were made with it and will never be worked.
-        refuse_tasks(dispatcher, end)?;
+        refuse_tasks(dispatcher, end);
         let reason = "the layer ended the walk".to_owned();
         let to = Some(Layer::Respond.id().to_owned());
         let taken = Branch { run_id: asked.id.to_string(), from: layer.id().to_owned(), to, reason };
@@ -174,16 +196,20 @@ fn leave(
         task_id: None,
     }));
     dispatcher.note(Entry::MoveRun { to: assembled.state, result: Some(assembled.result) });
-    dispatcher.commit()
+    dispatcher.commit_unless_moved(mark)
 }
 
-fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End<'_>) -> Result<()> {
-    let End::Refused(reason) = end else { return Ok(()) };
+/// Written with the answer, not before it: a run whose engine died in between would go on as if it was allowed.
+fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End<'_>) {
+    let End::Refused(reason) = end else { return };
     for task in 0..dispatcher.tasks.len() {
+        if dispatcher.tasks[task].status.is_terminal() {
+            continue;
+        }
         let task_id = dispatcher.tasks[task].id.clone();
         let reason = Some(format!("the run was refused: {reason}"));
+        dispatcher.tasks[task].status = Status::Canceled;
+        dispatcher.tasks[task].blocked_reason.clone_from(&reason);
         dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
     }
-    dispatcher.commit()?;
-    (0..dispatcher.tasks.len()).try_for_each(|task| dispatcher.refresh(task))
 }

@@ -1,5 +1,7 @@
 //! Whether the log is what it was: integrity and completeness, told apart.
 
+use std::collections::BTreeSet;
+
 use store::{Tip, Verification};
 
 use crate::context::Context;
@@ -17,10 +19,9 @@ pub fn tip(cx: &mut Context) -> Result<Tip> {
 
 /// Rows that the log does not account for, and rows of the log that the tables lack.
 pub fn replay_differences(cx: &mut Context) -> Result<Vec<String>> {
-    let rebuilt = cx.store.rebuilt()?.rows()?;
-    let real = cx.store.rows()?;
-    let missing =
-        real.iter().filter(|row| !rebuilt.contains(row)).map(|row| format!("only in the tables: {row}"));
-    let extra = rebuilt.iter().filter(|row| !real.contains(row)).map(|row| format!("only in the log: {row}"));
+    let rebuilt: BTreeSet<String> = cx.store.rebuilt()?.rows()?.into_iter().collect();
+    let real: BTreeSet<String> = cx.store.rows()?.into_iter().collect();
+    let missing = real.difference(&rebuilt).map(|row| format!("only in the tables: {row}"));
+    let extra = rebuilt.difference(&real).map(|row| format!("only in the log: {row}"));
     Ok(missing.chain(extra).collect())
 }

@@ -2,7 +2,8 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::task::Refusal;
-use contract::finding::Findings;
+use contract::finding::{Finding, Findings};
+use contract::secrets::scrub;
 use serde_json::{Value, json};
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -43,7 +44,8 @@ impl Error {
     /// Every finding of a document, the first in the message and all in the details.
     pub fn invalid(what: &str, findings: Findings) -> Self {
         let omitted = findings.omitted;
-        let list = findings.sorted();
+        // A finding may quote the document, and the quoted part may be a secret in the wrong place.
+        let list: Vec<Finding> = findings.sorted().iter().map(scrubbed).collect();
         let code = match list.first().map(|finding| finding.rule) {
             Some("too_large") => ErrorCode::TooLarge,
             _ => ErrorCode::InvalidInput,
@@ -56,6 +58,14 @@ impl Error {
             }
         };
         Self::new(code, message).details(json!({"findings": list, "omitted": omitted}))
+    }
+}
+
+fn scrubbed(finding: &Finding) -> Finding {
+    Finding {
+        path: scrub(&finding.path).into_owned(),
+        rule: finding.rule,
+        message: scrub(&finding.message).into_owned(),
     }
 }
 

@@ -3,6 +3,7 @@
 use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::time::{Lease, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -10,6 +11,9 @@ use serde_json::json;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::record::Scribe;
+
+/// Old answers that one call prunes: more than the one it adds, and few enough not to be noticed.
+const FORGOTTEN_AT_ONCE: usize = 4;
 
 /// An answer, and whether it was given before.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,16 +44,27 @@ impl Context {
             let same = known.fingerprint == fingerprint;
             return replay(key, operation, &known, same);
         }
+        // Any call by the holder of claims is a sign of life.
+        let lease = Lease::starting(&now, limits::CLAIM_LEASE);
+        tx.renew_claims(key.caller.agent.as_str(), &now, &lease)?;
         let answer = work(&mut Scribe { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
             return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
         }
-        tx.keep_answer((&key.caller.agent, &key.request_id), operation, &fingerprint, &stored, now.at)?;
+        let answered = store::Answered { operation: operation.to_owned(), fingerprint, answer: Some(stored) };
+        tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
+        tx.forget_answers(kept_since(now.at), FORGOTTEN_AT_ONCE)?;
         tx.commit()?;
         Ok(Given { answer, replayed: false })
     }
+}
+
+/// Answers older than this are pruned.
+fn kept_since(now: Timestamp) -> Timestamp {
+    let kept = i64::try_from(limits::ANSWER_KEPT.as_millis()).expect("BUG: a month fits");
+    Timestamp::from_millis(now.millis().saturating_sub(kept))
 }
 
 fn replay<A: DeserializeOwned>(

@@ -118,7 +118,7 @@ impl Scribe<'_, '_> {
             corr: about.corr.clone(),
             reply_to: about.reply_to.clone(),
             priority: about.priority.aee(),
-            requires: says.requires,
+            requires: says.requires.map(scrubbed),
             payload: scrubbed(says.payload),
             kind: says.kind,
             agent: self.caller.agent.as_str().to_owned(),
@@ -142,5 +142,15 @@ pub fn scrubbed(value: Value) -> Value {
             Value::Object(fields.into_iter().map(|(name, value)| (name, scrubbed(value))).collect())
         }
         other => other,
+    }
+}
+
+/// The name of the rule that finds a secret in the value's texts.
+pub(crate) fn secret_in(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(text) => secrets::find(text),
+        Value::Array(items) => items.iter().find_map(secret_in),
+        Value::Object(fields) => fields.values().find_map(secret_in),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }

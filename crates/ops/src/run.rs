@@ -9,6 +9,7 @@ pub mod submit;
 
 use contract::domain::id::Id;
 use contract::domain::run::{Owner, Run, RunId};
+use contract::domain::time::Now;
 use store::{Stream, Tx};
 
 use crate::error::{Error, Result};
@@ -28,6 +29,16 @@ pub type Probe<'p> = &'p dyn Fn(&Owner) -> Liveness;
 
 pub(crate) fn required(tx: &Tx<'_>, id: &RunId) -> Result<Run> {
     tx.run(id)?.ok_or_else(|| Error::not_found("run", id.as_str()))
+}
+
+/// Whether a living engine has the run, as far as can be seen from here.
+pub fn is_worked(run: &Run, now: &Now, probe: Probe<'_>) -> bool {
+    let lease_is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(now));
+    run.owner.as_ref().is_some_and(|owner| match probe(owner) {
+        Liveness::Alive => true,
+        Liveness::Dead => false,
+        Liveness::Unseen => lease_is_live,
+    })
 }
 
 pub(crate) fn about(run: &Run) -> About {

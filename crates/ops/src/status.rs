@@ -29,7 +29,7 @@ pub fn status(cx: &mut Context, agent: Option<&str>) -> Result<Status> {
             .into_iter()
             .map(|(status, count)| (status.as_str().to_owned(), count))
             .collect(),
-        events: tx.tip()?.events,
+        events: tx.events_ever()?,
         running: runs(RunState::Running)?,
         stopped: runs(RunState::Stopped)?,
         focus_task_id: agent.map(|agent| tx.focus_of(agent)).transpose()?.flatten(),

@@ -9,8 +9,11 @@ pub mod ready;
 pub mod set_status;
 
 use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
+use contract::domain::limits;
 use contract::domain::task::{Command, Task, TaskId, apply, decide};
+use contract::secrets;
 use store::Tx;
 
 use crate::error::{Error, Result};
@@ -20,6 +23,20 @@ use crate::record::{About, Scribe};
 pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
     let parsed: TaskId = Id::parse(id).map_err(|_| Error::not_found("task", id))?;
     tx.task(&parsed)?.ok_or_else(|| Error::not_found("task", id))
+}
+
+/// Why something is so, in a caller's words: bounded, and without secrets before it is stored anywhere.
+pub(crate) fn reason(text: Option<&str>) -> Result<Option<String>> {
+    text.map(|text| bounded("the reason", text).map(|text| secrets::scrub(text).into_owned())).transpose()
+}
+
+/// A text that goes into an event.
+pub(crate) fn bounded<'t>(what: &str, text: &'t str) -> Result<&'t str> {
+    if text.len() > limits::EVENT_MESSAGE_BYTES_MAX {
+        let message = format!("{what} is longer than {} bytes", limits::EVENT_MESSAGE_BYTES_MAX);
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    Ok(text)
 }
 
 /// Decides and makes a change of a task, and keeps the value in step. Returns each event's number with its change.

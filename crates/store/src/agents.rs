@@ -8,7 +8,7 @@ use crate::error::Result;
 impl Tx<'_> {
     /// The task an agent last focused on.
     pub fn focus_of(&self, agent: &str) -> Result<Option<String>> {
-        let mut statement = self.sql.prepare_cached("SELECT focus_task_id FROM agents WHERE name = ?1")?;
+        let mut statement = self.prepare("SELECT focus_task_id FROM agents WHERE name = ?1")?;
         Ok(statement.query_row([agent], |row| row.get(0)).optional()?.flatten())
     }
 }

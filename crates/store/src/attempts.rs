@@ -27,14 +27,13 @@ impl Tx<'_> {
 
     /// Notes that an attempt is alive. A row update, no event.
     pub fn heartbeat(&self, attempt: &AttemptId, at: Timestamp) -> Result<()> {
-        self.sql
-            .prepare_cached("UPDATE attempts SET heartbeat_at = ?2 WHERE id = ?1")?
+        self.prepare("UPDATE attempts SET heartbeat_at = ?2 WHERE id = ?1")?
             .execute(params![attempt.as_str(), at.millis()])?;
         Ok(())
     }
 
     fn attempt_list(&self, sql: &str, key: &str) -> Result<Vec<Attempt>> {
-        let mut statement = self.sql.prepare_cached(sql)?;
+        let mut statement = self.prepare(sql)?;
         let mut rows = statement.query([key])?;
         let mut attempts = Vec::new();
         while let Some(row) = rows.next()? {

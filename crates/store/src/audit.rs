@@ -1,17 +1,23 @@
 //! Verification of the log: integrity (no row changed) and completeness (none missing), told apart.
 
+mod walk;
+
 use std::collections::BTreeMap;
 
 use contract::{chain, digest};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::Tx;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::events;
+use walk::Walk;
 
-/// How many rows are held in memory while a stream is verified.
-const STRETCH: i64 = 1000;
-/// Faults listed; beyond this the log is beyond reading anyway.
+/// Faults listed of each kind; the rest is counted. Beyond this the log is beyond reading anyway.
 const FAULTS_MAX: usize = 100;
+/// The stream of faults that belong to no single one.
+const ALL_STREAMS: &str = "*";
 
 /// Where every stream ended at one moment. Kept elsewhere, it makes a removed tail or stream visible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,10 +45,13 @@ pub struct Head {
 pub struct Fault {
     pub stream: String,
     pub seq: i64,
+    /// Where the fault is one event's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
     pub message: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Verification {
     pub events: i64,
     pub streams: usize,
@@ -50,26 +59,51 @@ pub struct Verification {
     pub integrity: Vec<Fault>,
     /// Rows that are missing.
     pub completeness: Vec<Fault>,
+    /// Faults beyond the ones listed.
+    pub omitted: usize,
 }
 
 impl Verification {
     pub fn is_clean(&self) -> bool {
         self.integrity.is_empty() && self.completeness.is_empty()
     }
+
+    fn changed(&mut self, fault: Fault) {
+        self.omitted += push(&mut self.integrity, fault);
+    }
+
+    fn missing(&mut self, stream: &str, seq: i64, message: String) {
+        let fault = Fault { stream: stream.to_owned(), seq, event_id: None, message };
+        self.omitted += push(&mut self.completeness, fault);
+    }
 }
 
-struct Anchored {
-    stream: String,
+fn push(faults: &mut Vec<Fault>, fault: Fault) -> usize {
+    let full = faults.len() == FAULTS_MAX;
+    if !full {
+        faults.push(fault);
+    }
+    usize::from(full)
+}
+
+/// What the head table says about a stream.
+struct Known {
     head: Head,
+    /// What stands before the first row that was not pruned.
     anchor: Head,
+}
+
+impl Known {
+    /// A stream the head table does not have.
+    fn nothing() -> Self {
+        let genesis = Head { seq: 0, hash: chain::GENESIS.to_owned() };
+        Self { head: genesis.clone(), anchor: genesis }
+    }
 }
 
 impl Tx<'_> {
     pub fn tip(&self) -> Result<Tip> {
-        let mut streams = BTreeMap::new();
-        for known in self.heads()? {
-            streams.insert(known.stream, known.head);
-        }
+        let streams = self.heads()?.into_iter().map(|(stream, known)| (stream, known.head)).collect();
         let events = self.events_ever()?;
         let digest = digest::of_value(&(events, &streams))?;
         Ok(Tip { events, streams, digest })
@@ -77,110 +111,93 @@ impl Tx<'_> {
 
     /// Walks every stream. With an earlier tip, also checks that nothing it names has gone.
     pub fn verify(&self, earlier: Option<&Tip>) -> Result<Verification> {
-        let mut found =
-            Verification { events: 0, streams: 0, integrity: Vec::new(), completeness: Vec::new() };
         let heads = self.heads()?;
-        let mut accounted = 0;
-        for known in &heads {
-            found.streams += 1;
-            accounted += known.head.seq;
-            self.verify_stream(known, earlier, &mut found)?;
-        }
-        self.verify_strays(&mut found)?;
         let ever = self.events_ever()?;
+        let mut found = Verification { streams: heads.len(), ..Verification::default() };
+        let mut accounted = 0;
+        for (stream, known) in &heads {
+            let promised = earlier.and_then(|tip| tip.streams.get(stream));
+            let walk = Walk::new(stream, known, promised, ever, &mut found);
+            accounted += self.walk(&Value::from(stream.clone()), walk)?;
+        }
+        let nothing = Known::nothing();
+        for stream in self.streams_in_log()? {
+            let name = shown(&stream);
+            if !heads.contains_key(&name) {
+                accounted += self.walk(&stream, Walk::new(&name, &nothing, None, ever, &mut found))?;
+            }
+        }
         if accounted != ever {
             let message = format!(
-                "{ever} events were written but the streams account for {accounted}; a stream is missing"
+                "{ever} events were written but the streams account for {accounted}; a stream is missing, or its end"
             );
-            push(&mut found.completeness, "*", 0, message);
+            found.missing(ALL_STREAMS, 0, message);
         }
-        for (stream, head) in earlier.iter().flat_map(|tip| &tip.streams) {
-            if heads.iter().all(|known| known.stream != *stream) {
-                let message = format!("the whole stream is missing; the tip knows {} events of it", head.seq);
-                push(&mut found.completeness, stream, head.seq, message);
-            }
+        if let Some(tip) = earlier {
+            compare(tip, &heads, ever, &mut found);
         }
         Ok(found)
     }
 
-    fn verify_stream(&self, known: &Anchored, earlier: Option<&Tip>, found: &mut Verification) -> Result<()> {
-        let stream = known.stream.as_str();
-        let promised = earlier.and_then(|tip| tip.streams.get(stream));
-        let mut last = known.anchor.clone();
-        loop {
-            let rows = match self.stretch(stream, last.seq, STRETCH) {
-                Ok(rows) => rows,
-                Err(Error::Corrupt(message)) => {
-                    push(&mut found.integrity, stream, last.seq + 1, message);
-                    return Ok(());
-                }
-                Err(error) => return Err(error),
-            };
-            if rows.is_empty() {
-                break;
-            }
-            for event in rows {
-                found.events += 1;
-                if event.seq != last.seq + 1 {
-                    let message = format!("events {} to {} are missing", last.seq + 1, event.seq - 1);
-                    push(&mut found.completeness, stream, last.seq + 1, message);
-                } else if chain::link(stream, event.seq, &last.hash, &event.record)? != event.hash {
-                    let message =
-                        format!("event {} (number {}) was changed", event.record.event_id, event.id);
-                    push(&mut found.integrity, stream, event.seq, message);
-                }
-                if promised.is_some_and(|head| head.seq == event.seq && head.hash != event.hash) {
-                    push(&mut found.integrity, stream, event.seq, "is not what the tip says".to_owned());
-                }
-                last = Head { seq: event.seq, hash: event.hash };
-            }
-        }
-        let end = promised.map_or(known.head.seq, |head| head.seq.max(known.head.seq));
-        if last.seq < end {
-            let message = format!("the tail is missing: events {} to {end}", last.seq + 1);
-            push(&mut found.completeness, stream, last.seq + 1, message);
-        } else if last.seq == known.head.seq && last.hash != known.head.hash {
-            push(&mut found.integrity, stream, last.seq, "the head does not fit the last event".to_owned());
-        }
-        Ok(())
-    }
-
-    /// Events of a stream that the head table does not know.
-    fn verify_strays(&self, found: &mut Verification) -> Result<()> {
-        let mut statement = self.sql.prepare(
-            "SELECT e.stream, max(e.seq) FROM events e LEFT JOIN heads h ON h.stream = e.stream
-             GROUP BY e.stream HAVING max(h.seq) IS NULL OR max(e.seq) > max(h.seq)",
-        )?;
-        let mut rows = statement.query([])?;
+    /// How many events the stream accounts for, present or not.
+    fn walk(&self, stream: &Value, mut walk: Walk<'_>) -> Result<i64> {
+        let sql = format!("SELECT {} FROM events WHERE stream = ?1 ORDER BY seq", events::COLUMNS);
+        let mut statement = self.prepare(&sql)?;
+        let mut rows = statement.query(params![stream])?;
         while let Some(row) = rows.next()? {
-            let (stream, seq): (String, i64) = (row.get(0)?, row.get(1)?);
-            push(
-                &mut found.completeness,
-                &stream,
-                seq,
-                "the head table does not know these events".to_owned(),
-            );
+            walk.step(row)?;
         }
-        Ok(())
+        Ok(walk.end())
     }
 
-    fn heads(&self) -> Result<Vec<Anchored>> {
-        let mut statement = self
-            .sql
-            .prepare("SELECT stream, seq, hash, anchor_seq, anchor_hash FROM heads ORDER BY stream")?;
+    /// The names of all streams that have an event, each found from the one before. A name may be damaged too.
+    fn streams_in_log(&self) -> Result<Vec<Value>> {
+        let first = "SELECT stream FROM events ORDER BY stream LIMIT 1";
+        let next = "SELECT stream FROM events WHERE stream > ?1 ORDER BY stream LIMIT 1";
+        let mut streams: Vec<Value> = Vec::new();
+        loop {
+            let found = match streams.last() {
+                None => self.prepare(first)?.query_row([], |row| row.get(0)).optional()?,
+                Some(last) => self.prepare(next)?.query_row([last], |row| row.get(0)).optional()?,
+            };
+            match found {
+                Some(stream) => streams.push(stream),
+                None => return Ok(streams),
+            }
+        }
+    }
+
+    fn heads(&self) -> Result<BTreeMap<String, Known>> {
+        let mut statement =
+            self.prepare("SELECT stream, seq, hash, anchor_seq, anchor_hash FROM heads ORDER BY stream")?;
         let rows = statement.query_map([], |row| {
-            Ok(Anchored {
-                stream: row.get(0)?,
-                head: Head { seq: row.get(1)?, hash: row.get(2)? },
-                anchor: Head { seq: row.get(3)?, hash: row.get(4)? },
-            })
+            let head = Head { seq: row.get(1)?, hash: row.get(2)? };
+            let anchor = Head { seq: row.get(3)?, hash: row.get(4)? };
+            Ok((row.get(0)?, Known { head, anchor }))
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }
 
-fn push(faults: &mut Vec<Fault>, stream: &str, seq: i64, message: String) {
-    if faults.len() < FAULTS_MAX {
-        faults.push(Fault { stream: stream.to_owned(), seq, message });
+/// What a tip knows and the store does not.
+fn compare(tip: &Tip, heads: &BTreeMap<String, Known>, ever: i64, found: &mut Verification) {
+    if !tip.is_genuine() {
+        let message = "the tip is not what it was when it was taken".to_owned();
+        found.changed(Fault { stream: ALL_STREAMS.to_owned(), seq: 0, event_id: None, message });
+    }
+    if ever < tip.events {
+        let message = format!("the tip knows {} events, only {ever} were ever written", tip.events);
+        found.missing(ALL_STREAMS, 0, message);
+    }
+    for (stream, head) in tip.streams.iter().filter(|(stream, _)| !heads.contains_key(*stream)) {
+        let message = format!("the whole stream is missing; the tip knows {} events of it", head.seq);
+        found.missing(stream, head.seq, message);
+    }
+}
+
+fn shown(stream: &Value) -> String {
+    match stream {
+        Value::Text(name) => name.clone(),
+        other => format!("{other:?}"),
     }
 }

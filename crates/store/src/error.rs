@@ -36,6 +36,8 @@ pub enum Error {
     Corrupt(String),
     #[error("the store refused a statement")]
     Sql(#[source] rusqlite::Error),
+    #[error("a change does not fit the tables: it would change {rows} rows instead of one")]
+    Unfit { rows: usize },
     #[error("an event has no canonical form")]
     NotCanonical(#[from] NotCanonical),
 }
@@ -55,7 +57,7 @@ impl Error {
             | Error::Full
             | Error::ReadOnly
             | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
-            Error::Sql(_) => ErrorCode::Bug,
+            Error::Sql(_) | Error::Unfit { .. } => ErrorCode::Bug,
             Error::NotCanonical(_) => ErrorCode::InvalidInput,
         }
     }
@@ -81,7 +83,7 @@ impl Error {
             }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("`writ audit verify` says what is damaged"),
-            Error::Sql(_) | Error::NotCanonical(_) => None,
+            Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) => None,
         }
     }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Tx;
+use crate::conditions::Conditions;
 use crate::error::{Result, unreadable};
 
 /// Which chain an event belongs to. Writers of different streams do not wait for each other's hashes.
@@ -86,6 +87,8 @@ pub struct Record {
     pub task_id: Option<String>,
     pub run_id: Option<String>,
     pub message: String,
+    /// Whether the payload is a change that was made with this event. Others may say what they like in theirs.
+    pub is_change: bool,
 }
 
 impl From<NewEvent> for Record {
@@ -108,6 +111,7 @@ impl From<NewEvent> for Record {
             task_id: event.task_id.map(|id| id.to_string()),
             run_id: event.run_id.map(|id| id.to_string()),
             message: event.message,
+            is_change: false,
         }
     }
 }
@@ -124,29 +128,30 @@ pub struct EventFilter {
     pub limit: usize,
 }
 
-const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
-     priority, requires, payload, kind, agent, project_id, task_id, run_id, message";
+pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
+     priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
 
 impl Tx<'_> {
     /// Appends an event that changes no table. Returns its number.
     pub fn append(&self, stream: &Stream, event: NewEvent) -> Result<i64> {
+        self.record(stream, &Record::from(event))
+    }
+
+    fn record(&self, stream: &Stream, record: &Record) -> Result<i64> {
         let name = stream.name();
         let head: Option<(i64, String)> = self
-            .sql
-            .prepare_cached("SELECT seq, hash FROM heads WHERE stream = ?1")?
+            .prepare("SELECT seq, hash FROM heads WHERE stream = ?1")?
             .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let (last, previous) = head.unwrap_or_else(|| (0, chain::GENESIS.to_owned()));
         let seq = last + 1;
-        let record = Record::from(event);
-        let hash = chain::link(&name, seq, &previous, &record)?;
-        let number = self.insert(&name, seq, &hash, &record)?;
-        self.sql
-            .prepare_cached(
-                "INSERT INTO heads (stream, seq, hash, anchor_seq, anchor_hash) VALUES (?1, ?2, ?3, 0, ?4)
+        let hash = chain::link(&name, seq, &previous, record)?;
+        let number = self.insert(&name, seq, &hash, record)?;
+        self.prepare(
+            "INSERT INTO heads (stream, seq, hash, anchor_seq, anchor_hash) VALUES (?1, ?2, ?3, 0, ?4)
                  ON CONFLICT (stream) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
-            )?
-            .execute(params![name, seq, hash, chain::GENESIS])?;
+        )?
+        .execute(params![name, seq, hash, chain::GENESIS])?;
         Ok(number)
     }
 
@@ -155,18 +160,18 @@ impl Tx<'_> {
         event.payload = serde_json::to_value(change)
             .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
         let at = event.at;
-        let number = self.append(stream, event)?;
+        let number = self.record(stream, &Record { is_change: true, ..Record::from(event) })?;
         self.project(change, at)?;
         Ok(number)
     }
 
     /// Returns the event's number, which is known only until the next row is inserted anywhere.
     fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
-        self.sql
-            .prepare_cached(
+        self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
-                 priority, requires, payload, kind, agent, project_id, task_id, run_id, message)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+                 priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                 ?21)",
             )?
             .execute(params![
                 stream,
@@ -189,30 +194,29 @@ impl Tx<'_> {
                 record.task_id,
                 record.run_id,
                 record.message,
+                record.is_change,
             ])?;
         Ok(self.sql.last_insert_rowid())
     }
 
     /// The events that fit the filter, newest first unless it says otherwise.
     pub fn events(&self, filter: &EventFilter) -> Result<Vec<Event>> {
-        let mut sql = format!("SELECT {COLUMNS} FROM events WHERE id > ?1");
-        let mut values: Vec<rusqlite::types::Value> = vec![filter.after_id.into()];
+        let mut conditions = Conditions::default();
+        conditions.and("id >", filter.after_id);
         let named = [
-            ("agent", &filter.agent),
-            ("task_id", &filter.task_id),
-            ("kind", &filter.kind),
-            ("corr", &filter.corr),
+            ("agent =", &filter.agent),
+            ("task_id =", &filter.task_id),
+            ("kind =", &filter.kind),
+            ("corr =", &filter.corr),
         ];
-        for (column, wanted) in named {
+        for (beginning, wanted) in named {
             if let Some(wanted) = wanted {
-                values.push(wanted.clone().into());
-                sql.push_str(&format!(" AND {column} = ?{}", values.len()));
+                conditions.and(beginning, wanted.clone());
             }
         }
-        sql.push_str(if filter.oldest_first { " ORDER BY id" } else { " ORDER BY id DESC" });
-        values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
-        sql.push_str(&format!(" LIMIT ?{}", values.len()));
-        self.event_list(&sql, rusqlite::params_from_iter(values))
+        let order = if filter.oldest_first { "id" } else { "id DESC" };
+        let sql = conditions.statement(&format!("SELECT {COLUMNS} FROM events"), order, filter.limit);
+        self.event_list(&sql, rusqlite::params_from_iter(conditions.values))
     }
 
     /// The event whose envelope has this id.
@@ -221,15 +225,8 @@ impl Tx<'_> {
         Ok(self.event_list(&sql, params![id])?.pop())
     }
 
-    /// One stretch of a stream in its order, for verification.
-    pub(crate) fn stretch(&self, stream: &str, after_seq: i64, limit: i64) -> Result<Vec<Event>> {
-        let sql =
-            format!("SELECT {COLUMNS} FROM events WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
-        self.event_list(&sql, params![stream, after_seq, limit])
-    }
-
     fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
-        let mut statement = self.sql.prepare_cached(sql)?;
+        let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(values)?;
         let mut events = Vec::new();
         while let Some(row) = rows.next()? {
@@ -239,7 +236,7 @@ impl Tx<'_> {
     }
 }
 
-fn event_of(row: &Row<'_>) -> Result<Event> {
+pub(crate) fn event_of(row: &Row<'_>) -> Result<Event> {
     let id: i64 = row.get(0)?;
     let json = |column: &str, text: String| {
         serde_json::from_str(&text).map_err(|_| unreadable(column, &format!("event {id}"), &text))
@@ -268,6 +265,7 @@ fn event_of(row: &Row<'_>) -> Result<Event> {
             task_id: row.get(18)?,
             run_id: row.get(19)?,
             message: row.get(20)?,
+            is_change: row.get(21)?,
         },
     })
 }

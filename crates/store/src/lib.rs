@@ -3,6 +3,7 @@
 mod agents;
 mod attempts;
 mod audit;
+mod conditions;
 mod error;
 mod events;
 mod open;
@@ -12,6 +13,9 @@ mod requests;
 mod runs;
 mod sqlite;
 mod tasks;
+
+#[cfg(test)]
+mod plans;
 
 use std::path::{Path, PathBuf};
 
@@ -59,10 +63,17 @@ impl Tx<'_> {
 
     /// The next value of a counter that never repeats and never goes back.
     pub fn next_number(&self, counter: &str) -> Result<i64> {
-        let mut statement = self.sql.prepare_cached(
+        let mut statement = self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, 1)
              ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value",
         )?;
         Ok(statement.query_row([counter], |row| row.get(0))?)
+    }
+
+    /// Every statement of a transaction passes here, so that a test can look at the plans of all of them.
+    pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>> {
+        #[cfg(test)]
+        plans::note(sql);
+        Ok(self.sql.prepare_cached(sql)?)
     }
 }

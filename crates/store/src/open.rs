@@ -146,3 +146,6 @@ fn private() -> fs::OpenOptions {
     options.write(true).mode(0o600);
     options
 }
+
+#[cfg(test)]
+mod tests;

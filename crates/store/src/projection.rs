@@ -16,44 +16,28 @@ impl Tx<'_> {
     pub(crate) fn project(&self, change: &Change, at: Timestamp) -> Result<()> {
         match change {
             Change::TaskCreated { .. } => self.task_created(change, at),
-            Change::TaskMoved { task_id, from, to, evidence, reason } => {
-                self.task_moved(task_id, (*from, *to), *evidence, reason.as_deref(), at)
-            }
+            Change::TaskMoved { .. } => self.task_moved(change, at),
             Change::TaskClaimed { task_id, claim } => self.task_claimed(task_id, Some(claim), at),
             Change::TaskReleased { task_id } => self.task_claimed(task_id, None, at),
-            Change::AgentFocused { agent, task_id, project_id } => {
-                self.execute(
-                    "INSERT INTO agents (name, focus_task_id, focus_project_id, last_active_at) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT (name) DO UPDATE SET focus_task_id = excluded.focus_task_id,
-                     focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at",
-                    params![agent, task_id.as_str(), project_id, at.millis()],
-                )
-            }
+            Change::AgentFocused { agent, task_id, project_id } => self.change_one(
+                "INSERT INTO agents (name, focus_task_id, focus_project_id, last_active_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (name) DO UPDATE SET focus_task_id = excluded.focus_task_id,
+                 focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at",
+                params![agent, task_id.as_str(), project_id, at.millis()],
+            ),
             Change::RunSubmitted { run } => self.run_submitted(run, at),
             Change::RunOwned { run_id, owner } => {
                 let owner = json(owner)?;
-                self.execute("UPDATE runs SET owner = ?2 WHERE id = ?1", params![run_id.as_str(), owner])
+                self.change_one("UPDATE runs SET owner = ?2 WHERE id = ?1", params![run_id.as_str(), owner])
             }
             Change::RunCancelRequested { run_id } => {
-                self.execute("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()])
+                self.change_one("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()])
             }
-            Change::RunMoved { run_id, to, result, .. } => {
-                let result = result.as_ref().map(json).transpose()?;
-                let ended = to.is_terminal().then(|| at.millis());
-                // An owner works only while the run is running; a new attempt starts without an old wish to cancel.
-                let kept = i64::from(*to == RunState::Running);
-                self.execute(
-                    "UPDATE runs SET state = ?2, result = ?3, ended_at = ?4,
-                     owner = CASE WHEN ?5 = 1 THEN owner END, cancel_requested = 0,
-                     lease_boot_id = CASE WHEN ?5 = 1 THEN lease_boot_id END,
-                     lease_until = CASE WHEN ?5 = 1 THEN lease_until END WHERE id = ?1",
-                    params![run_id.as_str(), to.as_str(), result, ended, kept],
-                )
-            }
+            Change::RunMoved { .. } => self.run_moved(change, at),
             Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
             Change::AttemptEnded { attempt_id, state, outcome } => {
                 let outcome = json(outcome)?;
-                self.execute(
+                self.change_one(
                     "UPDATE attempts SET state = ?2, outcome = ?3, ended_at = ?4 WHERE id = ?1",
                     params![attempt_id.as_str(), state.as_str(), outcome, at.millis()],
                 )
@@ -73,7 +57,7 @@ impl Tx<'_> {
             }
             None => (None, None, None, None),
         };
-        self.execute(
+        self.change_one(
             "INSERT INTO tasks (id, title, description, status, priority, project_id, version, run_id, number, name,
              spec, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11)",
             params![
@@ -91,48 +75,49 @@ impl Tx<'_> {
             ],
         )?;
         for needed in depends_on {
-            self.execute(
+            self.change_one(
                 "INSERT INTO task_dependencies (task_id, depends_on) VALUES (?1, ?2)",
                 params![task_id.as_str(), needed.as_str()],
             )?;
         }
-        self.execute(
+        self.change_one(
             "UPDATE tasks SET open_dependencies = (SELECT count(*) FROM task_dependencies d
              JOIN tasks n ON n.id = d.depends_on WHERE d.task_id = ?1 AND n.status <> 'done') WHERE id = ?1",
             params![task_id.as_str()],
         )
     }
 
-    fn task_moved(
-        &self,
-        task_id: &TaskId,
-        (from, to): (Status, Status),
-        evidence: Option<Evidence>,
-        reason: Option<&str>,
-        at: Timestamp,
-    ) -> Result<()> {
+    fn task_moved(&self, change: &Change, at: Timestamp) -> Result<()> {
+        let Change::TaskMoved { task_id, from, to, evidence, reason } = change else { return Ok(()) };
         // A claim belongs to work in progress.
-        let keeps_claim = i64::from(to == Status::InProgress);
-        self.execute(
-            "UPDATE tasks SET status = ?2, evidence = ?3, blocked_reason = ?4, version = version + 1, updated_at = ?5,
-             claim_agent = CASE WHEN ?6 = 1 THEN claim_agent END, claim_token = CASE WHEN ?6 = 1 THEN claim_token END,
-             claim_boot_id = CASE WHEN ?6 = 1 THEN claim_boot_id END,
-             claim_until = CASE WHEN ?6 = 1 THEN claim_until END WHERE id = ?1",
-            params![task_id.as_str(), to.as_str(), evidence.map(Evidence::as_str), reason, at.millis(), keeps_claim],
+        let keeps_claim = i64::from(*to == Status::InProgress);
+        self.change_one(
+            "UPDATE tasks SET status = ?3, evidence = ?4, blocked_reason = ?5, version = version + 1, updated_at = ?6,
+             claim_agent = CASE WHEN ?7 = 1 THEN claim_agent END, claim_token = CASE WHEN ?7 = 1 THEN claim_token END,
+             claim_boot_id = CASE WHEN ?7 = 1 THEN claim_boot_id END,
+             claim_until = CASE WHEN ?7 = 1 THEN claim_until END WHERE id = ?1 AND status = ?2",
+            params![
+                task_id.as_str(),
+                from.as_str(),
+                to.as_str(),
+                evidence.map(Evidence::as_str),
+                reason,
+                at.millis(),
+                keeps_claim
+            ],
         )?;
-        let step = i64::from(from == Status::Done) - i64::from(to == Status::Done);
+        let step = i64::from(*from == Status::Done) - i64::from(*to == Status::Done);
         if step == 0 {
             return Ok(());
         }
-        self.execute(
-            "UPDATE tasks SET open_dependencies = open_dependencies + ?2
-             WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)",
-            params![task_id.as_str(), step],
-        )
+        let dependents = "UPDATE tasks SET open_dependencies = open_dependencies + ?2
+             WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)";
+        self.prepare(dependents)?.execute(params![task_id.as_str(), step])?;
+        Ok(())
     }
 
     fn task_claimed(&self, task_id: &TaskId, claim: Option<&Claim>, at: Timestamp) -> Result<()> {
-        self.execute(
+        self.change_one(
             "UPDATE tasks SET claim_agent = ?2, claim_token = ?3, claim_boot_id = ?4, claim_until = ?5,
              version = version + 1, updated_at = ?6 WHERE id = ?1",
             params![
@@ -148,15 +133,30 @@ impl Tx<'_> {
 
     fn run_submitted(&self, run: &NewRun, at: Timestamp) -> Result<()> {
         let asked = json(run)?;
-        self.execute(
+        self.change_one(
             "INSERT INTO runs (id, corr, state, asked, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![run.id.as_str(), run.corr, RunState::Submitted.as_str(), asked, at.millis()],
         )
     }
 
+    fn run_moved(&self, change: &Change, at: Timestamp) -> Result<()> {
+        let Change::RunMoved { run_id, from, to, result } = change else { return Ok(()) };
+        let result = result.as_ref().map(json).transpose()?;
+        let ended = to.is_terminal().then(|| at.millis());
+        // An owner works only while the run is running; a new attempt starts without an old wish to cancel.
+        let keeps_owner = i64::from(*to == RunState::Running);
+        self.change_one(
+            "UPDATE runs SET state = ?3, result = ?4, ended_at = ?5, cancel_requested = 0,
+             owner = CASE WHEN ?6 = 1 THEN owner END,
+             lease_boot_id = CASE WHEN ?6 = 1 THEN lease_boot_id END,
+             lease_until = CASE WHEN ?6 = 1 THEN lease_until END WHERE id = ?1 AND state = ?2",
+            params![run_id.as_str(), from.as_str(), to.as_str(), result, ended, keeps_owner],
+        )
+    }
+
     fn attempt_started(&self, attempt: &NewAttempt, at: Timestamp) -> Result<()> {
         let begun = json(attempt)?;
-        self.execute(
+        self.change_one(
             "INSERT INTO attempts (id, task_id, run_id, number, state, begun, started_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
@@ -171,9 +171,12 @@ impl Tx<'_> {
         )
     }
 
-    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
-        self.sql.prepare_cached(sql)?.execute(values)?;
-        Ok(())
+    /// Changes one row. Where there is none in the state that the change names, it was decided on something else.
+    fn change_one(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        match self.prepare(sql)?.execute(values)? {
+            1 => Ok(()),
+            rows => Err(Error::Unfit { rows }),
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use contract::domain::change::Change;
 use contract::domain::time::Timestamp;
+use rusqlite::types::ValueRef;
 
 use crate::Store;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::EventFilter;
 
 /// What a replay must reproduce. Leases and heartbeats are no events and are left out.
@@ -34,11 +35,12 @@ impl Store {
             let events = source.events(&filter)?;
             let Some(last) = events.last() else { break };
             after_id = last.id;
-            for event in events {
-                // Events without a change, such as the records of layers, touch no table.
-                if let Ok(change) = serde_json::from_value::<Change>(event.record.payload) {
-                    target.project(&change, Timestamp::from_millis(event.record.at))?;
-                }
+            // Events without a change, such as the records of layers, touch no table.
+            for event in events.into_iter().filter(|event| event.record.is_change) {
+                let change: Change = serde_json::from_value(event.record.payload).map_err(|error| {
+                    Error::Corrupt(format!("event {} holds a change that is not known: {error}", event.id))
+                })?;
+                target.project(&change, Timestamp::from_millis(event.record.at))?;
             }
         }
         target.commit()?;
@@ -50,15 +52,28 @@ impl Store {
         let tx = self.read()?;
         let mut rows = Vec::new();
         for (table, columns) in TABLES {
-            let mut statement = tx.sql.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1, 2"))?;
+            let mut statement = tx.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1, 2"))?;
             let width = statement.column_count();
             let mut found = statement.query([])?;
             while let Some(row) = found.next()? {
                 let values: rusqlite::Result<Vec<String>> =
-                    (0..width).map(|i| row.get_ref(i).map(|value| format!("{value:?}"))).collect();
+                    (0..width).map(|i| row.get_ref(i).map(shown)).collect();
                 rows.push(format!("{table}: {}", values?.join(" ")));
             }
         }
         Ok(rows)
+    }
+}
+
+/// A value so that a person can read it, and no two look the same.
+fn shown(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "-".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => format!("{text:?}"),
+            Err(_) => format!("{bytes:?}"),
+        },
+        ValueRef::Real(_) | ValueRef::Blob(_) => format!("{value:?}"),
     }
 }

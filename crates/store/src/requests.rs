@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
 use crate::Tx;
+use crate::conditions::rows;
 use crate::error::{Result, unreadable};
 
 /// What is known about a request id.
@@ -19,7 +20,7 @@ pub struct Answered {
 
 impl Tx<'_> {
     pub fn answered(&self, agent: &Agent, request: &RequestId) -> Result<Option<Answered>> {
-        let mut statement = self.sql.prepare_cached(
+        let mut statement = self.prepare(
             "SELECT operation, fingerprint, answer FROM requests WHERE agent = ?1 AND request_id = ?2",
         )?;
         let row: Option<(String, String, Option<String>)> = statement
@@ -34,38 +35,35 @@ impl Tx<'_> {
         Ok(Some(Answered { operation, fingerprint, answer }))
     }
 
+    /// Keeps an answer under its key, for whoever asks again.
     pub fn keep_answer(
         &self,
         (agent, request): (&Agent, &RequestId),
-        operation: &str,
-        fingerprint: &str,
-        answer: &Value,
+        answered: &Answered,
         at: Timestamp,
     ) -> Result<()> {
-        self.sql
-            .prepare_cached(
-                "INSERT INTO requests (agent, request_id, operation, fingerprint, answer, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                agent.as_str(),
-                request.as_str(),
-                operation,
-                fingerprint,
-                answer.to_string(),
-                at.millis()
-            ])?;
+        let answer = answered.answer.as_ref().map(Value::to_string);
+        self.prepare(
+            "INSERT INTO requests (agent, request_id, operation, fingerprint, answer, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            agent.as_str(),
+            request.as_str(),
+            answered.operation,
+            answered.fingerprint,
+            answer,
+            at.millis()
+        ])?;
         Ok(())
     }
 
     /// Forgets the answers given before `before`, at most `limit` of them. The rows stay as tombstones.
     pub fn forget_answers(&self, before: Timestamp, limit: usize) -> Result<usize> {
-        Ok(self
-            .sql
-            .prepare_cached(
-                "UPDATE requests SET answer = NULL WHERE rowid IN (SELECT rowid FROM requests
-                 WHERE answer IS NOT NULL AND created_at < ?1 ORDER BY created_at LIMIT ?2)",
-            )?
-            .execute(params![before.millis(), i64::try_from(limit).unwrap_or(i64::MAX)])?)
+        let mut statement = self.prepare(
+            "UPDATE requests SET answer = NULL WHERE (agent, request_id) IN (SELECT agent, request_id FROM requests
+             WHERE answer IS NOT NULL AND created_at < ?1 ORDER BY created_at LIMIT ?2)",
+        )?;
+        Ok(statement.execute(params![before.millis(), rows(limit)])?)
     }
 }

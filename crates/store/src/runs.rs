@@ -2,9 +2,10 @@
 
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::time::{Lease, Timestamp};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 
 use crate::Tx;
+use crate::conditions::Conditions;
 use crate::error::{Result, unreadable};
 
 /// Which runs to list. Every set field narrows.
@@ -24,22 +25,25 @@ impl Tx<'_> {
     }
 
     pub fn run_by_corr(&self, corr: &str) -> Result<Option<Run>> {
-        let sql = format!("SELECT {COLUMNS} FROM runs WHERE corr = ?1 ORDER BY created_at DESC LIMIT 1");
+        let sql =
+            format!("SELECT {COLUMNS} FROM runs WHERE corr = ?1 ORDER BY created_at DESC, id DESC LIMIT 1");
         self.one(&sql, corr)
     }
 
     fn one(&self, sql: &str, key: &str) -> Result<Option<Run>> {
-        self.sql.prepare_cached(sql)?.query_row([key], |row| Ok(run_of(row))).optional()?.transpose()
+        self.prepare(sql)?.query_row([key], |row| Ok(run_of(row))).optional()?.transpose()
     }
 
     /// Newest first.
     pub fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>> {
-        let state = filter.state.map(RunState::as_str);
-        let sql = format!(
-            "SELECT {COLUMNS} FROM runs WHERE ?1 IS NULL OR state = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2"
-        );
-        let mut statement = self.sql.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![state, i64::try_from(filter.limit).unwrap_or(i64::MAX)])?;
+        let mut conditions = Conditions::default();
+        if let Some(state) = filter.state {
+            conditions.and("state =", state.as_str().to_owned());
+        }
+        let select = format!("SELECT {COLUMNS} FROM runs");
+        let sql = conditions.statement(&select, "created_at DESC, id DESC", filter.limit);
+        let mut statement = self.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(conditions.values))?;
         let mut runs = Vec::new();
         while let Some(row) = rows.next()? {
             runs.push(run_of(row)?);
@@ -53,8 +57,7 @@ impl Tx<'_> {
 
     /// Keeps the owner's hold on a run. A row update, no event.
     pub fn renew_ownership(&self, run: &RunId, lease: &Lease) -> Result<()> {
-        self.sql
-            .prepare_cached("UPDATE runs SET lease_boot_id = ?2, lease_until = ?3 WHERE id = ?1")?
+        self.prepare("UPDATE runs SET lease_boot_id = ?2, lease_until = ?3 WHERE id = ?1")?
             .execute(params![run.as_str(), lease.boot_id, lease.until_millis])?;
         Ok(())
     }

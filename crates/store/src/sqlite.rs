@@ -107,8 +107,7 @@ pub(crate) fn copy(path: &Path, target: &Path) -> Result<()> {
 impl Tx<'_> {
     /// How many events were ever appended. `SQLite` keeps this number itself and never takes it back.
     pub fn events_ever(&self) -> Result<i64> {
-        let mut statement =
-            self.sql.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
+        let mut statement = self.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
         Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 }
@@ -144,4 +143,18 @@ fn network(kind: u64) -> Option<&'static str> {
         (0x0BD0_0BD0, "Lustre"),
     ];
     KINDS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_number_and_local_ones_are_let_through() {
+        let (ext4, tmpfs, btrfs, overlay) = (0xEF53, 0x0102_1994, 0x9123_683E, 0x794C_7630);
+        assert!([ext4, tmpfs, btrfs, overlay, 0].iter().all(|kind| network(*kind).is_none()));
+        assert_eq!(network(0x6969), Some("NFS"));
+        assert_eq!(network(0xFF53_4D42), Some("CIFS"));
+        assert!(refuse_network(Path::new("writ.db")).is_ok(), "a file in the directory of this test");
+    }
 }

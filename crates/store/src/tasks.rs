@@ -5,9 +5,10 @@ use contract::domain::run::RunId;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, Task, TaskId};
 use contract::domain::time::{Lease, Now, Timestamp};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 
 use crate::Tx;
+use crate::conditions::{Conditions, rows};
 use crate::error::{Result, unreadable};
 
 /// Which tasks to list. Every set field narrows.
@@ -19,37 +20,62 @@ pub struct TaskFilter {
     pub limit: usize,
 }
 
+impl TaskFilter {
+    /// The states to look up one by one; `None` looks at all of them at once.
+    fn states(&self) -> Vec<Option<Status>> {
+        let mut states = match (self.statuses.as_slice(), &self.project_id) {
+            ([], None) => return vec![None],
+            ([], Some(_)) => Status::ALL.to_vec(),
+            (some, _) => some.to_vec(),
+        };
+        states.sort_unstable();
+        states.dedup();
+        states.into_iter().map(Some).collect()
+    }
+}
+
+/// Where a task stands in a list; higher comes first.
+fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
+    (task.priority, task.created_at, &task.id)
+}
+
 const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
         let sql = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
-        let row = self.sql.prepare_cached(&sql)?.query_row([id.as_str()], |row| Ok(raw(row))).optional()?;
+        let row = self.prepare(&sql)?.query_row([id.as_str()], |row| Ok(raw(row))).optional()?;
         row.map(|row| self.with_dependencies(row?)).transpose()
     }
 
     /// Highest priority first, then newest.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>> {
-        let mut sql = format!("SELECT {COLUMNS} FROM tasks WHERE 1 = 1");
-        let mut values: Vec<rusqlite::types::Value> = Vec::new();
-        if !filter.statuses.is_empty() {
-            let first = values.len() + 1;
-            values.extend(filter.statuses.iter().map(|status| status.as_str().to_owned().into()));
-            let marks: Vec<String> = (first..=values.len()).map(|n| format!("?{n}")).collect();
-            sql.push_str(&format!(" AND status IN ({})", marks.join(", ")));
+        let mut tasks = Vec::new();
+        // A look-up for each state: the index has the tasks of one state in their order, and those of several not.
+        for status in filter.states() {
+            tasks.extend(self.tasks_in(status, filter)?);
         }
+        tasks.sort_by(|a, b| place(b).cmp(&place(a)));
+        tasks.truncate(filter.limit);
+        tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
+    }
+
+    fn tasks_in(&self, status: Option<Status>, filter: &TaskFilter) -> Result<Vec<Task>> {
+        let mut conditions = Conditions::default();
         if let Some(project) = &filter.project_id {
-            values.push(project.clone().into());
-            sql.push_str(&format!(" AND project_id = ?{}", values.len()));
+            conditions.and("project_id =", project.clone());
+        }
+        if let Some(status) = status {
+            conditions.and("status =", status.as_str().to_owned());
         }
         if let Some(priority) = filter.priority {
-            values.push(priority.into());
-            sql.push_str(&format!(" AND priority = ?{}", values.len()));
+            conditions.and("priority =", priority);
         }
-        values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
-        sql.push_str(&format!(" ORDER BY priority DESC, created_at DESC, id DESC LIMIT ?{}", values.len()));
-        self.task_list(&sql, rusqlite::params_from_iter(values))
+        let select = format!("SELECT {COLUMNS} FROM tasks");
+        let order = "priority DESC, created_at DESC, id DESC";
+        let sql = conditions.statement(&select, order, filter.limit);
+        self.bare_tasks(&sql, params_from_iter(conditions.values))
     }
 
     /// Tasks that could be started now: todo, with every dependency done. Highest priority first, then oldest.
@@ -58,7 +84,7 @@ impl Tx<'_> {
             "SELECT {COLUMNS} FROM tasks WHERE status = 'todo' AND open_dependencies = 0
              ORDER BY priority DESC, created_at, id LIMIT ?1"
         );
-        self.task_list(&sql, params![i64::try_from(limit).unwrap_or(i64::MAX)])
+        self.task_list(&sql, params![rows(limit)])
     }
 
     /// A run's tasks in the order of its plan.
@@ -74,22 +100,32 @@ impl Tx<'_> {
 
     pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str) -> Result<Vec<String>> {
         // Ids are ASCII, so `~` sorts behind every one of them.
-        let mut statement = self.sql.prepare_cached(sql)?;
+        let mut statement = self.prepare(sql)?;
         let ids = statement.query_map(params![prefix, format!("{prefix}~")], |row| row.get(0))?;
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Any call by the holder renews its claim. A row update, no event.
     pub fn renew_claim(&self, task: &TaskId, lease: &Lease) -> Result<()> {
-        self.sql
-            .prepare_cached("UPDATE tasks SET claim_boot_id = ?2, claim_until = ?3 WHERE id = ?1")?
-            .execute(params![task.as_str(), lease.boot_id, lease.until_millis])?;
+        self.prepare(
+            "UPDATE tasks SET claim_boot_id = ?2, claim_until = ?3 WHERE id = ?1 AND claim_agent IS NOT NULL",
+        )?
+        .execute(params![task.as_str(), lease.boot_id, lease.until_millis])?;
+        Ok(())
+    }
+
+    /// The same for everything an agent holds at `now`. What has expired stays expired.
+    pub fn renew_claims(&self, agent: &str, now: &Now, lease: &Lease) -> Result<()> {
+        self.prepare(
+            "UPDATE tasks SET claim_until = ?4 WHERE claim_agent = ?1 AND claim_boot_id = ?2 AND claim_until > ?3",
+        )?
+        .execute(params![agent, now.boot.boot_id, now.boot.millis, lease.until_millis])?;
         Ok(())
     }
 
     /// How many tasks there are in each state.
     pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.sql.prepare_cached("SELECT status, count(*) FROM tasks GROUP BY status")?;
+        let mut statement = self.prepare("SELECT status, count(*) FROM tasks GROUP BY status")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let mut counts = Vec::new();
         for row in rows {
@@ -109,19 +145,24 @@ impl Tx<'_> {
     }
 
     fn task_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
-        let mut statement = self.sql.prepare_cached(sql)?;
+        let tasks = self.bare_tasks(sql, values)?;
+        tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
+    }
+
+    /// Tasks whose dependencies are still to be read.
+    fn bare_tasks(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
+        let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(values)?;
         let mut tasks = Vec::new();
         while let Some(row) = rows.next()? {
             tasks.push(raw(row)?);
         }
-        tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
+        Ok(tasks)
     }
 
     fn with_dependencies(&self, mut task: Task) -> Result<Task> {
-        let mut statement = self.sql.prepare_cached(
-            "SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on",
-        )?;
+        let mut statement =
+            self.prepare("SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on")?;
         let ids = statement.query_map([task.id.as_str()], |row| row.get::<_, String>(0))?;
         for id in ids {
             let id = id?;

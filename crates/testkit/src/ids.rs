@@ -1,5 +1,7 @@
 //! Ids that are the same in every run of a test.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use contract::domain::id::Minter;
 
 /// The splitmix64 generator: one addition and three mixing steps a number, good enough to never repeat in a test.
@@ -11,6 +13,17 @@ pub struct SeededIds {
 impl SeededIds {
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
+    }
+
+    /// Another seed each time, for tests that look for what nobody thought of. It is printed, and `WRIT_SEED` sets it.
+    #[expect(clippy::print_stdout, reason = "shown with a test that failed")]
+    #[expect(clippy::disallowed_methods, reason = "tests have no command line of their own")]
+    pub fn surprising() -> Self {
+        let given = std::env::var("WRIT_SEED").ok();
+        let given = given.map(|text| text.parse().expect("WRIT_SEED is a whole number"));
+        let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+        println!("WRIT_SEED={seed}");
+        Self::new(seed)
     }
 
     /// The next 64 bits; tests use it for their own choices too.

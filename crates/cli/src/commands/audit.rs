@@ -36,10 +36,9 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let replayed = if *replay { ops::audit::replay_differences(&mut cx)? } else { Vec::new() };
             let clean = found.is_clean() && replayed.is_empty();
             let printed = match output.format {
-                Format::Json | Format::Ndjson => output.line(&json!({
-                    "schema_version": "v1", "success": clean,
-                    "data": {"verification": found, "replay_differences": replayed},
-                })),
+                Format::Json | Format::Ndjson => {
+                    output.envelope(clean, &json!({"verification": found, "replay_differences": replayed}))
+                }
                 Format::Text => {
                     let mut text = format!("{} events in {} streams\n", found.events, found.streams);
                     text.push_str(&section("integrity", "no event was changed", &found.integrity));

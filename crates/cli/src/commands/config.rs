@@ -19,13 +19,8 @@ pub(crate) fn run(Command::Show: &Command, globals: &Globals, output: &Output) -
     let here = host::absolute(".".into());
     let loaded = config::load(&here)?;
     let store = host::store_path(globals);
-    let source = match (&globals.db_path, env::get("WRIT_DB"), env::get("VYBE_DB_PATH")) {
-        (Some(_), _, _) => "--db-path",
-        (None, Some(_), _) => "WRIT_DB",
-        (None, None, Some(_)) => "VYBE_DB_PATH",
-        (None, None, None) => "default",
-    };
-    let mut rows = vec![("store".to_owned(), store.display().to_string(), source.to_owned())];
+    let source = host::store_source(globals).to_owned();
+    let mut rows = vec![("store".to_owned(), store.display().to_string(), source)];
     let agent = host::agent_name(globals);
     let agent_source = if globals.agent.is_some() { "--agent" } else { "environment" };
     rows.push((

@@ -40,8 +40,7 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let agent =
-        if args.all { None } else { host::agent_name(globals).map(|name| name.trim().to_lowercase()) };
+    let agent = if args.all { None } else { host::agent_name(globals) };
     if agent.is_none() && !args.all && output.format != Format::Text {
         return Err(Error::new(ErrorCode::InvalidInput, "agent is required (set --agent or WRIT_AGENT)")
             .hint("or list the events of every agent with --all"));

@@ -46,11 +46,18 @@ pub(crate) fn run(args: &Args, globals: &Globals, _: &Output) -> Result<ExitCode
         match piece {
             Piece::Output(stream, bytes) => {
                 let name = if stream == Stream::Stdout { "stdout" } else { "stderr" };
-                if args.stream.as_deref().is_none_or(|wanted| wanted == name)
-                    && std::io::stdout().write_all(&bytes).is_err()
-                {
+                if args.stream.as_deref().is_some_and(|wanted| wanted != name) {
+                    continue;
+                }
+                match std::io::stdout().write_all(&bytes) {
+                    Ok(()) => {}
                     // The reader has had enough.
-                    return Ok(ExitCode::SUCCESS);
+                    Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                    Err(error) => {
+                        return Err(Error::new(ErrorCode::Io, format!("could not print the log: {error}")));
+                    }
                 }
             }
             Piece::Dropped(bytes) => say(&format!("[{bytes} bytes were not kept]\n")),

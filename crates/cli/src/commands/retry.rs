@@ -1,11 +1,12 @@
 //! `writ retry`
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use ops::Result;
 use ops::run::retry::{Request, retry};
 
-use super::run::work;
+use super::run::{Bench, work};
 use crate::app::Globals;
 use crate::output::{Output, say};
 use crate::{config, host};
@@ -22,6 +23,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open(globals)?;
     let task = ops::task::get::get(&mut cx, &args.task)?;
+    let mut config = config::load(&host::absolute(".".into()))?;
+    if let Some(part) = &task.part {
+        let run = ops::run::show::state(&mut cx, &part.run_id)?;
+        config.heed_project(Path::new(&run.asked.workspace))?;
+    }
     let key = host::any_key(globals)?;
     let given = retry(&mut cx, &key, &Request { task_id: task.id.to_string() }, &engine::probe)?;
     say(&format!("run {} has {} tasks to do again\n", given.answer.run_id, given.answer.reset.len()));
@@ -30,6 +36,5 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             format!("continue with `writ run --continue {}`", given.answer.run_id)
         }));
     }
-    let config = config::load(&host::absolute(".".into()))?;
-    work(&mut cx, &given.answer.run_id, config, globals, output, false)
+    work(&mut cx, &given.answer.run_id, Bench { config, globals, output, rerun_parked: false })
 }

@@ -1,5 +1,7 @@
 //! `writ run`
 
+mod dry_run;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,16 +9,17 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::RunId;
+use contract::domain::run::{DocumentKind, RunId};
 use contract::intake::{self, Intake};
 use ops::run::submit::{Request, submit};
 use ops::{Error, Result};
+use serde_json::json;
 
 use super::runs;
 use crate::app::Globals;
 use crate::config::{self, Config};
 use crate::live_view::LiveView;
-use crate::output::{Output, say};
+use crate::output::{Format, Output, say};
 use crate::{env, exit, host};
 
 #[derive(Debug, clap::Args)]
@@ -43,23 +46,26 @@ pub(crate) struct Document {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let here = args.file.as_deref().map_or_else(|| PathBuf::from("."), directory_of);
-    let config = config::load(&host::absolute(here))?;
+    let mut config = config::load(&host::absolute(here))?;
     if let Some(which) = &args.continue_run {
         let mut cx = host::open(globals)?;
         let whole = ops::run::show::show(&mut cx, which)?;
-        return work(&mut cx, &whole.run.asked.id, config, globals, output, args.rerun_parked);
+        config.heed_project(Path::new(&whole.run.asked.workspace))?;
+        let bench = Bench { config, globals, output, rerun_parked: args.rerun_parked };
+        return work(&mut cx, &whole.run.asked.id, bench);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let document = read_document(file, &config)?;
+    config.heed_project(&document.workspace)?;
     if args.dry_run {
-        return Ok(output.text(&dry_run(&document)));
+        return Ok(output.answer(&dry_run::document(&document), || dry_run::text(&document)));
     }
     let key = host::any_key(globals)?;
     let request = Request {
         kind: document.intake.kind,
         plan: document.intake.plan,
         objective: document.intake.objective,
-        workspace: prepare_workspace(&document.workspace, &document.intake.kind)?,
+        workspace: prepare_workspace(&document.workspace, document.intake.kind)?,
         intent: document.intake.intent,
         corr: document.intake.corr,
         origin_id: None,
@@ -73,19 +79,21 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         say(&format!("request {}\n", key.request_id.as_str()));
     }
     say(&format!("run {}\n", given.answer.run_id));
-    work(&mut cx, &given.answer.run_id, config, globals, output, false)
+    work(&mut cx, &given.answer.run_id, Bench { config, globals, output, rerun_parked: false })
+}
+
+/// Where a run is worked, and who is told.
+pub(crate) struct Bench<'b> {
+    pub(crate) config: Config,
+    pub(crate) globals: &'b Globals,
+    pub(crate) output: &'b Output,
+    pub(crate) rerun_parked: bool,
 }
 
 /// Hosts an engine until the run ends, then prints its answer.
-pub(crate) fn work(
-    cx: &mut ops::Context,
-    id: &RunId,
-    config: Config,
-    globals: &Globals,
-    output: &Output,
-    rerun_parked: bool,
-) -> Result<ExitCode> {
-    let settings = host::engine_settings(globals, config, rerun_parked)?;
+pub(crate) fn work(cx: &mut ops::Context, id: &RunId, bench: Bench<'_>) -> Result<ExitCode> {
+    let output = bench.output;
+    let settings = host::engine_settings(bench.globals, bench.config, bench.rerun_parked)?;
     let whole = ops::run::show::show(cx, id.as_str())?;
     let mut view = LiveView::new(whole.tasks.iter().map(|(task, _)| task));
     let ending = engine::drive(cx, &settings, id, &mut view);
@@ -94,13 +102,25 @@ pub(crate) fn work(
         engine::Ending::Ended(run) => runs::print_result(cx, &run, output),
         engine::Ending::Stopped(run) => {
             let code = runs::print_result(cx, &run, output)?;
-            say(&format!(
-                "hint: decide with `writ retry TASK` or `writ run --continue {id} --rerun-parked`\n"
-            ));
+            // Without a result it was interrupted, and nobody has to decide anything.
+            say(&match &run.result {
+                Some(_) => {
+                    format!(
+                        "hint: decide with `writ retry TASK` or `writ run --continue {id} --rerun-parked`\n"
+                    )
+                }
+                None => format!("hint: continue with `writ run --continue {id}`\n"),
+            });
             Ok(code)
         }
         engine::Ending::Interrupted { signal, .. } => {
-            say(&format!("interrupted; continue with `writ run --continue {id}`\n"));
+            let go_on = format!("continue with `writ run --continue {id}`");
+            if output.format == Format::Text {
+                say(&format!("interrupted; {go_on}\n"));
+            } else {
+                let error = Error::new(ErrorCode::Interrupted, format!("interrupted by signal {signal}"));
+                output.error(&error.hint(go_on).details(json!({"run_id": id, "signal": signal})));
+            }
             Ok(exit::by_signal(signal))
         }
     }
@@ -118,11 +138,11 @@ pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Document> {
     Ok(Document { intake, workspace: host::absolute(workspace) })
 }
 
-fn what(kind: contract::domain::run::DocumentKind) -> &'static str {
+fn what(kind: DocumentKind) -> &'static str {
     match kind {
-        contract::domain::run::DocumentKind::Plan => "plan",
-        contract::domain::run::DocumentKind::AopTask => "AOP TASK",
-        contract::domain::run::DocumentKind::AeeTask => "AEE task",
+        DocumentKind::Plan => "plan",
+        DocumentKind::AopTask => "AOP TASK",
+        DocumentKind::AeeTask => "AEE task",
     }
 }
 
@@ -146,8 +166,8 @@ pub(crate) fn directory_of(file: &Path) -> PathBuf {
 }
 
 /// A plan's workspace is made where it is missing; others name one that must be there, and L0 looks.
-fn prepare_workspace(path: &Path, kind: &contract::domain::run::DocumentKind) -> Result<String> {
-    if *kind == contract::domain::run::DocumentKind::Plan && !path.exists() {
+fn prepare_workspace(path: &Path, kind: DocumentKind) -> Result<String> {
+    if kind == DocumentKind::Plan && !path.exists() {
         std::fs::create_dir_all(path).map_err(|error| {
             Error::new(ErrorCode::Io, format!("could not make the workspace {}: {error}", path.display()))
         })?;
@@ -157,26 +177,4 @@ fn prepare_workspace(path: &Path, kind: &contract::domain::run::DocumentKind) ->
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Error::new(ErrorCode::InvalidInput, format!("the workspace {} is not UTF-8", path.display()))
     })
-}
-
-fn dry_run(document: &Document) -> String {
-    let plan = &document.intake.plan;
-    let mut text = format!(
-        "would run `{}` in {}: {} tasks, at most {} at once\n",
-        document.intake.objective,
-        document.workspace.display(),
-        plan.tasks.len(),
-        plan.max_parallel
-    );
-    for index in contract::plan::order::sorted(plan) {
-        let task = &plan.tasks[index];
-        let after = if task.depends_on.is_empty() {
-            String::new()
-        } else {
-            format!(" after {}", task.depends_on.join(", "))
-        };
-        let checks = task.checks.len();
-        text.push_str(&format!("  {}: {} [{} checks]{after}\n", task.id, task.command.join(" "), checks));
-    }
-    text
 }

@@ -134,7 +134,7 @@ pub(crate) fn print_result(cx: &mut Context, run: &Run, output: &Output) -> Resu
     let printed = match output.format {
         Format::Json | Format::Ndjson => {
             let data = run.result.clone().unwrap_or_else(|| brief(run));
-            output.line(&json!({"schema_version": "v1", "success": !failed, "data": data}))
+            output.envelope(!failed, &data)
         }
         Format::Text => output.text(&summary(&show(cx, run.asked.id.as_str())?)),
     };

@@ -22,7 +22,7 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
         status.tasks.iter().map(|(state, count)| (state.clone(), json!(count))).collect();
     let total: i64 = status.tasks.iter().map(|(_, count)| count).sum();
     let mut data = json!({
-        "db": {"path": path, "ok": true, "size_bytes": size},
+        "db": {"path": path, "source": host::store_source(globals), "ok": true, "size_bytes": size},
         "counts": {"tasks": total, "events": status.events, "tasks_detail": counts},
         "runs": {"running": status.running, "stopped": status.stopped},
     });

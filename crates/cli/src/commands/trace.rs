@@ -35,10 +35,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         Format::Json => {
             let envelopes: Vec<_> = events.iter().map(ops::event::envelope).collect();
             let corr = events.first().map(|event| event.record.corr.clone());
-            Ok(output.line(&json!({
-                "schema_version": "v1", "success": true,
-                "data": {"run_id": run.map(|run| run.asked.id), "corr": corr, "envelopes": envelopes},
-            })))
+            let run_id = run.map(|run| run.asked.id);
+            Ok(output.envelope(true, &json!({"run_id": run_id, "corr": corr, "envelopes": envelopes})))
         }
     }
 }
@@ -46,16 +44,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 /// By run or by correlation; a task outside a run is its own correlation.
 fn trace(cx: &mut ops::Context, which: &str) -> Result<(Option<Run>, Vec<Event>)> {
     match ops::run::show::trace(cx, which) {
-        Ok((run, events)) => {
-            let mine = |event: &Event| which != run.asked.corr || event.record.run_id.is_some();
-            let id = run.asked.id.to_string();
-            let by_run = which != run.asked.corr;
-            let events = events
-                .into_iter()
-                .filter(|event| {
-                    if by_run { event.record.run_id.as_deref() == Some(id.as_str()) } else { mine(event) }
-                })
-                .collect();
+        Ok((run, mut events)) => {
+            // Others may share the correlation; asked for by its id, a run shows only what is its own.
+            if which != run.asked.corr {
+                events.retain(|event| event.record.run_id.as_deref() == Some(run.asked.id.as_str()));
+            }
             Ok((Some(run), events))
         }
         Err(error) if error.code == ErrorCode::NotFound => {

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "the vectors are files")]
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

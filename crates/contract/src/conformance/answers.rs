@@ -25,7 +25,8 @@ pub fn answer(question: &Value) -> Value {
 }
 
 fn verdict(question: &Value) -> Value {
-    let Some(kind) = question["kind"].as_str().and_then(Kind::named) else {
+    let kind = question["kind"].as_str();
+    let Some(kind) = kind.and_then(Kind::named) else {
         return json!(could_not_work(None, "usage", "there is no such kind"));
     };
     let bytes = match (&question["input"], question["input_hex"].as_str().and_then(from_hex)) {

@@ -1,9 +1,11 @@
 //! The tables of the operator contracts. Whole documents name their validator and need nothing here.
 
+mod changed;
+
 use serde_json::{Value, json};
 
 use super::table::{Table, holds};
-use super::{Case, File, Mismatch, listed, verdicts};
+use super::{Case, File, Mismatch, listed, only, verdicts};
 use crate::json::strict;
 use crate::validate::Kind;
 
@@ -37,8 +39,30 @@ fn row(vector: &Value) -> Option<Case> {
     if vector.get("validator").is_some() {
         return None;
     }
+    if vector.get("of").is_some() {
+        return document(vector);
+    }
     let found = TABLES.iter().find_map(|table| table.case(CONTRACT, vector));
     found.or_else(|| secret(vector)).or_else(|| fencing(vector)).or_else(|| verdict(vector))
+}
+
+/// `{of, set?, remove?, options?, expect}`: the document of another file, with something changed in it.
+fn document(vector: &Value) -> Option<Case> {
+    let of = vector["of"].as_str()?.to_owned();
+    vector["expect"]["allow"].as_bool()?;
+    Some(Case {
+        contract: CONTRACT,
+        name: vector["name"].as_str()?.to_owned(),
+        needs: vec![of],
+        may_lack_files: false,
+        vector: vector.clone(),
+        ask: |vector, files| {
+            let other = strict::parse(only(files)?);
+            let other = other.map_err(|error| Mismatch(format!("`of` is not JSON: {error}")))?;
+            verdicts::question(&changed::make(other, vector)?)
+        },
+        compare: |vector, answer| verdicts::compare(&vector["expect"], answer),
+    })
 }
 
 fn case(name: String, vector: Value, compare: fn(&Value, &Value) -> Result<(), Mismatch>) -> Case {

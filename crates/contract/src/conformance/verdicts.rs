@@ -25,7 +25,7 @@ fn case(vector: &Value) -> Option<Case> {
         needs: Vec::new(),
         may_lack_files: false,
         vector: vector.clone(),
-        ask: |vector, _| Ok(question(vector)),
+        ask: |vector, _| question(vector),
         compare: |vector, answer| compare(&vector["expect"], answer),
     })
 }
@@ -76,8 +76,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn question(vector: &Value) -> Value {
-    let kind = vector["validator"].as_str().and_then(Kind::named).expect("BUG: no case without a kind");
+pub(super) fn question(vector: &Value) -> Result<Value, Mismatch> {
+    let Some(kind) = vector["validator"].as_str().and_then(Kind::named) else {
+        return Err(Mismatch(format!("no validator {}", vector["validator"])));
+    };
     let input = match (&vector["input_raw"], &vector["options"]["prior"], &vector["input"]) {
         (Value::String(raw), _, _) => raw.clone(),
         (_, Value::String(prior), Value::Array(entries)) if kind == Kind::Worklog => {
@@ -99,7 +101,7 @@ fn question(vector: &Value) -> Value {
     if !options.is_empty() {
         question["options"] = Value::Object(options);
     }
-    question
+    Ok(question)
 }
 
 /// A document as it is sent. A list of a worklog's entries stands for its lines.

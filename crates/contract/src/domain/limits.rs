@@ -12,6 +12,8 @@ pub const FINDINGS_MAX: usize = 100;
 /// The longest request id and agent name, in bytes.
 pub const REQUEST_ID_BYTES_MAX: usize = 256;
 pub const AGENT_BYTES_MAX: usize = 128;
+/// A project's id, which names a stream of the log.
+pub const PROJECT_ID_BYTES_MAX: usize = 256;
 /// A task title, one line.
 pub const TITLE_CHARS_MAX: usize = 500;
 pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;

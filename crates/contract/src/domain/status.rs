@@ -68,7 +68,7 @@ impl Status {
             (InProgress, InProgress | Done | Blocked | Failed | Canceled) => true,
             (Blocked, Blocked | Todo | InProgress | Failed | Canceled) => true,
             (Done, Done) | (Failed, Failed) | (Canceled, Canceled) => true,
-            (Todo, Done) | (InProgress, Todo) | (Blocked, Done) => false,
+            (Todo | Blocked, Done) | (InProgress, Todo) => false,
             (Done | Failed | Canceled, _) => false,
         }
     }

@@ -37,6 +37,8 @@ const PACKETS: &[&str] = &[
     "{'run_id': 'x', 'delta_id': 'y'}",
     "{\\\"run_id\\\": \\\"x\\\", \\\"delta_id\\\": \\\"y\\\"}",
     "packet_type: assignment",
+    "{\"allow\": true, \"code\": \"OK\"}",
+    "{\"task_id\": \"T-1\", \"status\": \"done\"}",
 ];
 
 const CLEAN: &[&str] = &[

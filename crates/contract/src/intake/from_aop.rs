@@ -147,7 +147,7 @@ fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> 
         match Scope::parse(path, Some(root)) {
             Ok(scope) => scopes.push(scope),
             Err(fault) => {
-                findings.push("$.task.access.filesystem", fault.rule(), format!("`{path}` {fault}"))
+                findings.push("$.task.access.filesystem", fault.rule(), format!("`{path}` {fault}"));
             }
         }
     }

@@ -26,7 +26,7 @@ fn aop() -> Value {
     })
 }
 
-fn aee(intent: &str, payload: Value) -> Value {
+fn aee(intent: &str, payload: &Value) -> Value {
     json!({
         "v": "1", "id": "01REQUEST", "ts": "2026-01-26T12:00:00Z", "type": "task", "from": "human.ann",
         "to": "service.writ", "intent": intent, "corr": "01CORRELATION", "reply_to": null, "trace": null,
@@ -81,31 +81,47 @@ fn an_agent_nobody_knows_is_refused_by_name() {
 
 #[test]
 fn an_aee_task_carries_a_plan_and_makes_it_urgent() {
-    let intake = read_value(&aee("writ.run.plan", json!({"plan": plan()}))).unwrap();
+    let intake = read_value(&aee("writ.run.plan", &json!({"plan": plan()}))).unwrap();
     assert_eq!(intake.corr.as_deref(), Some("01CORRELATION"));
     assert_eq!((intake.plan.tasks[0].priority, intake.plan.tasks[0].timeout_ms), (Priority::Critical, 5_000));
-    let intake = read_value(&aee("writ.run.task", json!({"task": aop()}))).unwrap();
+    let intake = read_value(&aee("writ.run.task", &json!({"task": aop()}))).unwrap();
     assert_eq!(intake.plan.tasks[0].command, ["emma-agent"]);
 }
 
 #[test]
 fn faults_inside_an_envelope_have_their_whole_path() {
     let refused =
-        read_value(&aee("writ.run.plan", json!({"plan": {"objective": "o", "task": []}}))).unwrap_err();
+        read_value(&aee("writ.run.plan", &json!({"plan": {"objective": "o", "task": []}}))).unwrap_err();
     assert_eq!(refused, "aee_task: $.payload.plan.task: needs at least 1, has 0");
-    let refused = read_value(&aee("writ.run.plan", json!({}))).unwrap_err();
+    let refused = read_value(&aee("writ.run.plan", &json!({}))).unwrap_err();
     assert_eq!(refused, "aee_task: $.payload.plan: `plan` is required for writ.run.plan");
 }
 
 #[test]
 fn only_tasks_are_run() {
-    let mut event = aee("x.y.z", json!({}));
+    let mut event = aee("x.y.z", &json!({}));
     event["type"] = json!("event");
     assert!(read_value(&event).unwrap_err().contains("$.type: only an envelope of type task can be run"));
 }
 
 #[test]
 fn a_reserved_intent_has_no_plan() {
-    let intake = read_value(&aee("aee.status.ping", json!({}))).unwrap();
+    let intake = read_value(&aee("aee.status.ping", &json!({}))).unwrap();
     assert_eq!((intake.plan.tasks.len(), intake.objective.as_str()), (0, "aee.status.ping"));
+}
+
+#[test]
+fn no_document_may_hold_a_secret_and_none_is_repeated() {
+    let secret = ["ghp", "_0123456789abcdefghijABCDEFGHIJ456789"].concat();
+    let mut task = aop();
+    task["task"]["objective"] = json!(format!("push with {secret}"));
+    let nested = aee("writ.run.task", &json!({"task": task}));
+    for (document, path) in [(task, "$.task.objective"), (nested, "$.payload.task.task.objective")] {
+        let refused = read_value(&document).unwrap_err();
+        assert!(refused.contains(&format!("{path}: looks like a secret (github_token)")), "{refused}");
+        assert!(!refused.contains(&secret));
+    }
+    let mut signed = aee("aee.status.ping", &json!({}));
+    signed["sig"] = json!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLW9mLWl0");
+    assert!(read_value(&signed).is_ok());
 }

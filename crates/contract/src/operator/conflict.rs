@@ -122,3 +122,6 @@ fn key(scope: &Scope) -> String {
 fn covers(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
+
+#[cfg(test)]
+mod tests;

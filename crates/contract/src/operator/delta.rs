@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE, TaskType};
+use super::assignment::TaskType;
+use super::assignment::shape::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE};
 use super::document::{INTEGER_MAX, whole_or_none};
 use super::ids::{TASK_ID, TaskId, UTC};
 use crate::aop::word::words;

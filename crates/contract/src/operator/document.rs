@@ -35,7 +35,7 @@ pub(super) fn typed<T: DeserializeOwned>(kind: &str, document: Value) -> Result<
     })
 }
 
-/// Checks the version and the shape. Another version may need other fields, so nothing more is said of it.
+/// Checks the version and the shape. Another version may need other fields, so nothing is said of its shape.
 pub(super) fn structure(shape: &'static Object, document: &Value, options: &Options) -> Report {
     let mut report = Report::default();
     if let Some(version) = document.get("schema_version").filter(|version| !is_known(version)) {
@@ -43,7 +43,16 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
         report.fault("$.schema_version", Rule::SchemaVersion, message);
         return report;
     }
+    // What is missing would decide, so it is reported before the walk, which lists only so many faults.
+    let missing = shape.fields.iter().filter(|field| field.required && document.get(field.name).is_none());
+    let missing: Vec<String> = missing.map(|field| format!("$.{}", field.name)).collect();
+    for path in &missing {
+        report.fault(path.as_str(), Rule::Missing, format!("`{}` is required", leaf(path)));
+    }
     for finding in check::check(&Shape::Object(shape), document, options.strict).sorted() {
+        if missing.contains(&finding.path) {
+            continue;
+        }
         let value = at(document, &finding.path);
         let rule = name(&finding, value);
         let message = match (rule, value) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::{self, Assignment};
+use super::assignment::{self, Assignment, TaskType};
 use super::codes::Code;
 use super::delta::{DELTA, Delta};
 use super::document::{self, INTEGER_MAX, objects};
@@ -142,10 +142,11 @@ fn wanted(task_id: &str, place: Place) -> Held<'_> {
     Held { place, task_id, shared: false, active: true }
 }
 
-/// All assignments belong to this run, and no task is given out twice.
+/// All assignments belong to this run, no task is given out twice, and a serial one is given out alone.
 fn check_packets(document: &Value, report: &mut Report) {
     let run_id = document["run_id"].as_str();
     let mut given = BTreeSet::new();
+    let is_alone = objects(&document["assignments"]).count() == 1;
     for (index, packet) in objects(&document["assignments"]) {
         let own = packet["run_id"].as_str();
         if let (Some(run_id), Some(own)) = (run_id, own)
@@ -153,6 +154,10 @@ fn check_packets(document: &Value, report: &mut Report) {
         {
             let message = format!("must be `{run_id}`, as in the envelope");
             report.fault(format!("$.assignments[{index}].run_id"), Rule::IdentityMismatch, message);
+        }
+        if packet["task"]["type"] == TaskType::Serial.as_str() && !is_alone {
+            let message = "a serial task is given out alone: it stands for the whole workspace";
+            report.fault(format!("$.assignments[{index}].task.type"), Rule::Overlap, message);
         }
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };
         if !given.insert(task_id) {

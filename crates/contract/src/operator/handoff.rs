@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::{
-    HEARTBEAT, OBJECTIVE_CHARS_MAX, PRIORITY, TASK_IDS, TIMEOUT, TITLE, bounded, check_heartbeat,
-};
+use super::assignment::check_heartbeat;
+use super::assignment::shape::{HEARTBEAT, OBJECTIVE_CHARS_MAX, PRIORITY, TASK_IDS, TIMEOUT, TITLE, bounded};
 use super::codes::Code;
 use super::delta::STATUS;
 use super::document::{self, objects, whole};

@@ -114,3 +114,6 @@ pub fn apply_deltas(
     }
     Ok(applied)
 }
+
+#[cfg(test)]
+mod tests;

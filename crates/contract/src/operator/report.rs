@@ -15,13 +15,24 @@ use crate::verdict::Verdict;
 #[derive(Debug, Default)]
 pub(super) struct Report {
     findings: Findings,
+    /// The fault that decides so far. The list is bounded, so it need not be in there.
+    primary: Option<Finding>,
     warnings: Findings,
     more: Map<String, Value>,
 }
 
 impl Report {
     pub(super) fn fault(&mut self, path: impl Into<String>, rule: Rule, message: impl Into<String>) {
-        self.findings.push(path, rule.as_str(), message);
+        let finding = Finding { path: path.into(), rule: rule.as_str(), message: message.into() };
+        self.decide(&finding);
+        self.findings.push(finding.path, finding.rule, finding.message);
+    }
+
+    fn decide(&mut self, finding: &Finding) {
+        let order = |finding: &Finding| (stage(finding), finding.path.clone());
+        if self.primary.as_ref().is_none_or(|primary| order(finding) < order(primary)) {
+            self.primary = Some(finding.clone());
+        }
     }
 
     pub(super) fn warn(&mut self, path: impl Into<String>, rule: Rule, message: impl Into<String>) {
@@ -45,6 +56,10 @@ impl Report {
 
     /// Takes over what was found in a part of the document that stands at `place`.
     pub(super) fn absorb(&mut self, place: &str, part: Report) {
+        if let Some(primary) = part.primary {
+            let path = format!("{place}{}", primary.path.trim_start_matches('$'));
+            self.decide(&Finding { path, ..primary });
+        }
         judge::absorb(&mut self.findings, place, part.findings);
         judge::absorb(&mut self.warnings, place, part.warnings);
         for (name, value) in part.more {
@@ -66,8 +81,7 @@ impl Report {
         if !missing.is_empty() {
             self.note("missing", missing);
         }
-        let primary = self.findings.iter().min_by_key(|finding| (stage(finding), &finding.path)).cloned();
-        let mut verdict = match primary {
+        let mut verdict = match self.primary {
             None => Verdict::allowed(kind, allowed, self.warnings),
             Some(primary) => {
                 let code = Rule::parse(primary.rule).map_or(Code::SchemaInvalid, Rule::code);

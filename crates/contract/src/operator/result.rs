@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::{Assignment, WORKLOG_PATH_CHARS_MAX, bounded, crossing};
+use super::assignment::shape::{WORKLOG_PATH_CHARS_MAX, bounded};
+use super::assignment::{Assignment, crossing};
 use super::conflict::Cover;
 use super::document::{self, INTEGER_MAX, objects};
 use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, same_run};

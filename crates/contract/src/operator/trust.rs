@@ -7,6 +7,11 @@ use super::report::Report;
 use super::rules::Rule;
 use crate::{injection, secrets};
 
+/// The shortest text in which a secret can be found, such as `pwd=a1b2c3`.
+const SECRET_BYTES_MIN: usize = 10;
+/// The shortest secret made of nothing but letters, digits, `_` and `-`.
+const PLAIN_SECRET_BYTES_MIN: usize = 18;
+
 /// Reports texts with secrets and texts that seem to give orders. Neither is ever quoted.
 pub(super) fn examine(document: &Value, options: &Options, report: &mut Report) {
     Walk { path: String::from("$"), tripwire: options.tripwire, report }.value(document);
@@ -32,7 +37,9 @@ impl Walk<'_> {
                     let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
                     let step = if is_plain { format!(".{name}") } else { format!("[{name:?}]") };
                     self.below(&step, |walk| {
-                        walk.secret(name);
+                        if !is_plain || name.len() >= PLAIN_SECRET_BYTES_MIN {
+                            walk.secret(name);
+                        }
                         walk.value(value);
                     });
                 }
@@ -57,6 +64,9 @@ impl Walk<'_> {
     }
 
     fn secret(&mut self, text: &str) {
+        if text.len() < SECRET_BYTES_MIN {
+            return;
+        }
         let Some(pattern) = secrets::find(text) else { return };
         let message = format!("holds what looks like a secret ({pattern}); redact it and send it again");
         self.report.fault(self.path.clone(), Rule::Secret, message);

@@ -21,7 +21,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
             let path = format!("$.task[{i}].depends_on[{d}]");
             match index.get(name.as_str()) {
                 Some(&needed) if needed == i => {
-                    findings.push(path, "cycle", "a task cannot depend on itself")
+                    findings.push(path, "cycle", "a task cannot depend on itself");
                 }
                 Some(&needed) => needs.push(needed),
                 None => {

@@ -21,7 +21,7 @@ use crate::shape::{Shape, check::check};
 /// Turns a plan's value into a checked plan.
 pub fn from_value(value: &Value) -> Result<Plan, Findings> {
     let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
-    refuse_secrets(value, &mut String::from("$"), &mut findings);
+    refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
         return Err(findings);
     }
@@ -53,17 +53,19 @@ pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
     })
 }
 
-/// Secrets are never stored, so a plan may not contain one. The finding names the rule, never the text.
-fn refuse_secrets(value: &Value, path: &mut String, findings: &mut Findings) {
+const ADVICE: &str = "write `env:NAME` under `env` and keep the value in the environment";
+
+/// Secrets are never stored, so a document may not contain one. The finding names the rule, never the text.
+pub(crate) fn refuse_secrets(value: &Value, path: &mut String, advice: &str, findings: &mut Findings) {
     match value {
         Value::String(text) => {
             if let Some(rule) = secrets::find(text) {
-                findings.push(path.clone(), "secret", secret_message(rule));
+                findings.push(path.clone(), "secret", secret_message(rule, advice));
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                with_step(path, &format!("[{index}]"), |path| refuse_secrets(item, path, findings));
+                with_step(path, &format!("[{index}]"), |path| refuse_secrets(item, path, advice, findings));
             }
         }
         Value::Object(fields) => {
@@ -74,9 +76,9 @@ fn refuse_secrets(value: &Value, path: &mut String, findings: &mut Findings) {
                         && secrets::find(text).is_none()
                         && let Some(rule) = secrets::find(&format!("{name}={text}"))
                     {
-                        findings.push(path.clone(), "secret", secret_message(rule));
+                        findings.push(path.clone(), "secret", secret_message(rule, advice));
                     }
-                    refuse_secrets(field, path, findings);
+                    refuse_secrets(field, path, advice, findings);
                 });
             }
         }
@@ -84,10 +86,8 @@ fn refuse_secrets(value: &Value, path: &mut String, findings: &mut Findings) {
     }
 }
 
-fn secret_message(rule: &str) -> String {
-    format!(
-        "looks like a secret ({rule}); write `env:NAME` under `env` and keep the value in the environment"
-    )
+fn secret_message(rule: &str, advice: &str) -> String {
+    format!("looks like a secret ({rule}); {advice}")
 }
 
 fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {

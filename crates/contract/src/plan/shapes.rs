@@ -19,7 +19,7 @@ pub static PLAN: Object = Object {
         ),
         optional(
             "max_parallel",
-            Shape::Integer { min: 1, max: limits::PARALLEL_MAX as i64 },
+            Shape::Integer { min: 1, max: limits::PARALLEL_MAX.cast_signed() as i64 },
             "How many tasks may run at once. Default 4.",
         ),
         required(
@@ -123,7 +123,7 @@ const SCOPES: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: limits::
 const ENV: Shape =
     Shape::Map(&Map { value: TEXT, key: Text { min: 1, max: UNBOUNDED, form: Some(&ENV_NAME) } });
 const DURATION: Shape = Shape::Either(&[
-    Shape::Integer { min: 1, max: limits::TASK_TIMEOUT_MAX.as_secs() as i64 },
+    Shape::Integer { min: 1, max: limits::TASK_TIMEOUT_MAX.as_secs().cast_signed() },
     Shape::Text(Text { min: 1, max: 40, form: Some(&DURATION_FORM) }),
 ]);
 

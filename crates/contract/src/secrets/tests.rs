@@ -46,6 +46,14 @@ fn scrubbing_leaves_no_secret_and_is_done_once() {
     }
 }
 
+#[test]
+fn a_long_text_hides_no_secret() {
+    for (parts, rule) in CASES {
+        let text = format!("{} {} {}", "x".repeat(2000), parts.concat(), "y".repeat(2000));
+        assert_eq!(find(&text), *rule, "{parts:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn scrubbing_anything_leaves_nothing_to_find(text in "[ -~]{0,200}", case in 0..CASES.len()) {

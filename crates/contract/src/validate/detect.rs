@@ -87,7 +87,7 @@ fn of_lines(text: &str) -> Option<Kind> {
 /// JSON that cannot be read still shows its names, so that its own validator can say what is wrong.
 fn of_broken(text: &str) -> Option<Kind> {
     let shows = |name: &&str| text.contains(&format!("\"{name}\""));
-    SIGNS.iter().find(|(names, _)| names.iter().all(shows)).map(|(_, kind)| *kind)
+    SIGNS.iter().find(|(names, _)| names.iter().all(&shows)).map(|(_, kind)| *kind)
 }
 
 fn of_text(text: &str) -> Option<Kind> {

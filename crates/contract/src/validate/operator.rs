@@ -1,7 +1,7 @@
 //! Hands the operator's validators what they need beside the document.
 
 use super::{Kind, Options, could_not_work};
-use crate::operator::{self, Outcome, read_assignment};
+use crate::operator::{self, Outcome, recall_assignment};
 use crate::verdict::Verdict;
 
 type Validator = fn(&[u8], &operator::Options) -> Verdict;
@@ -17,15 +17,14 @@ pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Opt
             return could_not_work(Some(kind), "usage", message);
         }
     };
-    let assignment = match options.assignment.map(|bytes| read_assignment(bytes, &plain)).transpose() {
+    let assignment = match options.assignment.map(recall_assignment).transpose() {
         Ok(assignment) => assignment,
         Err(refusal) => {
             let message = format!("the assignment is no valid one: {}", refusal.reason);
             return could_not_work(Some(kind), "assignment", message);
         }
     };
-    let assignment = assignment.as_ref().map(|(assignment, _)| assignment);
-    judge(bytes, &operator::Options { outcome, assignment, ..plain })
+    judge(bytes, &operator::Options { outcome, assignment: assignment.as_ref(), ..plain })
 }
 
 /// The options that need no reading.

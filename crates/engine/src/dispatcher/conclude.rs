@@ -7,7 +7,6 @@ use contract::aee::Type;
 use contract::aocl::payload::{Delegation, VerifyResult};
 use contract::aocl::{Layer, intents};
 use contract::domain::attempt::{AttemptState, Outcome};
-use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
@@ -15,6 +14,7 @@ use serde_json::json;
 
 use super::start::elapsed_ms;
 use super::{Dispatcher, millis};
+use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Reported, Stopped, shell};
 use crate::live::{Live, Phase};
 use crate::observer::Told;
@@ -31,11 +31,8 @@ impl Dispatcher<'_> {
         if let Some(handle) = live.handle.take() {
             handle.join();
         }
-        live.digests = live
-            .log
-            .take()
-            .map(LogWriter::finish)
-            .map(|summary| (summary.stdout_digest, summary.stderr_digest));
+        let summary = live.log.take().map(LogWriter::finish);
+        live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         let claim = match &mut live.conversation {
             Some(conversation) => conversation.claim(&live.ended, live.timeout),
             None => shell::claim(&live.ended, live.timeout),
@@ -86,9 +83,10 @@ impl Dispatcher<'_> {
 
     fn conclude_judged(&mut self, task: usize, live: &Live) -> Result<()> {
         let begun = Instant::now();
+        let mark = self.pipeline.mark();
         let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
         let took = self.cx.now().at.since(live.started_at);
-        let reported = live.conversation.as_ref().map(|c| c.reported()).unwrap_or_default();
+        let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
         let part = self.part(task).clone();
         let id = self.tasks[task].id.clone();
         let delegated = l7_delegate::run(part.number, &live.ended, claim, took);
@@ -113,7 +111,14 @@ impl Dispatcher<'_> {
         self.pipeline.record(Layer::Verify, verified, elapsed_ms(begun), Some(&id))?;
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
-        self.settle(task, live, &verdict, &reported)
+        self.note_verdict(task, live, &verdict, &reported);
+        if !self.commit_unless_moved(mark)? {
+            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
+            return self.conclude_stopped(task, live);
+        }
+        self.reload(task)?;
+        self.follow_verdict(task, live, &verdict);
+        Ok(())
     }
 
     /// The executor's answer as an envelope to the delegation.
@@ -139,10 +144,15 @@ impl Dispatcher<'_> {
         }));
     }
 
-    fn settle(&mut self, task: usize, live: &Live, verdict: &Verdict, reported: &Reported) -> Result<()> {
-        let spec = self.part(task).spec.clone();
+    /// How often the task has failed. An attempt that was interrupted has not, and uses up no retry.
+    fn failures(&self, task: usize) -> u32 {
+        let failed = self.attempts[task].iter().filter(|attempt| attempt.state == AttemptState::Failed);
+        u32::try_from(failed.count()).unwrap_or(u32::MAX)
+    }
+
+    fn note_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict, reported: &Reported) {
+        let retries_left = self.failures(task) < self.part(task).spec.retries;
         let id = self.tasks[task].id.clone();
-        let retries_left = live.attempt.number <= i64::from(spec.retries);
         let (state, code, message) = match verdict {
             Verdict::Done { .. } => {
                 (AttemptState::Succeeded, None, reported.summary.clone().unwrap_or_default())
@@ -166,41 +176,42 @@ impl Dispatcher<'_> {
                 self.note(move_to(Status::Failed, Some(format!("{code}: {message}")), false));
             }
         }
-        match self.commit() {
-            Ok(()) => {}
-            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
-            Err(error) if error.code == ErrorCode::WrongState => return self.conclude_stopped(task, live),
-            Err(error) => return Err(error),
-        }
-        self.reload(task)?;
+    }
+
+    fn follow_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict) {
         if self.tasks[task].status == Status::Todo {
-            let wait = spec.backoff(live.attempt.number + 1);
+            let wait = self.part(task).spec.backoff(i64::from(self.failures(task)) + 1);
             self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(wait));
             let reason = match verdict {
                 Verdict::Failed { message, .. } => message.as_str(),
                 Verdict::Done { .. } => "",
             };
             self.observer.tell(Told::Retrying { task: &self.board.slots[task].name, reason, wait });
-            return Ok(());
+            return;
         }
         let took = self.cx.now().at.since(live.started_at);
         self.tell_end(task, took);
-        Ok(())
     }
 
     /// Ended by request, not by itself. A canceled task stays canceled; an interrupted one waits to be continued.
     fn conclude_stopped(&mut self, task: usize, live: &Live) -> Result<()> {
-        self.refresh(task)?;
         let why = live.stopped.unwrap_or(Stopped::Canceled);
         let message = if why == Stopped::Interrupted { "interrupted by a signal" } else { "canceled" };
-        let reported = Reported::default();
-        self.note(end_of(live, AttemptState::Interrupted, None, message.to_owned(), &reported));
-        if self.tasks[task].status == Status::InProgress {
-            let to = if why == Stopped::Interrupted { Status::Blocked } else { Status::Canceled };
-            let task_id = self.tasks[task].id.clone();
-            self.note(Entry::MoveTask { task_id, to, reason: Some(message.to_owned()), verified: false });
+        loop {
+            self.refresh(task)?;
+            let mark = self.pipeline.mark();
+            let reported = Reported::default();
+            self.note(end_of(live, AttemptState::Interrupted, None, message.to_owned(), &reported));
+            if self.tasks[task].status == Status::InProgress {
+                let to = if why == Stopped::Interrupted { Status::Blocked } else { Status::Canceled };
+                let task_id = self.tasks[task].id.clone();
+                self.note(Entry::MoveTask { task_id, to, reason: Some(message.to_owned()), verified: false });
+            }
+            // Moved between the look and the writing: the next look finds it where it stays.
+            if self.commit_unless_moved(mark)? {
+                break;
+            }
         }
-        self.commit()?;
         self.reload(task)?;
         let took = self.cx.now().at.since(live.started_at);
         self.tell_end(task, took);
@@ -220,7 +231,7 @@ impl Dispatcher<'_> {
     }
 
     /// Reads a task and its attempts again.
-    fn reload(&mut self, task: usize) -> Result<()> {
+    pub(crate) fn reload(&mut self, task: usize) -> Result<()> {
         self.refresh(task)?;
         self.attempts[task] = ops::task::get::attempts(self.cx, &self.tasks[task].id)?;
         Ok(())

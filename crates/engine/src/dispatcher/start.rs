@@ -9,7 +9,6 @@ use contract::aee::Type;
 use contract::aocl::Layer;
 use contract::aop::effective;
 use contract::domain::attempt::NewAttempt;
-use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::status::Status;
@@ -23,14 +22,21 @@ use crate::executor::aop_stdio::Conversation;
 use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l6_shape::Shaped;
-use crate::pipeline::{l5_context, l6_shape};
-use crate::supervisor::logs::LogWriter;
+use crate::pipeline::{Mark, l5_context, l6_shape};
+use crate::supervisor::logs::{LogWriter, Scrub};
 use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
+        if !self.still_waits(task)? {
+            return Ok(());
+        }
         let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
-        let Some(shaped) = self.shape(task, number)? else { return self.refuse(task) };
+        let mark = self.pipeline.mark();
+        let shaped = match self.shape(task, number)? {
+            Ok(shaped) => shaped,
+            Err(reason) => return self.refuse(task, &reason, mark),
+        };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
         self.note(Entry::MoveTask {
@@ -54,13 +60,12 @@ impl Dispatcher<'_> {
             payload,
             task_id: Some(task_id),
         }));
-        match self.commit() {
-            Ok(()) => {}
-            // Someone moved the task while it was being prepared; the board learns of it and nothing is started.
-            Err(error) if error.code == ErrorCode::WrongState => return self.refresh(task),
-            Err(error) => return Err(error),
-        }
+        let started = self.commit_unless_moved(mark)?;
         self.refresh(task)?;
+        if !started {
+            // Someone moved the task while it was being prepared; the board knows it now and nothing is started.
+            return Ok(());
+        }
         self.observer.tell(Told::Started { task: &self.board.slots[task].name, attempt: number });
         self.launch(task, attempt, shaped)
     }
@@ -79,7 +84,8 @@ impl Dispatcher<'_> {
             .map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
     }
 
-    fn shape(&mut self, task: usize, number: i64) -> Result<Option<Shaped>> {
+    /// The exact work, or why there is none.
+    fn shape(&mut self, task: usize, number: i64) -> Result<std::result::Result<Shaped, String>> {
         let begun = Instant::now();
         let lesson = lesson(self.pipeline.bundle(), self.part(task).number);
         let subject = &self.tasks[task];
@@ -108,6 +114,8 @@ impl Dispatcher<'_> {
             now: self.cx.now().at,
         };
         let (shape, shaped) = l6_shape::run(&given);
+        let shaped =
+            shaped.ok_or_else(|| shape.decisions.iter().map(|decision| decision.reason.clone()).collect());
         let id = subject.id.clone();
         self.pipeline.record(Layer::Context, context, context_ms, Some(&id))?;
         self.pipeline.record(Layer::Shape, shape, elapsed_ms(begun), Some(&id))?;
@@ -115,17 +123,19 @@ impl Dispatcher<'_> {
     }
 
     /// The task could not even be shaped: it fails without an attempt.
-    fn refuse(&mut self, task: usize) -> Result<()> {
-        let reason = "E_PERMISSION_DENIED: an environment variable the task needs is not set".to_owned();
+    fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
+        let reason = format!("E_PERMISSION_DENIED: {reason}");
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
             to: Status::Failed,
-            reason: Some(reason.clone()),
+            reason: Some(reason),
             verified: false,
         });
-        self.commit()?;
+        let refused = self.commit_unless_moved(mark)?;
         self.refresh(task)?;
-        self.tell_end(task, Duration::ZERO);
+        if refused {
+            self.tell_end(task, Duration::ZERO);
+        }
         Ok(())
     }
 
@@ -151,6 +161,8 @@ impl Dispatcher<'_> {
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
         let silence_max =
             shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
+        let hidden = shaped.hidden.clone();
+        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
         let mut live = Live {
             attempt,
             generation: self.next_generation(),
@@ -162,10 +174,11 @@ impl Dispatcher<'_> {
             silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, Box::new(contract::secrets::scrub)).ok(),
+            log: LogWriter::create(&log_path, scrub).ok(),
             digests: None,
             ended: Ended::default(),
-            conversation: shaped.aop.map(Conversation::new),
+            conversation: shaped.aop.map(|task| Conversation::new(task, shaped.hidden.clone())),
+            hidden: shaped.hidden,
             claim: None,
             seen: Vec::new(),
         };
@@ -178,6 +191,7 @@ impl Dispatcher<'_> {
             Err(error) => {
                 live.ended.fault = Some(error.to_string());
                 self.live.insert(task, live);
+                self.heed_signal();
                 self.executor_ended(task)
             }
         }
@@ -207,6 +221,7 @@ impl Dispatcher<'_> {
             Err(error) => {
                 watched.problem = Some(error.to_string());
                 live.phase = Phase::Checking { index, watched };
+                self.heed_signal();
                 self.check_ended(task)
             }
         }

@@ -8,19 +8,24 @@ use contract::aop::task::Task;
 use contract::aop::{self, Line};
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
+use contract::json::{Map, Value};
 
 use super::shell::{failure, own_failure};
 use super::{Ended, Reported};
+use crate::hidden::Hidden;
 use crate::pipeline::l7_delegate::Claim;
 
 /// Reads the child's standard output line by line.
 pub(crate) struct Conversation {
     task: Box<Task>,
+    hidden: Hidden,
     line: Vec<u8>,
     /// The line is too long to be a message; the rest of it is skipped.
     oversize: bool,
     response: Option<Box<Response>>,
     fault: Option<String>,
+    /// The first line that looks like a message and is none. It counts only if no RESPONSE comes.
+    noise: Option<String>,
 }
 
 /// A sign of life, with words where there are some.
@@ -31,8 +36,8 @@ pub(crate) struct Progress {
 }
 
 impl Conversation {
-    pub(crate) fn new(task: Box<Task>) -> Self {
-        Self { task, line: Vec::new(), oversize: false, response: None, fault: None }
+    pub(crate) fn new(task: Box<Task>, hidden: Hidden) -> Self {
+        Self { task, hidden, line: Vec::new(), oversize: false, response: None, fault: None, noise: None }
     }
 
     /// Takes output as it comes and gives back the signs of life in it.
@@ -68,11 +73,11 @@ impl Conversation {
             Ok(Line::Event(event)) => match event.body {
                 Body::Heartbeat(beat) => Some(Progress {
                     percentage: beat.progress_percentage,
-                    message: beat.current_phase.unwrap_or_default(),
+                    message: harmless(&self.hidden, &beat.current_phase.unwrap_or_default()),
                 }),
                 Body::ProgressUpdate(update) => Some(Progress {
                     percentage: Some(update.progress.percentage),
-                    message: update.progress.message,
+                    message: harmless(&self.hidden, &update.progress.message),
                 }),
                 _ => None,
             },
@@ -81,7 +86,12 @@ impl Conversation {
                 None
             }
             Err(verdict) => {
-                self.fault(&format!("{}: {}", verdict.code, verdict.reason));
+                let words = format!("{}: {}", verdict.code, verdict.reason);
+                if is_message(line) {
+                    self.fault(&words);
+                } else {
+                    self.noise.get_or_insert(words);
+                }
                 None
             }
         }
@@ -115,9 +125,10 @@ impl Conversation {
         if let Some(own) = own_failure(ended, timeout) {
             return own;
         }
-        if let Some(fault) = &self.fault {
+        let noise = self.noise.as_ref().filter(|_| self.response.is_none());
+        if let Some(fault) = self.fault.as_ref().or(noise) {
             let (code, message) = fault.split_once(": ").unwrap_or(("E_MALFORMED_RESPONSE", fault));
-            return failure(code, message.to_owned());
+            return failure(code, harmless(&self.hidden, message));
         }
         let Some(response) = &self.response else {
             return match ended.exit_code {
@@ -133,7 +144,7 @@ impl Conversation {
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
         let words = signal.map_or(status.state.as_str(), FinalSignal::as_str);
         let said = status.message.clone().unwrap_or_default();
-        failure(code, format!("{words} {said}").trim_end().to_owned())
+        failure(code, harmless(&self.hidden, format!("{words} {said}").trim_end()))
     }
 
     pub(crate) fn reported(&self) -> Reported {
@@ -148,7 +159,22 @@ impl Conversation {
                 .and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd))
                 .and_then(MicroUsd::from_dollars),
             tokens,
-            summary: response.execution_summary.as_ref().and_then(|summary| summary.summary.clone()),
+            summary: response
+                .execution_summary
+                .as_ref()
+                .and_then(|summary| summary.summary.as_deref())
+                .map(|summary| self.hidden.clean(summary).into_owned()),
         }
     }
+}
+
+/// An agent's words on one line, without secrets and without what would steer a terminal.
+fn harmless(hidden: &Hidden, text: &str) -> String {
+    hidden.clean(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Whether a line means to be one of the protocol's messages. Programs also print logs of their own as objects.
+fn is_message(line: &[u8]) -> bool {
+    let object: Option<Map<String, Value>> = serde_json::from_slice(line).ok();
+    object.is_some_and(|fields| fields.contains_key("aop_version") || fields.contains_key("message_type"))
 }

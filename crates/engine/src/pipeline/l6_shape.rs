@@ -12,6 +12,7 @@ use contract::domain::time::{Timestamp, human_duration};
 use contract::plan::{Executor, PlanTask};
 
 use super::Outcome;
+use crate::hidden::Hidden;
 
 /// What the supervisor is given.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub(crate) struct Shaped {
     pub(crate) argv: Vec<String>,
     /// On top of what every child gets.
     pub(crate) env: BTreeMap<String, String>,
+    /// What of it must not be written down.
+    pub(crate) hidden: Hidden,
     pub(crate) stdin: Option<Vec<u8>>,
     pub(crate) timeout: Duration,
     /// The TASK on standard input, where the executor speaks AOP.
@@ -41,6 +44,7 @@ pub(crate) fn run(given: &Given<'_>) -> (Outcome, Option<Shaped>) {
     let spec = &given.part.spec;
     let timeout = given.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
     let mut env = BTreeMap::new();
+    let mut hidden = Hidden::default();
     for (name, value) in &spec.env {
         let resolved = match value.strip_prefix("env:") {
             Some(source) => (given.lookup)(source),
@@ -50,6 +54,9 @@ pub(crate) fn run(given: &Given<'_>) -> (Outcome, Option<Shaped>) {
             let reason = format!("{value} is not set in writ's environment");
             return (Outcome::decided("ENV_MISSING", reason), None);
         };
+        if value.starts_with("env:") {
+            hidden.add(&resolved);
+        }
         env.insert(name.clone(), resolved);
     }
     env.insert("WRIT_RUN".to_owned(), given.run.id.to_string());
@@ -68,7 +75,7 @@ pub(crate) fn run(given: &Given<'_>) -> (Outcome, Option<Shaped>) {
         .set(key("executor"), spec.executor)
         .set(key("timeout_ms"), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
         .set(key("writes"), &spec.writes);
-    (outcome, Some(Shaped { argv: argv(spec), env, stdin, timeout, aop }))
+    (outcome, Some(Shaped { argv: argv(spec), env, hidden, stdin, timeout, aop }))
 }
 
 fn argv(spec: &PlanTask) -> Vec<String> {

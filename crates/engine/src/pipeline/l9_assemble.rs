@@ -5,6 +5,7 @@ use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::json::Value;
+use ops::run::show::task_line;
 use serde_json::json;
 
 use super::Outcome;
@@ -40,7 +41,7 @@ pub(crate) fn run(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -
         "final_signal": signal,
         "reason": reason,
         "answer": match end { End::Answered(answer) => (*answer).clone(), _ => Value::Null },
-        "tasks": tasks.iter().map(task_line).collect::<Vec<_>>(),
+        "tasks": tasks.iter().map(|(task, attempts)| task_line(task, attempts)).collect::<Vec<_>>(),
     });
     let mut reply = match end {
         End::Answered(answer) => (*answer).clone(),
@@ -87,22 +88,6 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -> (RunState, &'static s
             (RunState::Failed, signal, reason)
         }
     }
-}
-
-fn task_line((task, attempts): &(Task, Vec<Attempt>)) -> Value {
-    let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
-    let last = attempts.last();
-    json!({
-        "id": task.id,
-        "name": name,
-        "title": task.title,
-        "status": task.status,
-        "evidence": task.evidence,
-        "reason": task.blocked_reason,
-        "attempts": attempts.len(),
-        "exit_code": last.and_then(|attempt| attempt.outcome.as_ref()).and_then(|outcome| outcome.exit_code),
-        "took_ms": last.and_then(|a| Some(a.ended_at?.since(a.started_at).as_millis())).map(|ms| u64::try_from(ms).unwrap_or(0)),
-    })
 }
 
 /// What an AEE task asked to be told about the decision, as much as it asked for.

@@ -36,9 +36,11 @@ pub enum ToShim {
     Kill,
 }
 
-/// What a shim tells writ. `Gone` or `Fault` is the last one.
+/// What a shim tells writ. `Ready` is the first, `Gone` or `Fault` the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromShim {
+    /// Signals to writ's group do not reach it any more. Nothing was started yet.
+    Ready,
     Started {
         pid: u32,
     },
@@ -79,6 +81,7 @@ pub mod kind {
     pub(super) const LAUNCH: u8 = b'L';
     pub(super) const STOP: u8 = b'S';
     pub(super) const KILL: u8 = b'K';
+    pub(super) const READY: u8 = b'r';
     pub(super) const STARTED: u8 = b's';
     pub const STDOUT: u8 = b'o';
     pub const STDERR: u8 = b'e';
@@ -170,6 +173,7 @@ impl ToShim {
 impl FromShim {
     pub fn encode_into(&self, out: &mut Vec<u8>) {
         match self {
+            FromShim::Ready => append(out, kind::READY, &[]),
             FromShim::Started { pid } => append(out, kind::STARTED, &pid.to_be_bytes()),
             FromShim::Stdout(bytes) => append(out, kind::STDOUT, bytes),
             FromShim::Stderr(bytes) => append(out, kind::STDERR, bytes),
@@ -187,6 +191,7 @@ impl FromShim {
 
     pub fn decode(frame: Frame<'_>) -> Result<Self, FrameError> {
         let known = match frame.kind {
+            kind::READY => numbers(frame.payload).map(|[]: [u32; 0]| FromShim::Ready),
             kind::STARTED => numbers(frame.payload).map(|[pid]| FromShim::Started { pid }),
             kind::STDOUT => Some(FromShim::Stdout(frame.payload.to_vec())),
             kind::STDERR => Some(FromShim::Stderr(frame.payload.to_vec())),

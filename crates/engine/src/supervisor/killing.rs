@@ -17,8 +17,8 @@ pub(super) struct Targets {
 /// What was done so far. Rounds are repeated, because a process may appear while the table is read.
 #[derive(Debug, Default)]
 pub(super) struct Killing {
-    stopped: BTreeSet<Key>,
-    killed: BTreeSet<Key>,
+    tried: BTreeSet<Key>,
+    hit: BTreeSet<Key>,
 }
 
 /// Looks before the killing starts anyway. Two are enough unless something forks as fast as it can.
@@ -29,25 +29,27 @@ impl Killing {
     pub(super) fn round(&mut self, find: impl Fn() -> Targets) -> usize {
         let mut targets = find();
         for _ in 0..STOP_LOOKS_MAX {
-            let fresh = |process: &&Process| !process.is_zombie && !self.stopped.contains(&process.key());
+            let fresh = |process: &&Process| !process.is_zombie && !self.tried.contains(&process.key());
             let fresh: Vec<Process> = targets.processes.iter().filter(fresh).copied().collect();
             if fresh.is_empty() {
                 break;
             }
-            strike(&fresh, &targets.groups, Signal::STOP);
-            self.stopped.extend(fresh.iter().map(Process::key));
+            let hit = strike(&fresh, &targets.groups, Signal::STOP);
+            self.tried.extend(fresh.iter().map(Process::key));
+            self.hit.extend(hit.sent.iter().map(Process::key));
             targets = find();
         }
         let living: Vec<Process> =
             targets.processes.into_iter().filter(|process| !process.is_zombie).collect();
         let hit = strike(&living, &targets.groups, Signal::KILL);
-        self.killed.extend(hit.sent.iter().map(Process::key));
+        self.hit.extend(hit.sent.iter().map(Process::key));
         hit.sent.len() + hit.refused
     }
 
-    /// Those that were sent the kill, by pid and start time.
-    pub(super) fn killed(&self) -> &BTreeSet<Key> {
-        &self.killed
+    /// Those that were there and were sent a signal. Not all of them die of the kill: the kernel hangs up on a
+    /// stopped group when the death of its parent orphans it.
+    pub(super) fn hit(&self) -> &BTreeSet<Key> {
+        &self.hit
     }
 }
 

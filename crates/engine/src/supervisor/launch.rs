@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use contract::domain::limits::TERM_GRACE;
+use contract::domain::limits::{TASK_TIMEOUT_MAX, TERM_GRACE};
 use serde::{Deserialize, Serialize};
 
 use super::mark::Marker;
@@ -39,6 +39,22 @@ impl LaunchSpec {
         Self { argv, cwd, env: BTreeMap::new(), stdin: Stdin::Closed, marker, grace: TERM_GRACE }
     }
 
+    /// No wait is without an end, and no deadline beyond the clock's.
+    pub(super) fn bounded_grace(&self) -> Duration {
+        self.grace.min(TASK_TIMEOUT_MAX)
+    }
+
+    /// At least so many bytes it takes to write this down.
+    pub(super) fn bytes(&self) -> usize {
+        let arguments = self.argv.iter().map(|argument| argument.len());
+        let variables = self.env.iter().map(|(name, value)| name.len() + value.len());
+        let input = match &self.stdin {
+            Stdin::Closed => 0,
+            Stdin::Bytes(bytes) => bytes.len(),
+        };
+        arguments.chain(variables).sum::<usize>() + input
+    }
+
     pub(super) fn to_json(&self) -> Vec<u8> {
         let document = Document {
             argv: self.argv.iter().map(|argument| text_of(argument.as_bytes())).collect(),
@@ -49,7 +65,7 @@ impl LaunchSpec {
                 Stdin::Bytes(bytes) => Some(text_of(bytes)),
             },
             marker: self.marker.to_string(),
-            grace_ms: u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
+            grace_ms: u64::try_from(self.bounded_grace().as_millis()).unwrap_or(u64::MAX),
         };
         serde_json::to_vec(&document).expect("BUG: strings and numbers can always be written")
     }

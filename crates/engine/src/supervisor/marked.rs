@@ -75,6 +75,11 @@ fn mark_of(environment: &[u8]) -> Option<(Marker, Role)> {
     })
 }
 
+/// The name of the namespace in which this process knows others by their pids.
+pub fn own_pid_namespace() -> Option<String> {
+    pid_namespace("self").map(|name| name.to_string_lossy().into_owned())
+}
+
 fn pid_namespace(pid: &str) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
 }

@@ -61,6 +61,8 @@ impl Reader {
     pub(super) fn run(mut self, mut sink: impl FnMut(Report)) {
         loop {
             let report = match self.next_message() {
+                // Taken before this reader started.
+                Ok(FromShim::Ready) => continue,
                 Ok(FromShim::Started { pid }) => Report::Started { pid },
                 Ok(FromShim::Stdout(bytes)) => Report::Stdout(bytes),
                 Ok(FromShim::Stderr(bytes)) => Report::Stderr(bytes),

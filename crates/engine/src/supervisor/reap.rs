@@ -92,7 +92,7 @@ pub(super) fn end_orphans(shim_pid: u32, marker: &Marker) -> Reaped {
         let roots = in_session.chain(carriers).chain(nameless_orphans(table, since));
         roots.filter(|process| process.pid != shim_pid).collect()
     });
-    for &(pid, _) in killing.killed() {
+    for &(pid, _) in killing.hit() {
         collect_zombie(pid);
     }
     reaped
@@ -145,7 +145,7 @@ fn end(killing: &mut Killing, roots: impl Fn(&[Process]) -> Vec<Process>) -> Rea
     loop {
         let alive = killing.round(find);
         if alive == 0 || Instant::now() >= deadline {
-            return Reaped { ended: killing.killed().len().saturating_sub(alive), survivors: alive };
+            return Reaped { ended: killing.hit().len().saturating_sub(alive), survivors: alive };
         }
         std::thread::sleep(LOOK_INTERVAL);
     }
@@ -187,7 +187,7 @@ fn boot_id() -> String {
     if text.is_empty() { UNNAMED_BOOT.to_owned() } else { text.to_owned() }
 }
 
-/// Takes a dead child off the kernel's table. Only called for processes that were killed here and nobody else waits for.
+/// Takes a dead child off the kernel's table. Only called for processes that were ended here and nobody else waits for.
 fn collect_zombie(pid: u32) {
     if let Some(pid) = pid_of(pid) {
         // Not our child, or not dead yet: then it is not ours to collect.

@@ -38,12 +38,14 @@ fn run() -> io::Result<()> {
     leave_session()?;
     super::become_subreaper()?;
     let mut link = Link::open()?;
+    link.send(&FromShim::Ready);
     let Some(spec) = link.receive_launch()? else {
         link.send(&FromShim::Gone(Gone::default()));
         link.flush();
         return Ok(());
     };
-    let executor = match Executor::start(&spec) {
+    let grace = spec.bounded_grace();
+    let executor = match Executor::start(spec) {
         Ok(executor) => executor,
         Err(fault) => {
             link.send(&FromShim::Fault(fault));
@@ -53,7 +55,7 @@ fn run() -> io::Result<()> {
     };
     let children = Children::new(changes, executor.pid);
     link.send(&FromShim::Started { pid: executor.group() });
-    let mut shim = Shim { link, children, executor, grace: spec.grace };
+    let mut shim = Shim { link, children, executor, grace };
     shim.watch();
     let gone = shim.children.end_all();
     shim.tell_exit();

@@ -85,6 +85,35 @@ fn a_program_that_is_no_shim_is_noticed() {
 }
 
 #[test]
+fn a_signal_for_the_whole_group_that_hits_a_starting_shim_only_costs_that_shim() {
+    let token = fresh_token();
+    let ours = shim_program(&token);
+    let words: Vec<&str> = ours.args.iter().map(|word| word.to_str().unwrap()).collect();
+    let outcome = |deaths: usize, signal: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let dead = directory.path().join("dead").display().to_string();
+        // Dies so many times, and is a shim then.
+        let text = format!(
+            "[ $(cat {dead} 2>/dev/null | wc -l) -ge {deaths} ] && exec {} {}; echo x >> {dead}; kill -{signal} $$",
+            ours.program.display(),
+            words.join(" ")
+        );
+        let shim = ShimProgram { program: "/bin/sh".into(), args: vec!["-c".into(), text.into()] };
+        let (sender, reports) = std::sync::mpsc::channel();
+        let handle =
+            Supervisor::start(&shim, script(&token, "exit 4"), move |report| sender.send(report).unwrap())?;
+        handle.join();
+        Ok(reports.into_iter().any(|report| report == Report::Exited(Exit::Code(4))))
+    };
+    for signal in ["INT", "TERM", "HUP"] {
+        assert!(matches!(outcome(2, signal), Ok(true)), "{signal}");
+    }
+    for (deaths, signal) in [(1, "KILL"), (100, "INT")] {
+        assert!(matches!(outcome(deaths, signal), Err(StartError::Handover { .. })), "{signal}");
+    }
+}
+
+#[test]
 fn the_environment_and_directory_are_exactly_the_given_ones() {
     let token = fresh_token();
     let directory = tempfile::tempdir().unwrap();

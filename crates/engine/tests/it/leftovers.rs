@@ -27,39 +27,54 @@ fn die_together(owner: &mut Owner) {
     });
 }
 
+/// Any other writ on this machine reaps the leftovers of dead owners too, and may be faster. Each of these tests
+/// is repeated until it was the one that ended all `expected`.
+fn until_ended(expected: usize, mut reap: impl FnMut() -> Reaped) {
+    const TRIES_MAX: usize = 20;
+    let ended_all = (0..TRIES_MAX).any(|_| reap() == Reaped { ended: expected, survivors: 0 });
+    assert!(ended_all, "not once in {TRIES_MAX} tries");
+}
+
 #[test]
 fn leftovers_of_a_dead_owner_are_ended() {
-    let mut owner = Owner::start(&["setsid sleep $0 & echo; wait", "trap '' TERM; sleep $0; :"]);
-    let identity = identity_of(&mut owner, 4);
-    die_together(&mut owner);
-    assert_eq!(alive(&owner.token).len(), 4);
-    assert_eq!(executors_of(&owner).len(), 4);
-    assert!(!supervisor::is_alive(&identity));
-    assert_eq!(supervisor::reap_leftovers(|_| false), Reaped::default());
-    assert_eq!(alive(&owner.token).len(), 4);
-    assert_eq!(supervisor::reap_leftovers(is_of(&owner)), Reaped { ended: 4, survivors: 0 });
-    assert_eq!(alive(&owner.token), []);
+    until_ended(4, || {
+        let mut owner = Owner::start(&["setsid sleep $0 & echo; wait", "trap '' TERM; sleep $0; :"]);
+        let identity = identity_of(&mut owner, 4);
+        die_together(&mut owner);
+        assert!(!supervisor::is_alive(&identity));
+        assert_eq!(supervisor::reap_leftovers(|_| false), Reaped::default());
+        let reaped = supervisor::reap_leftovers(is_of(&owner));
+        assert_eq!(alive(&owner.token), []);
+        assert_eq!(executors_of(&owner), []);
+        reaped
+    });
 }
 
 #[test]
 fn one_dead_owner_can_be_reaped_by_its_identity() {
-    let mut owner = Owner::start(&["sleep $0; :"]);
-    let identity = identity_of(&mut owner, 2);
-    let error = supervisor::end_all_of(&identity).unwrap_err();
-    assert_eq!(error.owner, identity);
-    die_together(&mut owner);
-    assert_eq!(supervisor::end_all_of(&identity), Ok(Reaped { ended: 2, survivors: 0 }));
-    assert_eq!(alive(&owner.token), []);
+    until_ended(2, || {
+        let mut owner = Owner::start(&["sleep $0; :"]);
+        let identity = identity_of(&mut owner, 2);
+        let error = supervisor::end_all_of(&identity).unwrap_err();
+        assert_eq!(error.owner, identity);
+        die_together(&mut owner);
+        let reaped = supervisor::end_all_of(&identity).unwrap();
+        assert_eq!(alive(&owner.token), []);
+        reaped
+    });
 }
 
 #[test]
 fn what_lost_its_mark_is_ended_with_what_started_it() {
-    let mut owner = Owner::start(&["env -i sleep $0 & wait"]);
-    identity_of(&mut owner, 1);
-    eventually("the child runs", || alive(&owner.token).len() == 4);
-    die_together(&mut owner);
-    assert_eq!(supervisor::reap_leftovers(is_of(&owner)), Reaped { ended: 2, survivors: 0 });
-    assert_eq!(alive(&owner.token), []);
+    until_ended(2, || {
+        let mut owner = Owner::start(&["env -i sleep $0 & wait"]);
+        identity_of(&mut owner, 1);
+        eventually("the child runs", || alive(&owner.token).len() == 4);
+        die_together(&mut owner);
+        let reaped = supervisor::reap_leftovers(is_of(&owner));
+        assert_eq!(alive(&owner.token), []);
+        reaped
+    });
 }
 
 #[test]
@@ -102,6 +117,24 @@ fn a_writ_below_a_dead_one_is_ended_and_ends_its_own() {
     supervisor::reap_leftovers(is_of(&outer));
     assert_eq!(alive(&outer.token), []);
     eventually("the inner shim has done its work", || alive(&inner).is_empty());
+}
+
+#[test]
+fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
+    for round in 0..testkit::rounds(10) {
+        let hidden = "setsid env -i sleep $0 & wait";
+        let visible = "while :; do (setsid sleep $0 &); sleep 0.01; done";
+        let mut owner = Owner::start(&[hidden, visible, visible]);
+        let shims = owner.wait_for_shims();
+        // Before the owner, or after it, so that the survivors are at different points of their work.
+        if round % 2 == 0 {
+            signal(shims[1], Signal::KILL);
+        }
+        owner.kill();
+        signal(shims[2], Signal::KILL);
+        assert_eq!(supervisor::reap_leftovers(is_of(&owner)).survivors, 0);
+        assert_eq!(alive(&owner.token), []);
+    }
 }
 
 fn executors_of(owner: &Owner) -> Vec<MarkedProcess> {

@@ -1,18 +1,20 @@
 //! Ends a run or a task before it is finished.
 
+use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::run::RunState;
+use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Liveness, Probe};
+use super::Probe;
+use super::show::task_line;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
-use crate::record::Scribe;
+use crate::record::{About, Scribe};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -31,8 +33,9 @@ pub struct Answer {
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
 pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Given<Answer>> {
+    let reason = crate::task::reason(request.reason.as_deref())?;
     if request.id.starts_with("task_") {
-        return cancel_task(cx, key, request);
+        return cancel_task(cx, key, request, reason);
     }
     cx.once(key, "run.cancel", request, |work| {
         let run = super::find(work.tx, &request.id)?;
@@ -44,22 +47,17 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
         let about = super::about(&run);
         let requested = Change::RunCancelRequested { run_id: run.asked.id.clone() };
         work.change(&about, "Cancel requested", &requested)?;
-        let lease_is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(work.now));
-        let worked = run.owner.as_ref().is_some_and(|owner| match probe(owner) {
-            Liveness::Alive => true,
-            Liveness::Dead => false,
-            Liveness::Unseen => lease_is_live,
-        });
-        if worked {
+        if super::is_worked(&run, work.now, probe) {
             return Ok(Answer { id, state: "canceling".to_owned() });
         }
-        let reason = request.reason.clone().unwrap_or_else(|| "the run was canceled".to_owned());
+        let reason = reason.clone().unwrap_or_else(|| "the run was canceled".to_owned());
+        end_attempts(work, &run)?;
         for task in work.tx.tasks_of_run(&run.asked.id)? {
             if !task.status.is_terminal() {
                 move_to_canceled(work, task, &reason)?;
             }
         }
-        let result = Some(json!({"state": "canceled", "reason": reason}));
+        let result = Some(result(work, &run, &reason)?);
         let moved = Change::RunMoved {
             run_id: run.asked.id.clone(),
             from: run.state,
@@ -71,8 +69,31 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
     })
 }
 
+/// The answer of a run that no engine brought to its end, in the form of those that one did.
+fn result(work: &mut Scribe<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
+    let mut tasks = Vec::new();
+    for task in work.tx.tasks_of_run(&run.asked.id)? {
+        tasks.push(task_line(&task, &work.tx.attempts_of_task(&task.id)?));
+    }
+    Ok(json!({
+        "run_id": run.asked.id,
+        "corr": run.asked.corr,
+        "objective": run.asked.objective,
+        "state": RunState::Canceled,
+        "final_signal": "ABORTED",
+        "reason": reason,
+        "answer": null,
+        "tasks": tasks,
+    }))
+}
+
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
-fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+fn cancel_task(
+    cx: &mut Context,
+    key: &Key,
+    request: &Request,
+    reason: Option<String>,
+) -> Result<Given<Answer>> {
     cx.once(key, "task.cancel", request, |work| {
         let task = crate::task::required(work.tx, &request.id)?;
         if task.status.is_terminal() {
@@ -80,10 +101,23 @@ fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<A
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
         }
         let id = task.id.to_string();
-        let reason = request.reason.clone().unwrap_or_else(|| "canceled by request".to_owned());
+        let reason = reason.unwrap_or_else(|| "canceled by request".to_owned());
         move_to_canceled(work, task, &reason)?;
         Ok(Answer { id, state: "canceled".to_owned() })
     })
+}
+
+/// What the dead engine had started is over: nothing in a run that has ended may look as if it still went on.
+fn end_attempts(work: &mut Scribe<'_, '_>, run: &Run) -> Result<()> {
+    for attempt in work.tx.open_attempts(&run.asked.id)? {
+        let outcome =
+            Outcome { message: "canceled after its engine had ended".to_owned(), ..Outcome::default() };
+        let state = AttemptState::Interrupted;
+        let about = About { task_id: Some(attempt.begun.task_id.clone()), ..super::about(run) };
+        let ended = Change::AttemptEnded { attempt_id: attempt.begun.id, state, outcome };
+        work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
+    }
+    Ok(())
 }
 
 fn move_to_canceled(work: &mut Scribe<'_, '_>, mut task: Task, reason: &str) -> Result<()> {

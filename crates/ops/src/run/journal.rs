@@ -62,14 +62,18 @@ pub fn write(
     let tx = cx.store.begin()?;
     let mut run = super::required(&tx, run_id)?;
     if run.owner.as_ref() != Some(owner) {
-        let message = format!("the run {run_id} was taken by another engine");
-        return Err(Error::new(ErrorCode::VersionConflict, message));
+        return Err(taken(run_id));
     }
     let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
     for entry in entries {
         write_one(&mut work, &mut run, entry)?;
     }
     Ok(tx.commit()?)
+}
+
+/// What an engine is told whose run is no longer its own.
+pub fn taken(run_id: &RunId) -> Error {
+    Error::new(ErrorCode::VersionConflict, format!("the run {run_id} was taken by another engine"))
 }
 
 fn write_one(work: &mut Scribe<'_, '_>, run: &mut Run, entry: &Entry) -> Result<()> {
@@ -96,6 +100,10 @@ fn write_one(work: &mut Scribe<'_, '_>, run: &mut Run, entry: &Entry) -> Result<
             let outcome = scrubbed_outcome(outcome);
             let ended = Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome };
             work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
+        }
+        Entry::MoveRun { to: RunState::Stopped, .. } if run.cancel_requested => {
+            // Whoever asked was told that it is being canceled; a stopped run would forget that.
+            return Err(Error::new(ErrorCode::WrongState, "the run is being canceled"));
         }
         Entry::MoveRun { to, result } => {
             let result = result.clone().map(crate::record::scrubbed);
@@ -127,10 +135,13 @@ fn says(note: &Note) -> Says {
 }
 
 fn scrubbed_outcome(outcome: &Outcome) -> Outcome {
+    let scrub = |text: &str| contract::secrets::scrub(text).into_owned();
     let mut clean = outcome.clone();
-    clean.message = contract::secrets::scrub(&outcome.message).into_owned();
+    clean.message = scrub(&outcome.message);
+    clean.code = outcome.code.as_deref().map(scrub);
     for check in &mut clean.checks {
-        check.output_tail = contract::secrets::scrub(&check.output_tail).into_owned();
+        check.output_tail = scrub(&check.output_tail);
+        check.problem = check.problem.as_deref().map(scrub);
     }
     clean
 }

@@ -5,7 +5,7 @@ use contract::domain::limits;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::time::Lease;
 
-use super::{Liveness, Probe};
+use super::Probe;
 use crate::context::{Caller, Context};
 use crate::error::Result;
 use crate::record::Scribe;
@@ -30,25 +30,19 @@ pub fn take(
 ) -> Result<Owned> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
-    let mut run = super::required(&tx, run_id)?;
+    let run = super::required(&tx, run_id)?;
     if run.state.is_terminal() {
         return Ok(Owned::Ended(Box::new(run)));
     }
-    if let Some(holder) = run.owner.as_ref().filter(|holder| *holder != owner) {
-        let lease_is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(&now));
-        let holds = match probe(holder) {
-            Liveness::Alive => true,
-            Liveness::Dead => false,
-            Liveness::Unseen => lease_is_live,
-        };
-        if holds {
-            return Ok(Owned::Another(holder.clone()));
-        }
+    if let Some(holder) = run.owner.as_ref().filter(|holder| *holder != owner)
+        && super::is_worked(&run, &now, probe)
+    {
+        return Ok(Owned::Another(holder.clone()));
     }
     let about = super::about(&run);
-    let owned = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
+    let taken = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
     let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
-    work.change(&about, "Run taken by an engine", &owned)?;
+    work.change(&about, "Run taken by an engine", &taken)?;
     if run.state != RunState::Running {
         let moved =
             Change::RunMoved { run_id: run_id.clone(), from: run.state, to: RunState::Running, result: None };
@@ -56,11 +50,9 @@ pub fn take(
     }
     let lease = Lease::starting(&now, limits::OWNER_LEASE);
     tx.renew_ownership(run_id, &lease)?;
+    // Read again: a wish to cancel that its last owner did not live to see is still there.
+    let run = super::required(&tx, run_id)?;
     tx.commit()?;
-    run.state = RunState::Running;
-    run.owner = Some(owner.clone());
-    run.owner_lease = Some(lease);
-    run.cancel_requested = false;
     Ok(Owned::Mine(Box::new(run)))
 }
 

@@ -8,7 +8,7 @@ use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Liveness, Probe};
+use super::Probe;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
@@ -40,7 +40,7 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
         }
         let run = super::required(work.tx, &part.run_id)?;
-        if run.owner.as_ref().is_some_and(|owner| probe(owner) == Liveness::Alive) {
+        if super::is_worked(&run, work.now, probe) {
             return Err(Error::new(
                 ErrorCode::HeldByAnother,
                 "an engine is working this run; wait until it ends",

@@ -3,6 +3,7 @@
 use contract::domain::attempt::Attempt;
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::task::Task;
+use serde_json::{Value, json};
 use store::{Event, RunFilter};
 
 use crate::context::Context;
@@ -49,4 +50,22 @@ pub fn trace(cx: &mut Context, which: &str) -> Result<(Run, Vec<Event>)> {
     let run = super::find(&cx.store.read()?, which)?;
     let events = crate::event::by_corr(cx, &run.asked.corr)?;
     Ok((run, events))
+}
+
+/// A task's line in the answer of its run.
+pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
+    let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
+    let last = attempts.last();
+    let took = last.and_then(|last| Some(last.ended_at?.since(last.started_at).as_millis()));
+    json!({
+        "id": task.id,
+        "name": name,
+        "title": task.title,
+        "status": task.status,
+        "evidence": task.evidence,
+        "reason": task.blocked_reason,
+        "attempts": attempts.len(),
+        "exit_code": last.and_then(|last| last.outcome.as_ref()).and_then(|outcome| outcome.exit_code),
+        "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
+    })
 }

@@ -1,6 +1,9 @@
 //! Accepts a document: the run, its tasks and the originating envelope in one transaction.
 
+use std::collections::BTreeSet;
+
 use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::PlanPart;
@@ -9,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::once::Given;
-use crate::record::{About, Says, Scribe};
+use crate::record::{About, Says, Scribe, scrubbed, secret_in};
 
 /// A document that was read and found valid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,6 +46,7 @@ struct Fingerprint<'r> {
 }
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    refuse_secrets(request)?;
     let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
     cx.once(key, "run.submit", &same, |work| {
         let run = new_run(work, request);
@@ -65,6 +69,14 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
     })
 }
 
+/// Secrets are not stored, and a plan with a hole where one was could not be worked.
+fn refuse_secrets(request: &Request) -> Result<()> {
+    let stored = json!([request.plan, request.objective, request.workspace]);
+    let Some(rule) = secret_in(&stored) else { return Ok(()) };
+    let message = format!("the document looks like it holds a secret ({rule})");
+    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
+}
+
 fn new_run(work: &mut Scribe<'_, '_>, request: &Request) -> NewRun {
     let id = mint_run(work.ids);
     let corr = request.corr.clone();
@@ -75,7 +87,7 @@ fn new_run(work: &mut Scribe<'_, '_>, request: &Request) -> NewRun {
         objective: request.objective.clone(),
         workspace: request.workspace.clone(),
         plan: request.plan.clone(),
-        intent: request.intent.clone(),
+        intent: request.intent.clone().map(scrubbed_intent),
         requested_by: work.caller.entity.clone(),
         depth: request.depth,
         parent_run: request.parent_run.clone(),
@@ -84,17 +96,19 @@ fn new_run(work: &mut Scribe<'_, '_>, request: &Request) -> NewRun {
     }
 }
 
+fn scrubbed_intent(intent: Intent) -> Intent {
+    Intent { payload: scrubbed(intent.payload), requires: scrubbed(intent.requires), ..intent }
+}
+
 /// The request as an envelope of type task: everything the run does replies to it.
 fn originate(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
-    let (intent, payload, requires) = match &run.intent {
-        Some(intent) => (intent.name.clone(), intent.payload.clone(), intent.requires.clone()),
-        None => {
-            let payload =
-                json!({"objective": run.objective, "document": run.kind, "tasks": run.plan.tasks.len()});
-            ("writ.run.submit".to_owned(), payload, Value::Null)
-        }
+    let (intent, mut payload, requires) = if let Some(intent) = &run.intent {
+        (intent.name.clone(), intent.payload.clone(), intent.requires.clone())
+    } else {
+        let payload =
+            json!({"objective": run.objective, "document": run.kind, "tasks": run.plan.tasks.len()});
+        ("writ.run.submit".to_owned(), payload, Value::Null)
     };
-    let mut payload = payload;
     if let Value::Object(fields) = &mut payload {
         fields.insert("document_digest".to_owned(), json!(run.document_digest));
     }
@@ -118,7 +132,9 @@ fn create_tasks(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Resul
     for index in contract::plan::order::sorted(&run.plan) {
         let spec = &run.plan.tasks[index];
         let position = |name: &String| run.plan.tasks.iter().position(|task| task.id == *name);
-        let depends_on = spec.depends_on.iter().filter_map(position).map(|i| ids[i].clone()).collect();
+        // Said twice is meant once.
+        let needed: BTreeSet<usize> = spec.depends_on.iter().filter_map(position).collect();
+        let depends_on = needed.into_iter().map(|i| ids[i].clone()).collect();
         let number = i64::try_from(index + 1).expect("BUG: a plan is bounded");
         let created = Change::TaskCreated {
             task_id: ids[index].clone(),

@@ -46,15 +46,12 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
     if request.summary.trim().is_empty() {
         return Err(Error::new(ErrorCode::InvalidInput, "--summary is required"));
     }
-    if request.summary.len() > contract::domain::limits::EVENT_MESSAGE_BYTES_MAX {
-        let message =
-            format!("the summary is longer than {} bytes", contract::domain::limits::EVENT_MESSAGE_BYTES_MAX);
-        return Err(Error::new(ErrorCode::TooLarge, message));
-    }
+    super::bounded("the summary", &request.summary)?;
+    super::bounded("the label", request.label.as_deref().unwrap_or_default())?;
+    let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
     cx.once(key, "task.complete", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
-        let reason = (to == Status::Blocked)
-            .then(|| request.blocked_reason.clone().unwrap_or_else(|| request.summary.clone()));
+        let reason = reason.filter(|_| to == Status::Blocked);
         let command = Command::Move { to, reason, rules: Rules::Continuity, verified: request.verified };
         let message = format!("Status changed to: {}", to.continuity());
         let made = super::carry_out(work, &mut task, &command, &message)?;

@@ -72,8 +72,19 @@ fn check(request: &Request) -> Result<()> {
         let message = format!("the description is longer than {} bytes", limits::DESCRIPTION_BYTES_MAX);
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
+    if let Some(project) = &request.project_id {
+        let fits = !project.trim().is_empty()
+            && project.len() <= limits::PROJECT_ID_BYTES_MAX
+            && !project.chars().any(char::is_control);
+        if !fits {
+            let max = limits::PROJECT_ID_BYTES_MAX;
+            let message = format!("the project id must be 1 to {max} bytes without control characters");
+            return Err(Error::new(ErrorCode::InvalidInput, message));
+        }
+    }
     // Secrets are not stored; a task that holds one could never be shown as it was written.
-    let texts = [&request.title, &request.description];
+    let project = request.project_id.as_deref().unwrap_or_default();
+    let texts = [&request.title, &request.description, project];
     if let Some(rule) = texts.iter().find_map(|text| contract::secrets::find(text)) {
         let message = format!("the text looks like it holds a secret ({rule})");
         return Err(

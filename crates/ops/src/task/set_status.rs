@@ -13,7 +13,7 @@ use crate::once::Given;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     pub id: String,
-    /// pending, in_progress, completed or blocked.
+    /// `pending`, `in_progress`, `completed` or `blocked`.
     pub status: String,
     #[serde(default)]
     pub blocked_reason: Option<String>,
@@ -33,14 +33,10 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Give
         Error::new(ErrorCode::InvalidInput, format!("invalid status '{}'", request.status))
             .hint("one of pending, in_progress, completed, blocked")
     })?;
+    let reason = super::reason(request.blocked_reason.as_deref())?;
     cx.once(key, "task.set_status", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
-        let command = Command::Move {
-            to,
-            reason: request.blocked_reason.clone(),
-            rules: Rules::Continuity,
-            verified: request.verified,
-        };
+        let command = Command::Move { to, reason, rules: Rules::Continuity, verified: request.verified };
         let message = format!("Status changed to: {}", request.status);
         let made = super::carry_out(work, &mut task, &command, &message)?;
         let event_id = made

@@ -21,6 +21,7 @@ CREATE TABLE events (
     task_id TEXT,
     run_id TEXT,
     message TEXT NOT NULL,
+    is_change INTEGER NOT NULL,
     UNIQUE (stream, seq)
 );
 CREATE UNIQUE INDEX events_by_event_id ON events (event_id);
@@ -51,9 +52,9 @@ CREATE TABLE runs (
     created_at INTEGER NOT NULL,
     ended_at INTEGER
 );
-CREATE INDEX runs_by_corr ON runs (corr);
+CREATE INDEX runs_by_corr ON runs (corr, created_at, id);
 CREATE INDEX runs_by_time ON runs (created_at, id);
-CREATE INDEX runs_open ON runs (state) WHERE state IN ('submitted', 'running', 'stopped');
+CREATE INDEX runs_by_state ON runs (state, created_at, id);
 
 CREATE TABLE tasks (
     id TEXT PRIMARY KEY,
@@ -80,8 +81,11 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_by_run ON tasks (run_id, number) WHERE run_id IS NOT NULL;
 CREATE INDEX tasks_by_priority ON tasks (priority DESC, created_at DESC, id DESC);
 CREATE INDEX tasks_by_status ON tasks (status, priority DESC, created_at DESC, id DESC);
-CREATE INDEX tasks_by_project ON tasks (project_id, priority DESC, created_at DESC, id DESC);
-CREATE INDEX tasks_ready ON tasks (priority DESC, created_at, id) WHERE status = 'todo' AND open_dependencies = 0;
+CREATE INDEX tasks_by_project ON tasks (project_id, status, priority DESC, created_at DESC, id DESC)
+    WHERE project_id IS NOT NULL;
+CREATE INDEX tasks_claimed ON tasks (claim_agent, id) WHERE claim_agent IS NOT NULL;
+CREATE INDEX tasks_ready ON tasks (status, priority DESC, created_at, id)
+    WHERE status = 'todo' AND open_dependencies = 0;
 
 CREATE TABLE task_dependencies (
     task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
@@ -103,7 +107,7 @@ CREATE TABLE attempts (
     outcome TEXT,
     UNIQUE (task_id, number)
 );
-CREATE INDEX attempts_open ON attempts (run_id) WHERE state = 'started';
+CREATE INDEX attempts_open ON attempts (run_id, id) WHERE state = 'started';
 
 CREATE TABLE agents (
     name TEXT PRIMARY KEY,

@@ -42,6 +42,36 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     assert!(acknowledged > 0, "no child ever came to a commit");
 }
 
+#[test]
+fn a_log_that_was_torn_anywhere_opens_to_a_whole_state() {
+    let scratch = Scratch::new();
+    let (now, path) = (ManualClock::new().now(), scratch.join("writ.db"));
+    let mut store = Store::open(&path, now.at).unwrap();
+    let mut ids = SeededIds::new(1);
+    for _ in 0..8 {
+        let tx = store.begin().unwrap();
+        for stream in [Stream::Store, Stream::Project("p".to_owned())] {
+            tx.append(&stream, event(&mut ids, &now, "one more")).unwrap();
+        }
+        tx.commit().unwrap();
+    }
+    // As the disk is after a power cut: the file, and some of what was written to the log behind it.
+    let (file, log) = (std::fs::read(&path).unwrap(), std::fs::read(scratch.join("writ.db-wal")).unwrap());
+    let mut chance = SeededIds::new(2);
+    let mut counts = std::collections::BTreeSet::new();
+    for round in 0..rounds(25) {
+        let length = usize::try_from(chance.below(log.len() as u64 + 1)).unwrap();
+        let torn = scratch.write(format!("{round}/writ.db"), &file);
+        scratch.write(format!("{round}/writ.db-wal"), &log[..length]);
+        let mut store = Store::open(&torn, now.at).unwrap();
+        let found = store.read().unwrap().verify(None).unwrap();
+        assert!(found.is_clean(), "{length} bytes: {found:?}");
+        assert_eq!(found.events % 2, 0, "{length} bytes: half of a transaction is there");
+        counts.insert(found.events);
+    }
+    assert!(counts.len() > 3, "it was torn in different places: {counts:?}");
+}
+
 /// The child's part.
 pub(crate) fn commit_for_ever(place: &Path) {
     let now = ManualClock::new().now();

@@ -41,6 +41,8 @@ fn told(error: &Error) -> (ErrorCode, &'static str) {
     (error.code(), error.hint().unwrap_or("").split_inclusive(&[',', ';']).next().unwrap_or(""))
 }
 
+type Prepare = fn(&Scratch);
+
 const OTHER_FILE: &str = "choose another file with --db-path or WRIT_DB;";
 const PERMISSIONS: &str = "check the permissions,";
 
@@ -70,11 +72,13 @@ fn an_empty_file_becomes_a_store_and_keeps_its_permissions() {
 
 #[test]
 fn a_relative_path_is_enough() {
-    // Not changed to: the directory belongs to every test of this process. It is where cargo starts tests.
-    let scratch = tempfile::TempDir::new_in(".").unwrap();
-    let path = scratch.path().strip_prefix("./").unwrap_or(scratch.path()).join("writ.db");
-    assert!(path.is_relative() || scratch.path().is_absolute());
+    let scratch = Scratch::new();
+    // Up from where cargo starts tests, and down again: the directory itself belongs to all tests of this process.
+    let up = "../".repeat(std::env::current_dir().unwrap().components().count() - 1);
+    let path = Path::new(&up).join(scratch.path().strip_prefix("/").unwrap()).join("writ.db");
+    assert!(path.is_relative());
     Store::open(&path, ManualClock::new().now().at).unwrap();
+    assert!(scratch.has("writ.db"));
 }
 
 #[test]
@@ -202,7 +206,6 @@ fn a_store_that_is_not_in_log_mode_is_brought_back_to_it() {
 #[test]
 fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
     let unavailable = format!("STORE_UNAVAILABLE {PERMISSIONS}");
-    type Prepare = fn(&Scratch);
     let cases: [(&str, Prepare, [String; 2]); 4] = [
         (
             "no directory can be made",

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
-use ops::Result;
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
@@ -17,11 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let task = ops::task::get::get(&mut host::open(globals)?, &args.id).map_err(|mut error| {
-        // The agent contract's words for this.
-        error.message = format!("failed to get task: {}", error.message);
-        error
-    })?;
+    let task = ops::task::get::get(&mut host::open(globals)?, &args.id).map_err(failed)?;
     Ok(output.answer(&TaskView::from(&task), || {
         let mut text = format!("{}\n", super::line(&task));
         if let Some(reason) = &task.blocked_reason {
@@ -32,4 +28,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         }
         text
     }))
+}
+
+/// The agent contract's words for a task that cannot be had.
+pub(super) fn failed(mut error: Error) -> Error {
+    error.message = format!("failed to get task: {}", error.message);
+    error
 }

@@ -26,6 +26,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let key = host::required_key(globals)?;
     let mut cx = host::open(globals)?;
+    // The agent contract's words for a task that is not there.
+    ops::task::get::get(&mut cx, &args.id).map_err(super::get::failed)?;
     let request = Request {
         id: args.id.clone(),
         status: args.status.clone(),

@@ -57,7 +57,9 @@ fn run(checks: usize, script: &str) -> String {
         };
         match decide(&task, &command, &now(time)) {
             Ok(changes) => {
-                changes.iter().for_each(|change| apply(&mut task, change, now(time).at));
+                for change in &changes {
+                    apply(&mut task, change, now(time).at);
+                }
                 let holder = task.claim.as_ref().map(|c| format!(" held by {} with {}", c.agent, c.token));
                 let evidence = task.evidence.map_or("", Evidence::as_str);
                 let reason = task.continuity_reason().map(|r| format!(" because {r:?}"));
@@ -150,7 +152,11 @@ proptest! {
             let before = task.clone();
             let holder = task.live_claim(&now(time)).map(|claim| claim.agent.clone());
             match decide(&task, &command, &now(time)) {
-                Ok(changes) => changes.iter().for_each(|change| apply(&mut task, change, now(time).at)),
+                Ok(changes) => {
+                    for change in &changes {
+                        apply(&mut task, change, now(time).at);
+                    }
+                }
                 Err(_) => prop_assert_eq!(&before, &task),
             }
             prop_assert_eq!(task.evidence.is_some(), task.status == Status::Done);

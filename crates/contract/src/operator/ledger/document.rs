@@ -3,12 +3,14 @@
 use serde_json::json;
 
 use super::{DeltaOptions, KIND, Ledger, apply_deltas};
-use crate::operator::assignment::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE, TaskType};
+use crate::operator::assignment::TaskType;
+use crate::operator::assignment::shape::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE};
 use crate::operator::delta::{DELTA, Delta, STATUS};
 use crate::operator::document::{self, INTEGER_MAX};
 use crate::operator::ids::{TASK_ID_FORM, UTC};
 use crate::operator::options::Options;
 use crate::operator::report::Report;
+use crate::operator::trust;
 use crate::shape::{List, Map, Object, Shape, TEXT, TEXTS, Text, UNBOUNDED, Unknown, optional, required};
 use crate::verdict::Verdict;
 
@@ -19,7 +21,9 @@ pub fn validate_deltas(bytes: &[u8], options: &Options) -> Verdict {
 
 fn judge(bytes: &[u8], options: &Options) -> Result<Verdict, Box<Verdict>> {
     let mut document = document::read(KIND, bytes)?;
-    let report = document::structure(&LEDGER_DELTAS, &document, options);
+    let mut report = document::structure(&LEDGER_DELTAS, &document, options);
+    // The answer repeats the ledger, and a secret in it could only be left out by changing it.
+    trust::examine(&document, options, &mut report);
     if !report.is_clean() {
         return Err(Box::new(report.verdict(KIND, "")));
     }

@@ -110,7 +110,7 @@ fn faults_of_the_text_itself_have_a_line_and_a_column() {
     let findings = document::read(b"objective = \"\xff\"").unwrap_err().sorted();
     assert_eq!(findings[0].to_string(), "$: line 1, column 14: not valid UTF-8");
     let findings = document::read(&vec![b' '; 10 * 1024 * 1024]).unwrap_err().sorted();
-    assert_eq!(findings[0].to_string(), "$: is 10485760 bytes long; at most 1048576 are read");
+    assert_eq!(findings[0].to_string(), "$: is longer than 1048576 bytes, the most that is read");
 }
 
 #[test]
@@ -135,6 +135,6 @@ fn the_kind_of_a_document_is_told_by_its_fields() {
 proptest! {
     #[test]
     fn reading_never_panics(bytes: Vec<u8>) {
-        let _ = document::read(&bytes).and_then(|document| from_value(&document.value));
+        document::read(&bytes).and_then(|document| from_value(&document.value)).ok();
     }
 }

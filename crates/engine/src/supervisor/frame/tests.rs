@@ -17,8 +17,17 @@ fn spec() -> LaunchSpec {
     spec
 }
 
+#[test]
+fn a_grace_without_end_has_one() {
+    let mut endless = spec();
+    endless.grace = Duration::MAX;
+    let read = LaunchSpec::from_json(&endless.to_json()).unwrap();
+    assert_eq!(read.grace, contract::domain::limits::TASK_TIMEOUT_MAX);
+}
+
 fn all_from_shim() -> Vec<FromShim> {
     vec![
+        FromShim::Ready,
         FromShim::Started { pid: 70_000 },
         FromShim::Stdout(b"out\0\xff".to_vec()),
         FromShim::Stderr(Vec::new()),

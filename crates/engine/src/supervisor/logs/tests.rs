@@ -81,13 +81,13 @@ fn a_secret_is_scrubbed_even_when_it_comes_in_pieces() {
 
 #[test]
 fn a_flood_keeps_its_beginning_and_its_end() {
-    let lines: Vec<String> = (0..400_000).map(|number| format!("line {number}\n")).collect();
+    let lines: Vec<String> = (0..100_000).map(|number| format!("line {number}\n")).collect();
     let input: Vec<(Stream, &[u8])> = lines.iter().map(|line| (Stream::Stdout, line.as_bytes())).collect();
     let (pieces, summary) = kept(plain(), &input);
     let [Piece::Output(_, head), Piece::Dropped(dropped), Piece::Output(_, tail)] = &pieces[..] else {
         panic!("{} pieces", pieces.len())
     };
-    assert!(head.starts_with(b"line 0\n") && tail.ends_with(b"line 399999\n"));
+    assert!(head.starts_with(b"line 0\n") && tail.ends_with(b"line 99999\n"));
     assert_eq!(head.len() as u64 + dropped + tail.len() as u64, summary.stdout_bytes);
     assert_eq!(*dropped, summary.dropped_bytes);
     assert!(head.len() <= LOG_HEAD_BYTES_MAX && tail.len() <= LOG_TAIL_BYTES_MAX);

@@ -11,7 +11,7 @@ use contract::domain::limits::KILL_DEADLINE;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use crate::supervisor::frame::{Exit, Gone};
 use crate::supervisor::killing::{Killing, Targets};
@@ -28,10 +28,10 @@ impl Changes {
         let (changes, teller) = UnixStream::pair()?;
         changes.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, teller)?;
-        // Meant for others, or for writ, which will say what to do. A handler and not "ignore": that would be
-        // inherited by the executor.
+        // Meant for others, or for writ, which will say what to do; and a pipe that breaks is noticed where it is
+        // written to. A handler and not "ignore": that would be inherited by the executor.
         let unread = Arc::new(AtomicBool::new(false));
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in [SIGHUP, SIGINT, SIGTERM, SIGPIPE] {
             signal_hook::flag::register(signal, Arc::clone(&unread))?;
         }
         Ok(Self(changes))
@@ -48,8 +48,6 @@ pub(super) struct Children {
     executor: Pid,
     state: State,
     is_news: bool,
-    /// Others that died of a kill.
-    killed: BTreeSet<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +60,7 @@ enum State {
 
 impl Children {
     pub(super) fn new(changes: Changes, executor: Pid) -> Self {
-        Self { changes, executor, state: State::Running, is_news: false, killed: BTreeSet::new() }
+        Self { changes, executor, state: State::Running, is_news: false }
     }
 
     /// How the executor ended, once it has.
@@ -122,8 +120,9 @@ impl Children {
             wait_for(&mut [self.wait_for_change()], Some(DEATHS_WAIT));
             self.changes.forget();
         }
+        let others = killing.hit().iter().filter(|(pid, _)| *pid != raw(self.executor)).count();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Gone { killed: count(self.killed.len()), survivors: count(survivors) }
+        Gone { killed: count(others.saturating_sub(survivors)), survivors: count(survivors) }
     }
 
     /// Collects the dead. Says whether any child is left: if none is, no descendant is either, because
@@ -140,12 +139,10 @@ impl Children {
     }
 
     fn note(&mut self, pid: Pid, status: WaitStatus) {
-        let signal = status.terminating_signal();
-        if pid != self.executor {
-            if signal == Some(Signal::KILL.as_raw()) {
-                self.killed.insert(raw(pid));
-            }
-        } else if let Some(exit) = status.exit_status().map(Exit::Code).or(signal.map(Exit::Signal)) {
+        let signal = || status.terminating_signal().map(Exit::Signal);
+        if pid == self.executor
+            && let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal)
+        {
             self.is_news |= self.exit().is_none();
             self.state = State::Reaped(exit);
         }

@@ -34,7 +34,7 @@ struct Output {
 }
 
 impl Executor {
-    pub(super) fn start(spec: &LaunchSpec) -> Result<Self, Fault> {
+    pub(super) fn start(spec: LaunchSpec) -> Result<Self, Fault> {
         let Some((program, arguments)) = spec.argv.split_first() else {
             return Err(Fault { message: "no program to start".to_owned(), errno: None });
         };
@@ -47,16 +47,20 @@ impl Executor {
         }
         let attempted = format!("could not start {}", program.display());
         let mut child =
-            command(program, arguments, spec).spawn().map_err(|error| fault(&attempted, &error))?;
-        let stdin = match &spec.stdin {
-            Stdin::Closed => None,
-            Stdin::Bytes(bytes) => child.stdin.take().map(|pipe| (OwnedFd::from(pipe), bytes.clone())),
+            command(program, arguments, &spec).spawn().map_err(|error| fault(&attempted, &error))?;
+        let stdin = match (spec.stdin, child.stdin.take()) {
+            (Stdin::Bytes(bytes), Some(pipe)) => Some(Feed { pipe: pipe.into(), bytes, written: 0 }),
+            (Stdin::Bytes(_) | Stdin::Closed, _) => None,
         };
-        let stdin = stdin.map(|(pipe, bytes)| Feed { pipe, bytes, written: 0 });
         let stdout = Output { kind: kind::STDOUT, pipe: child.stdout.take().map(OwnedFd::from) };
         let stderr = Output { kind: kind::STDERR, pipe: child.stderr.take().map(OwnedFd::from) };
         let executor = Self { pid: Pid::from_child(&child), stdin, outputs: [stdout, stderr] };
-        executor.never_block().map_err(|error| fault("could not prepare the pipes", &error))?;
+        if let Err(error) = executor.never_block() {
+            // With pipes that block it cannot be watched. It has hardly begun.
+            child.kill().ok();
+            child.wait().ok();
+            return Err(fault("could not prepare the pipes", &error));
+        }
         Ok(executor)
     }
 

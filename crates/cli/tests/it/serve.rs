@@ -1,0 +1,109 @@
+//! The HTTP door: reads, refuses to write, and answers only this machine.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{Background, Cli, Signal, eventually_some};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+struct Served<'c> {
+    server: Background<'c>,
+    address: String,
+}
+
+fn serve(cli: &Cli) -> Served<'_> {
+    let server = cli.spawn(["serve", "--port", "0"]);
+    let address = eventually_some(DEADLINE, "the server says where it listens", || {
+        let line = server.stdout();
+        line.trim().strip_prefix("listening on http://").map(str::to_owned)
+    });
+    Served { server, address }
+}
+
+impl Served<'_> {
+    /// Sends one request as it is and gives back the status and the body.
+    fn send(&self, request: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    fn post(&self, operation: &str, headers: &str, body: &str) -> (u16, Value) {
+        self.send(&format!(
+            "POST /v1/{operation} HTTP/1.1\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ))
+    }
+
+    fn ask(&self, operation: &str, body: &str) -> (u16, Value) {
+        self.post(operation, "Host: localhost\r\n", body)
+    }
+}
+
+#[test]
+fn what_the_command_line_wrote_can_be_read_over_http() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let words = ["task", "create", "--agent", "ann", "--request-id", "r1", "--title", "look at me"];
+    let id = cli.run(words).success().json()["data"]["task"]["id"].clone();
+    let served = serve(&cli);
+    assert_eq!(served.ask("task.get", &json!({"id": id}).to_string()).1["data"]["title"], "look at me");
+    assert_eq!(served.ask("task.list", "").1["data"]["tasks"][0]["id"], id);
+    let (status, missing) = served.ask("task.get", "{\"id\": \"task_none\"}");
+    assert_eq!((status, &missing["error"]["code"]), (404, &json!("NOT_FOUND")));
+    let (status, list) =
+        served.send("GET /v1/operations HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!(status, 200);
+    assert!(list["operations"].as_array().unwrap().iter().any(|operation| operation["name"] == "run.trace"));
+    served.server.signal(Signal::TERM);
+    assert_eq!(served.server.wait(DEADLINE).status.code(), Some(143));
+}
+
+#[test]
+fn nothing_can_be_changed_over_http() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let served = serve(&cli);
+    for operation in ["task.create", "task.complete", "run.submit", "run.cancel"] {
+        let (status, refused) = served.ask(operation, "{\"title\": \"t\"}");
+        assert_eq!((status, &refused["error"]["code"]), (403, &json!("DENIED")), "{operation}");
+    }
+    assert_eq!(served.ask("status.show", "").1["data"]["events"], 0);
+}
+
+#[test]
+fn only_this_machine_is_answered() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let served = serve(&cli);
+    for headers in [
+        "",
+        "Host: example.org\r\n",
+        "Host: localhost.example.org\r\n",
+        "Host: localhost\r\nOrigin: http://example.org\r\n",
+        "Host: localhost\r\nOrigin: null\r\n",
+    ] {
+        let (status, _) = served.post("status.show", headers, "");
+        assert!(status == 403 || status == 400, "{headers:?} was answered with {status}");
+    }
+    assert_eq!(served.post("status.show", "Host: localhost\r\nOrigin: http://127.0.0.1:80\r\n", "").0, 200);
+    let refused = cli.run(["serve", "--address", "0.0.0.0"]);
+    assert!(refused.fails_with(1).stderr.contains("not an address of this machine alone"), "{refused}");
+}
+
+#[test]
+fn bad_requests_are_told_apart() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let served = serve(&cli);
+    assert_eq!(served.ask("no.such", "").0, 404);
+    assert_eq!(served.ask("task.list", "{\"limit\": \"many\"}").0, 400);
+    let (status, twice) = served.ask("task.list", "{\"limit\": 1, \"limit\": 2}");
+    assert_eq!(status, 400);
+    assert!(twice["error"]["message"].as_str().unwrap().contains("duplicate key `limit`"));
+    assert_eq!(served.ask("task.list", &" ".repeat(2 * 1024 * 1024)).0, 413);
+}

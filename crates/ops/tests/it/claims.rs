@@ -1,0 +1,114 @@
+//! Claims: one holder at a time, for as long as its lease on the boot clock lasts.
+
+use std::time::Duration;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::task::Claim;
+use ops::{Error, task};
+
+use crate::world::{World, begin, complete, create, key, set_status};
+
+impl World {
+    fn try_begin(&mut self, agent: &str, request: &str, id: &str) -> Result<Claim, Error> {
+        task::begin::begin(&mut self.cx, &key(agent, request), &begin(id))?;
+        Ok(self.get(id).claim.unwrap())
+    }
+
+    #[track_caller]
+    fn is_held_from(&mut self, agent: &str, request: &str, id: &str) {
+        let before = self.state();
+        let error = self.try_begin(agent, request, id).expect_err("another holds it");
+        assert_eq!(error.code, ErrorCode::HeldByAnother, "{error}");
+        assert_eq!(self.state(), before);
+    }
+}
+
+const MOMENT: Duration = Duration::from_millis(1);
+
+#[test]
+fn a_claim_lasts_as_long_as_its_lease_and_no_longer() {
+    let mut world = World::new();
+    let id = world.task("one");
+    let first = world.try_begin("a", "a-1", &id).unwrap();
+    assert_eq!(first.agent, "a");
+    world.is_held_from("b", "b-1", &id);
+    world.clock().advance(limits::CLAIM_LEASE.checked_sub(MOMENT).unwrap());
+    world.is_held_from("b", "b-1", &id);
+    world.clock().advance(MOMENT);
+    let second = world.try_begin("b", "b-1", &id).unwrap();
+    assert_eq!(second.agent, "b");
+    assert!(second.token > first.token, "whoever takes over has the higher token");
+    world.is_held_from("a", "a-2", &id);
+}
+
+#[test]
+fn a_wall_clock_that_jumps_expires_nothing_and_extends_nothing() {
+    let day = 86_400_000;
+    for jump in [day, -day, 1000 * day] {
+        let mut world = World::new();
+        let id = world.task("one");
+        world.try_begin("a", "a-1", &id).unwrap();
+        world.clock().jump_wall(jump);
+        world.is_held_from("b", "b-1", &id);
+        world.clock().advance(limits::CLAIM_LEASE);
+        assert_eq!(world.try_begin("b", "b-1", &id).unwrap().agent, "b", "jump of {jump}");
+    }
+}
+
+#[test]
+fn a_claim_ends_with_the_boot_it_was_made_in() {
+    let mut world = World::new();
+    let id = world.task("one");
+    world.try_begin("a", "a-1", &id).unwrap();
+    world.clock().reboot();
+    assert_eq!(world.try_begin("b", "b-1", &id).unwrap().agent, "b");
+}
+
+#[test]
+fn any_call_of_the_holder_renews_its_claims() {
+    let mut world = World::new();
+    let id = world.task("one");
+    let first = world.try_begin("a", "a-1", &id).unwrap();
+    let nearly = limits::CLAIM_LEASE.checked_sub(MOMENT).unwrap();
+    for round in 0..3 {
+        world.clock().advance(nearly);
+        task::create::create(&mut world.cx, &key("a", &format!("a-{round}-more")), &create("more")).unwrap();
+    }
+    let claim = world.get(&id).claim.unwrap();
+    assert_eq!((claim.agent.as_str(), claim.token), ("a", first.token));
+    world.clock().advance(nearly);
+    world.is_held_from("b", "b-1", &id);
+    // Others' calls do not, and what has expired does not come back.
+    task::create::create(&mut world.cx, &key("b", "b-more"), &create("more")).unwrap();
+    world.clock().advance(MOMENT);
+    task::create::create(&mut world.cx, &key("a", "a-late"), &create("more")).unwrap();
+    assert_eq!(world.try_begin("b", "b-2", &id).unwrap().agent, "b");
+}
+
+#[test]
+fn the_holder_may_begin_again() {
+    let mut world = World::new();
+    let id = world.task("one");
+    let first = world.try_begin("a", "a-1", &id).unwrap();
+    let second = world.try_begin("a", "a-2", &id).unwrap();
+    assert!(second.token > first.token);
+    assert_eq!(ops::status::status(&mut world.cx, Some("a")).unwrap().focus_task_id, Some(id));
+}
+
+#[test]
+fn a_claim_belongs_to_work_in_progress() {
+    for (end, request) in [("pending", "s-1"), ("blocked", "s-2"), ("completed", "s-3")] {
+        let mut world = World::new();
+        let id = world.task("one");
+        world.try_begin("a", "a-1", &id).unwrap();
+        task::set_status::set_status(&mut world.cx, &key("a", request), &set_status(&id, end)).unwrap();
+        assert_eq!(world.get(&id).claim, None, "{end}");
+        assert_eq!(world.try_begin("b", "b-1", &id).unwrap().agent, "b", "{end}");
+    }
+    let mut world = World::new();
+    let id = world.task("one");
+    world.try_begin("a", "a-1", &id).unwrap();
+    task::complete::complete(&mut world.cx, &key("a", "a-2"), &complete(&id, "done")).unwrap();
+    assert_eq!(world.get(&id).claim, None);
+}

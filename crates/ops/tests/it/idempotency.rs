@@ -1,0 +1,305 @@
+//! A request id is one logical write: repeated, it gives the same answer and does nothing more.
+
+use std::sync::Barrier;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::run::RunState;
+use contract::domain::status::Status;
+use ops::context::Key;
+use ops::registry::{self, OPERATIONS};
+use ops::run::journal::{self, Entry};
+use ops::{Context, Error, Given, run, task};
+use serde::Serialize;
+use serde_json::{Value, json};
+use store::Store;
+
+use crate::world::{
+    DEAD, World, begin, caller, cancel, complete, context, create, key, owner, set_status, submit,
+};
+
+/// Which of a verb's requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Good,
+    /// Good as well, and not the same.
+    Other,
+    Refused,
+}
+
+type Call = Box<dyn Fn(&mut Context, &Key, Which) -> Result<Given<Value>, Error>>;
+
+/// A verb on things that were prepared for it.
+struct Verb {
+    name: &'static str,
+    prepare: fn(&mut World) -> Call,
+}
+
+fn plain<A: Serialize>(given: Given<A>) -> Given<Value> {
+    let Given { answer, replayed } = given;
+    Given { answer: serde_json::to_value(answer).unwrap(), replayed }
+}
+
+fn chosen<T: Clone>(which: Which, [good, other, refused]: &[T; 3]) -> T {
+    match which {
+        Which::Good => good.clone(),
+        Which::Other => other.clone(),
+        Which::Refused => refused.clone(),
+    }
+}
+
+/// A run whose first task failed, as an engine leaves it.
+fn failed_run(world: &mut World, names: &[&str]) -> String {
+    let run = world.run(names);
+    world.own(&run, 7);
+    let task_id = world.task_of(&run, names[0]).id;
+    let to_failed = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None, verified: false };
+    let entries = [
+        to_failed(Status::InProgress),
+        to_failed(Status::Failed),
+        Entry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) },
+    ];
+    journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
+    task_id.to_string()
+}
+
+/// Every verb that changes something.
+const VERBS: &[Verb] = &[
+    Verb {
+        name: "task.create",
+        prepare: |_| {
+            let requests = ["one", "two", " "].map(create);
+            Box::new(move |cx, key, which| {
+                task::create::create(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "task.begin",
+        prepare: |world| {
+            let requests =
+                [world.task("first"), world.task("second"), "task_0".to_owned()].map(|id| begin(&id));
+            Box::new(move |cx, key, which| task::begin::begin(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "task.set_status",
+        prepare: |world| {
+            let id = world.task("first");
+            let requests =
+                [set_status(&id, "blocked"), set_status(&id, "in_progress"), set_status(&id, "shiny")];
+            Box::new(move |cx, key, which| {
+                task::set_status::set_status(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "task.complete",
+        prepare: |world| {
+            let id = world.task("first");
+            let requests = [complete(&id, "done"), complete(&id, "blocked"), complete("task_0", "done")];
+            Box::new(move |cx, key, which| {
+                task::complete::complete(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "run.submit",
+        prepare: |_| {
+            let mut refused = submit(&["c"]);
+            refused.plan.tasks[0].prompt = Some("use password=hunter2hunter2".to_owned());
+            let requests = [submit(&["a"]), submit(&["a", "b"]), refused];
+            Box::new(move |cx, key, which| run::submit::submit(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "run.cancel",
+        prepare: |world| {
+            let requests = [world.run(&["a"]).to_string(), world.run(&["b"]).to_string(), "run_0".to_owned()]
+                .map(|id| cancel(&id));
+            Box::new(move |cx, key, which| {
+                run::cancel::cancel(cx, key, &chosen(which, &requests), DEAD).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "task.cancel",
+        prepare: |world| {
+            let requests =
+                [world.task("first"), world.task("second"), "task_0".to_owned()].map(|id| cancel(&id));
+            Box::new(move |cx, key, which| {
+                run::cancel::cancel(cx, key, &chosen(which, &requests), DEAD).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "run.retry",
+        prepare: |world| {
+            let ids =
+                [failed_run(world, &["a"]), failed_run(world, &["b", "c"]), world.task("no part of a run")];
+            let requests = ids.map(|task_id| run::retry::Request { task_id });
+            Box::new(move |cx, key, which| {
+                run::retry::retry(cx, key, &chosen(which, &requests), DEAD).map(plain)
+            })
+        },
+    },
+];
+
+#[test]
+fn no_verb_that_writes_is_left_out() {
+    for operation in OPERATIONS.iter().filter(|operation| operation.mutates()) {
+        assert!(
+            VERBS.iter().any(|verb| verb.name == operation.name),
+            "{} is not tested here",
+            operation.name
+        );
+    }
+    assert!(registry::find("task.create").is_some());
+}
+
+#[test]
+fn the_same_request_again_gives_the_same_answer_and_writes_nothing() {
+    for verb in VERBS {
+        let mut world = World::new();
+        let call = (verb.prepare)(&mut world);
+        let key = key("a", "r-1");
+        let before = world.state();
+        let first = call(&mut world.cx, &key, Which::Good).unwrap();
+        assert!(!first.replayed, "{}", verb.name);
+        let after = world.state();
+        assert_ne!(after, before, "{}", verb.name);
+        for _ in 0..2 {
+            world.clock().advance(limits::CLAIM_LEASE);
+            let again = call(&mut world.cx, &key, Which::Good).unwrap();
+            assert_eq!(again, Given { answer: first.answer.clone(), replayed: true }, "{}", verb.name);
+            assert_eq!(world.state(), after, "{}", verb.name);
+        }
+    }
+}
+
+#[test]
+fn another_request_under_the_same_id_is_refused_and_writes_nothing() {
+    for verb in VERBS {
+        let mut world = World::new();
+        let call = (verb.prepare)(&mut world);
+        let key = key("a", "r-1");
+        call(&mut world.cx, &key, Which::Good).unwrap();
+        let after = world.state();
+        let error = call(&mut world.cx, &key, Which::Other).expect_err("the id is taken");
+        assert_eq!(error.code, ErrorCode::IdempotencyKeyReused, "{}: {error}", verb.name);
+        assert!(error.hint.is_some(), "{}", verb.name);
+        assert_eq!(world.state(), after, "{}", verb.name);
+    }
+}
+
+#[test]
+fn an_id_belongs_to_its_verb_too() {
+    let mut world = World::new();
+    let (first, key) = (world.task("first"), key("a", "r-1"));
+    task::begin::begin(&mut world.cx, &key, &begin(&first)).unwrap();
+    let after = world.state();
+    // The same words for two verbs: a begin and a cancel both say just an id.
+    let error = run::cancel::cancel(&mut world.cx, &key, &cancel(&first), DEAD).expect_err("the id is taken");
+    assert_eq!(error.code, ErrorCode::IdempotencyKeyReused);
+    assert_eq!(error.details, json!({"operation": "task.begin", "asked": "task.cancel"}));
+    assert_eq!(world.state(), after);
+}
+
+#[test]
+fn a_refused_call_leaves_its_id_usable() {
+    for verb in VERBS {
+        let mut world = World::new();
+        let call = (verb.prepare)(&mut world);
+        let key = key("a", "r-1");
+        let before = world.state();
+        for _ in 0..2 {
+            let error = call(&mut world.cx, &key, Which::Refused).expect_err("it is refused");
+            assert_ne!(error.code, ErrorCode::IdempotencyKeyReused, "{}: {error}", verb.name);
+            assert_ne!(error.code, ErrorCode::Bug, "{}: {error}", verb.name);
+            assert_eq!(world.state(), before, "{}", verb.name);
+        }
+        let given = call(&mut world.cx, &key, Which::Good).unwrap();
+        assert!(!given.replayed, "{}", verb.name);
+    }
+}
+
+#[test]
+fn the_same_id_of_another_agent_is_another_request() {
+    let mut world = World::new();
+    let mut made = |agent: &str| {
+        let given = task::create::create(&mut world.cx, &key(agent, "r-1"), &create("one")).unwrap();
+        assert!(!given.replayed, "{agent}");
+        given.answer.task.id
+    };
+    assert_ne!(made("a"), made("b"));
+    // An agent is the same however it writes its name.
+    let again = task::create::create(&mut world.cx, &key(" A ", "r-1"), &create("one")).unwrap();
+    assert!(again.replayed);
+}
+
+#[test]
+fn a_pruned_answer_is_not_given_and_not_worked_again() {
+    for verb in VERBS {
+        let mut world = World::new();
+        let call = (verb.prepare)(&mut world);
+        let key = key("a", "r-1");
+        call(&mut world.cx, &key, Which::Good).unwrap();
+        let now = world.temp.now().at.plus(limits::ANSWER_KEPT);
+        let mut store = Store::open(&world.temp.path(), now).unwrap();
+        let tx = store.begin().unwrap();
+        tx.forget_answers(now, 1000).unwrap();
+        tx.commit().unwrap();
+        let after = world.state();
+        let error = call(&mut world.cx, &key, Which::Good).expect_err("its answer is gone");
+        assert_eq!(error.code, ErrorCode::IdempotencyExpired, "{}: {error}", verb.name);
+        let error = call(&mut world.cx, &key, Which::Other).expect_err("its id is not free");
+        assert_eq!(error.code, ErrorCode::IdempotencyKeyReused, "{}: {error}", verb.name);
+        assert_eq!(world.state(), after, "{}", verb.name);
+    }
+}
+
+#[test]
+fn answers_are_pruned_by_later_calls_when_their_time_is_over() {
+    let mut world = World::new();
+    let make = |world: &mut World, request: &str| {
+        task::create::create(&mut world.cx, &key("a", request), &create(request)).map(|given| given.replayed)
+    };
+    for request in ["r-1", "r-2", "r-3", "r-4", "r-5"] {
+        make(&mut world, request).unwrap();
+    }
+    world.clock().advance(limits::ANSWER_KEPT);
+    assert!(!make(&mut world, "r-6").unwrap());
+    assert!(make(&mut world, "r-1").unwrap(), "it was kept as long as was promised, and not a moment less");
+    world.clock().advance(std::time::Duration::from_millis(1));
+    assert!(!make(&mut world, "r-7").unwrap());
+    assert!(!make(&mut world, "r-8").unwrap());
+    for request in ["r-1", "r-2", "r-3", "r-4", "r-5"] {
+        let error = make(&mut world, request).expect_err("its time is over");
+        assert_eq!(error.code, ErrorCode::IdempotencyExpired, "{request}");
+    }
+    for request in ["r-6", "r-7", "r-8"] {
+        assert!(make(&mut world, request).unwrap(), "{request}");
+    }
+}
+
+#[test]
+fn sixteen_who_ask_at_once_under_one_id_make_one_task() {
+    let world = World::new();
+    let start = Barrier::new(16);
+    let answers: Vec<Given<task::create::Answer>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..16)
+            .map(|seed| {
+                let (world, start) = (&world.temp, &start);
+                scope.spawn(move || {
+                    let mut cx = context(&world.path(), &world.clock(), seed + 100);
+                    start.wait();
+                    task::create::create(&mut cx, &key("a", "r-1"), &create("one")).unwrap()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|given| given.answer == answers[0].answer));
+    assert_eq!(answers.iter().filter(|given| !given.replayed).count(), 1);
+    assert_eq!(world.state().1.events, 1);
+}

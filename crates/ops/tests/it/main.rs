@@ -1,0 +1,10 @@
+//! What the product's verbs promise, each on a store of its own.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
+
+mod claims;
+mod idempotency;
+mod runs;
+mod secrets;
+mod shapes;
+mod world;

@@ -1,0 +1,151 @@
+//! A store with a clock and ids that repeat, and short ways to call the verbs on it.
+
+use std::path::Path;
+
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::run::{DocumentKind, Owner, RunId};
+use contract::domain::task::Task;
+use contract::domain::time::Timestamp;
+use contract::plan::{Plan, PlanTask};
+use ops::context::Key;
+use ops::run::own::Owned;
+use ops::run::{Liveness, Probe};
+use ops::{Caller, Context, Tip, run, task};
+use store::Store;
+use testkit::{ManualClock, SeededIds, TempStore};
+
+pub(crate) struct World {
+    pub(crate) temp: TempStore,
+    pub(crate) cx: Context,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let temp = TempStore::new();
+        let cx = context(&temp.path(), &temp.clock(), 1);
+        Self { temp, cx }
+    }
+
+    pub(crate) fn clock(&self) -> ManualClock {
+        self.temp.clock()
+    }
+
+    /// Everything that is written, except when leases end.
+    pub(crate) fn state(&self) -> (Vec<String>, Tip) {
+        let mut store = Store::open(&self.temp.path(), Timestamp::from_millis(0)).unwrap();
+        let rows = store.rows().unwrap();
+        let tip = store.read().unwrap().tip().unwrap();
+        (rows, tip)
+    }
+
+    /// The id of a new task.
+    pub(crate) fn task(&mut self, title: &str) -> String {
+        let request = create(title);
+        task::create::create(&mut self.cx, &key("setup", &format!("make {title}")), &request)
+            .unwrap()
+            .answer
+            .task
+            .id
+    }
+
+    pub(crate) fn get(&mut self, id: &str) -> Task {
+        task::get::get(&mut self.cx, id).unwrap()
+    }
+
+    /// Submits a plan of tasks that each depend on the one before.
+    pub(crate) fn run(&mut self, names: &[&str]) -> RunId {
+        let request = submit(names);
+        let key = key("setup", &format!("run {}", names.join(" ")));
+        run::submit::submit(&mut self.cx, &key, &request).unwrap().answer.run_id
+    }
+
+    pub(crate) fn task_of(&mut self, run: &RunId, name: &str) -> Task {
+        let tasks = run::show::tasks(&mut self.cx, run).unwrap();
+        let named = |task: &Task| task.part.as_ref().is_some_and(|part| part.spec.id == name);
+        tasks.into_iter().find(named).unwrap()
+    }
+
+    /// Takes the run for an engine.
+    pub(crate) fn own(&mut self, run: &RunId, pid: u32) {
+        let taken = run::own::take(&mut self.cx, &caller("writ"), run, &owner(pid), DEAD).unwrap();
+        assert!(matches!(taken, Owned::Mine(_)), "{taken:?}");
+    }
+}
+
+pub(crate) const ALIVE: Probe<'static> = &|_| Liveness::Alive;
+pub(crate) const DEAD: Probe<'static> = &|_| Liveness::Dead;
+pub(crate) const UNSEEN: Probe<'static> = &|_| Liveness::Unseen;
+
+pub(crate) fn context(path: &Path, clock: &ManualClock, seed: u64) -> Context {
+    Context::open(path, Box::new(clock.clone()), Box::new(SeededIds::new(seed))).unwrap()
+}
+
+pub(crate) fn caller(agent: &str) -> Caller {
+    Caller::agent(Agent::parse(agent).unwrap())
+}
+
+pub(crate) fn key(agent: &str, request: &str) -> Key {
+    Key { caller: caller(agent), request_id: RequestId::parse(request).unwrap() }
+}
+
+pub(crate) fn owner(pid: u32) -> Owner {
+    Owner { pid, start_time: 1, boot_id: "boot-1".to_owned() }
+}
+
+pub(crate) fn create(title: &str) -> task::create::Request {
+    task::create::Request {
+        title: title.to_owned(),
+        description: String::new(),
+        project_id: None,
+        priority: 0,
+    }
+}
+
+pub(crate) fn begin(id: &str) -> task::begin::Request {
+    task::begin::Request { id: id.to_owned() }
+}
+
+pub(crate) fn set_status(id: &str, status: &str) -> task::set_status::Request {
+    task::set_status::Request {
+        id: id.to_owned(),
+        status: status.to_owned(),
+        blocked_reason: None,
+        verified: false,
+    }
+}
+
+pub(crate) fn complete(id: &str, outcome: &str) -> task::complete::Request {
+    task::complete::Request {
+        id: id.to_owned(),
+        outcome: outcome.to_owned(),
+        summary: "what was done".to_owned(),
+        label: None,
+        blocked_reason: None,
+        verified: false,
+    }
+}
+
+pub(crate) fn cancel(id: &str) -> run::cancel::Request {
+    run::cancel::Request { id: id.to_owned(), reason: None }
+}
+
+/// A plan of tasks that each depend on the one before.
+pub(crate) fn submit(names: &[&str]) -> run::submit::Request {
+    let mut tasks: Vec<PlanTask> = names.iter().map(|name| PlanTask::minimal(name)).collect();
+    for index in 1..tasks.len() {
+        tasks[index].depends_on = vec![names[index - 1].to_owned()];
+    }
+    let objective = format!("do {}", names.join(", "));
+    run::submit::Request {
+        kind: DocumentKind::Plan,
+        document_digest: format!("sha256:{}", names.join("-")),
+        plan: Plan { objective: objective.clone(), workspace: None, max_parallel: 2, tasks },
+        objective,
+        workspace: "/workspace".to_owned(),
+        intent: None,
+        corr: None,
+        origin_id: None,
+        depth: 1,
+        parent_run: None,
+    }
+}

@@ -1,0 +1,142 @@
+//! The walk along one stream: each row against the one before it.
+
+use contract::chain;
+use rusqlite::Row;
+use rusqlite::types::ValueRef;
+
+use super::{Fault, Head, Known, Verification};
+use crate::error::{Error, Result};
+use crate::events::{Event, event_of};
+
+pub(super) struct Walk<'w> {
+    stream: &'w str,
+    known: &'w Known,
+    promised: Option<&'w Head>,
+    /// The highest number that was ever given to an event.
+    ever: i64,
+    found: &'w mut Verification,
+    last: Head,
+    /// The hash that the last row should have had, where it has another.
+    should_be: Option<String>,
+    last_number: i64,
+}
+
+impl<'w> Walk<'w> {
+    pub(super) fn new(
+        stream: &'w str,
+        known: &'w Known,
+        promised: Option<&'w Head>,
+        ever: i64,
+        found: &'w mut Verification,
+    ) -> Self {
+        let last = known.anchor.clone();
+        Self { stream, known, promised, ever, found, last, should_be: None, last_number: 0 }
+    }
+
+    pub(super) fn step(&mut self, row: &Row<'_>) -> Result<()> {
+        self.found.events += 1;
+        let event = match event_of(row) {
+            Ok(event) => event,
+            Err(Error::Corrupt(message)) => {
+                self.unreadable(row, &message);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if event.id <= self.last_number || event.id > self.ever {
+            self.changed(&event, "has a number that does not fit its place");
+        }
+        self.last_number = event.id;
+        if event.seq <= self.known.anchor.seq {
+            self.changed(&event, "stands before the beginning of its stream");
+            return Ok(());
+        }
+        if event.seq == self.last.seq + 1 {
+            self.next(event);
+        } else {
+            self.after_a_gap(event);
+        }
+        Ok(())
+    }
+
+    /// Says what is missing at the end. Returns how many events the stream accounts for.
+    pub(super) fn end(self) -> i64 {
+        let Walk { stream, known, last, found, .. } = self;
+        let end = self.promised.map_or(0, |head| head.seq).max(known.head.seq);
+        let fits = [Some(&last.hash), self.should_be.as_ref()].contains(&Some(&known.head.hash));
+        if last.seq < end {
+            let message = format!("the tail is missing: events {} to {end}", last.seq + 1);
+            found.missing(stream, last.seq + 1, message);
+        } else if last.seq > known.head.seq {
+            let message =
+                format!("the head table does not know events {} to {}", known.head.seq + 1, last.seq);
+            found.missing(stream, last.seq, message);
+        } else if !fits {
+            let message = "the head does not fit the last event".to_owned();
+            found.changed(Fault { stream: stream.to_owned(), seq: last.seq, event_id: None, message });
+        }
+        last.seq.max(known.head.seq)
+    }
+
+    fn next(&mut self, event: Event) {
+        let right = self.link(event.seq, &self.last.hash, &event);
+        let fits = |hash: Option<&String>| hash == Some(&event.hash);
+        // Where only the hash of the row before was changed, this one still follows what it should have been.
+        let follows = fits(right.as_ref())
+            || self.should_be.as_ref().is_some_and(|hash| fits(self.link(event.seq, hash, &event).as_ref()));
+        self.should_be = right.filter(|_| !follows);
+        if !follows {
+            self.changed(&event, "was changed");
+        }
+        self.arrive(event);
+    }
+
+    fn after_a_gap(&mut self, event: Event) {
+        let expected = self.last.seq + 1;
+        if self.link(expected, &self.last.hash, &event).as_ref() == Some(&event.hash) {
+            self.changed(&event, &format!("was event {expected} of its stream"));
+            self.arrive(Event { seq: expected, ..event });
+        } else if event.seq > self.known.head.seq.max(self.promised.map_or(0, |head| head.seq)) {
+            self.changed(&event, "does not belong to its stream");
+        } else {
+            let message = format!("events {expected} to {} are missing", event.seq - 1);
+            self.found.missing(self.stream, expected, message);
+            // What stood before it is gone, so nothing can be said about the row itself.
+            self.should_be = None;
+            self.arrive(event);
+        }
+    }
+
+    fn arrive(&mut self, event: Event) {
+        if self.promised.is_some_and(|head| head.seq == event.seq && head.hash != event.hash) {
+            self.changed(&event, "is not what the tip says");
+        }
+        self.last = Head { seq: event.seq, hash: event.hash };
+    }
+
+    /// Nothing for a record that never had a hash: it cannot have been written so.
+    fn link(&self, seq: i64, previous: &str, event: &Event) -> Option<String> {
+        chain::link(self.stream, seq, previous, &event.record).ok()
+    }
+
+    fn changed(&mut self, event: &Event, how: &str) {
+        let message = format!("event {} (number {}) {how}", event.record.event_id, event.id);
+        let event_id = Some(event.record.event_id.clone());
+        self.found.changed(Fault { stream: self.stream.to_owned(), seq: event.seq, event_id, message });
+    }
+
+    fn unreadable(&mut self, row: &Row<'_>, why: &str) {
+        let text = |column: usize| match row.get_ref(column) {
+            Ok(ValueRef::Text(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            _ => None,
+        };
+        let (seq, event_id) = (row.get(2).unwrap_or(self.last.seq + 1), text(4));
+        let name = event_id.as_deref().unwrap_or("without an id");
+        let message = format!("event {name} was changed: {why}");
+        self.found.changed(Fault { stream: self.stream.to_owned(), seq, event_id, message });
+        if seq == self.last.seq + 1 {
+            self.last = Head { seq, hash: text(3).unwrap_or_default() };
+            self.should_be = None;
+        }
+    }
+}

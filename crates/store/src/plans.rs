@@ -1,0 +1,243 @@
+//! No statement may read a table that grows from its beginning to its end.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::change::Change;
+use contract::domain::id::{Id, Kind, mint};
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
+use contract::domain::status::Status;
+use contract::domain::task::{Claim, PlanPart};
+use contract::domain::time::{Clock, Lease, Now};
+use contract::plan::{Plan, PlanTask};
+use testkit::{ManualClock, SeededIds};
+
+use crate::{Answered, EventFilter, NewEvent, RunFilter, Store, Stream, TaskFilter, Tx};
+
+thread_local! {
+    static NOTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Notes a statement that was prepared on this thread.
+pub(crate) fn note(sql: &str) {
+    NOTED.with_borrow_mut(|noted| noted.insert(sql.to_owned()));
+}
+
+/// What the plans of the statements that `call` prepares should not say.
+fn faults(tx: &Tx<'_>, call: impl FnOnce(&Tx<'_>)) -> Vec<String> {
+    NOTED.take();
+    call(tx);
+    let statements = NOTED.take();
+    assert!(!statements.is_empty(), "the call prepared no statement");
+    let mut faults = Vec::new();
+    for sql in statements {
+        let mut explained = tx.sql.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        // Values do not matter: no statistics are kept, so a plan follows from its statement alone.
+        let mut rows = explained.raw_query();
+        while let Some(row) = rows.next().unwrap() {
+            let line: String = row.get(3).unwrap();
+            // A row for each table, and there is one such table.
+            if line == "SCAN sqlite_sequence" {
+                continue;
+            }
+            if line.starts_with("SCAN") || line.contains("TEMP B-TREE") {
+                faults.push(format!("{line}: {}", sql.split_whitespace().collect::<Vec<_>>().join(" ")));
+            }
+        }
+    }
+    faults
+}
+
+#[track_caller]
+fn looks_up(tx: &Tx<'_>, what: &str, call: impl FnOnce(&Tx<'_>)) {
+    assert_eq!(faults(tx, call), Vec::<String>::new(), "{what}");
+}
+
+fn id<K: Kind>(bits: u128) -> Id<K> {
+    Id::from_bits(bits)
+}
+
+#[test]
+fn lists_are_look_ups() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
+
+    let some = || Some("x".to_owned());
+    let filters = [
+        EventFilter::default(),
+        EventFilter { agent: some(), ..EventFilter::default() },
+        EventFilter { task_id: some(), ..EventFilter::default() },
+        EventFilter { kind: some(), ..EventFilter::default() },
+        EventFilter { corr: some(), ..EventFilter::default() },
+        EventFilter { agent: some(), kind: some(), ..EventFilter::default() },
+    ];
+    for filter in filters {
+        for oldest_first in [true, false] {
+            let filter = EventFilter { oldest_first, limit: 10, after_id: 5, ..filter.clone() };
+            looks_up(&tx, &format!("{filter:?}"), |tx| drop(tx.events(&filter).unwrap()));
+        }
+    }
+    for project_id in [None, some()] {
+        for priority in [None, Some(1)] {
+            for statuses in [vec![], vec![Status::Todo], vec![Status::Blocked, Status::Failed]] {
+                let filter = TaskFilter { statuses, project_id: project_id.clone(), priority, limit: 10 };
+                let narrowed = project_id.is_some() || priority.is_some() || !filter.statuses.is_empty();
+                if !narrowed {
+                    continue;
+                }
+                looks_up(&tx, &format!("{filter:?}"), |tx| drop(tx.tasks(&filter).unwrap()));
+            }
+        }
+    }
+    let by_state = RunFilter { state: Some(RunState::Running), limit: 10 };
+    looks_up(&tx, "runs in a state", |tx| drop(tx.runs(&by_state).unwrap()));
+    looks_up(&tx, "a run", |tx| drop(tx.run(&id(1)).unwrap()));
+    looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
+    looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0").unwrap()));
+    looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
+    looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0").unwrap()));
+    looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
+    looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
+    looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));
+    looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
+    looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
+    looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
+    looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
+}
+
+#[test]
+fn a_list_without_a_filter_walks_an_index_to_its_limit() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let runs = faults(&tx, |tx| drop(tx.runs(&RunFilter { state: None, limit: 10 }).unwrap()));
+    let tasks = faults(&tx, |tx| drop(tx.tasks(&TaskFilter { limit: 10, ..TaskFilter::default() }).unwrap()));
+    let plans: Vec<String> = [runs, tasks].concat().iter().map(|fault| plan_of(fault)).collect();
+    assert_eq!(plans, ["SCAN runs USING INDEX runs_by_time", "SCAN tasks USING INDEX tasks_by_priority"]);
+}
+
+#[test]
+fn a_verification_reads_each_stream_once() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.begin().unwrap();
+    let now = ManualClock::new().now();
+    tx.append(&Stream::Store, event(&mut SeededIds::new(1), &now)).unwrap();
+    let found = faults(&tx, |tx| assert!(tx.verify(None).unwrap().is_clean()));
+    let plans: Vec<String> = found.iter().map(|fault| plan_of(fault)).collect();
+    // The heads are all needed; of the events only the first is looked at to begin with.
+    assert_eq!(plans.len(), 2, "{found:?}");
+    assert!(
+        plans[0].starts_with("SCAN events USING COVERING INDEX") && found[0].ends_with("LIMIT 1"),
+        "{found:?}"
+    );
+    assert!(plans[1].starts_with("SCAN heads"), "{found:?}");
+}
+
+fn plan_of(fault: &str) -> String {
+    fault.split(':').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn writes_touch_only_their_rows() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.begin().unwrap();
+    let now = ManualClock::new().now();
+    let mut ids = SeededIds::new(1);
+    for change in one_of_each(&now) {
+        looks_up(&tx, change.kind(), |tx| {
+            tx.change(&Stream::Store, event(&mut ids, &now), &change).unwrap();
+        });
+    }
+    let lease = Lease { boot_id: "b".to_owned(), until_millis: 5 };
+    let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
+    let answered = Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: None };
+    looks_up(&tx, "renew a claim", |tx| tx.renew_claim(&id(2), &lease).unwrap());
+    looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", &now, &lease).unwrap());
+    looks_up(&tx, "renew a run", |tx| tx.renew_ownership(&id(1), &lease).unwrap());
+    looks_up(&tx, "heartbeat", |tx| tx.heartbeat(&id(4), now.at).unwrap());
+    looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
+    looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
+    looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
+    looks_up(&tx, "old answers", |tx| assert_eq!(tx.forget_answers(now.at, 10).unwrap(), 0));
+}
+
+fn event(ids: &mut SeededIds, now: &Now) -> NewEvent {
+    NewEvent {
+        event_id: mint(ids, now.at),
+        at: now.at,
+        r#type: "event",
+        from: String::new(),
+        to: String::new(),
+        intent: String::new(),
+        corr: String::new(),
+        reply_to: None,
+        priority: "normal",
+        requires: None,
+        payload: serde_json::Value::Null,
+        kind: String::new(),
+        agent: String::new(),
+        project_id: None,
+        task_id: None,
+        run_id: None,
+        message: String::new(),
+    }
+}
+
+/// Every change there is, in an order in which each fits.
+fn one_of_each(now: &Now) -> Vec<Change> {
+    let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned() };
+    let run = NewRun {
+        id: id(1),
+        corr: "c".to_owned(),
+        origin_id: "o".to_owned(),
+        kind: DocumentKind::Plan,
+        objective: "o".to_owned(),
+        workspace: "/w".to_owned(),
+        plan: Plan::default(),
+        intent: None,
+        requested_by: "r".to_owned(),
+        depth: 1,
+        parent_run: None,
+        document_digest: "d".to_owned(),
+    };
+    let created = |task: u128, depends_on: Vec<u128>| Change::TaskCreated {
+        task_id: id(task),
+        title: "t".to_owned(),
+        description: String::new(),
+        priority: 0,
+        project_id: None,
+        part: Some(PlanPart { run_id: id(1), number: 1, spec: PlanTask::minimal("t") }),
+        depends_on: depends_on.into_iter().map(id).collect(),
+    };
+    let moved = |from, to| Change::TaskMoved { task_id: id(2), from, to, evidence: None, reason: None };
+    let attempt = NewAttempt {
+        id: id(4),
+        task_id: id(2),
+        run_id: id(1),
+        number: 1,
+        executor: "shell".to_owned(),
+        owner: owner.clone(),
+    };
+    let claim =
+        Claim { agent: "a".to_owned(), token: 1, lease: Lease::starting(now, std::time::Duration::ZERO) };
+    vec![
+        Change::RunSubmitted { run },
+        Change::RunOwned { run_id: id(1), owner },
+        Change::RunMoved { run_id: id(1), from: RunState::Submitted, to: RunState::Running, result: None },
+        Change::RunCancelRequested { run_id: id(1) },
+        created(2, vec![]),
+        created(3, vec![2]),
+        Change::TaskClaimed { task_id: id(2), claim },
+        Change::TaskReleased { task_id: id(2) },
+        Change::AgentFocused { agent: "a".to_owned(), task_id: id(2), project_id: None },
+        moved(Status::Todo, Status::Done),
+        Change::AttemptStarted { attempt },
+        Change::AttemptEnded {
+            attempt_id: id(4),
+            state: AttemptState::Succeeded,
+            outcome: Outcome::default(),
+        },
+    ]
+}

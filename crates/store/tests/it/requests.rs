@@ -1,0 +1,53 @@
+//! Answers by request id: kept, found by their key alone, and pruned to a tombstone.
+
+use std::time::Duration;
+
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::time::Timestamp;
+use serde_json::json;
+use store::Answered;
+use testkit::TempStore;
+
+#[test]
+fn a_forgotten_answer_leaves_a_tombstone() {
+    let temp = TempStore::new();
+    let mut store = temp.open();
+    let agent = Agent::parse("a").unwrap();
+    let request = |number: i64| RequestId::parse(&format!("r{number}")).unwrap();
+    let answered = |number: i64, forgotten: bool| Answered {
+        operation: "task.create".to_owned(),
+        fingerprint: format!("sha256:{number}"),
+        answer: (!forgotten).then(|| json!({"number": number, "share": 0.1})),
+    };
+    let at = |number: i64| temp.now().at.plus(Duration::from_secs(u64::try_from(number).unwrap()));
+
+    let tx = store.begin().unwrap();
+    for number in 0..6 {
+        tx.keep_answer((&agent, &request(number)), &answered(number, false), at(number)).unwrap();
+    }
+    tx.commit().unwrap();
+    let tx = store.begin().unwrap();
+    assert_eq!(tx.forget_answers(Timestamp::from_millis(0), 10).unwrap(), 0, "all of them are younger");
+    assert_eq!(tx.forget_answers(at(4), 3).unwrap(), 3, "the oldest, up to the limit");
+    assert_eq!(tx.forget_answers(at(4), 3).unwrap(), 1, "none twice, and none that is not older");
+    tx.commit().unwrap();
+
+    let tx = store.read().unwrap();
+    for number in 0..6 {
+        assert_eq!(tx.answered(&agent, &request(number)).unwrap(), Some(answered(number, number < 4)));
+    }
+    assert_eq!(tx.answered(&agent, &request(6)).unwrap(), None);
+    assert_eq!(tx.answered(&Agent::parse("b").unwrap(), &request(0)).unwrap(), None);
+}
+
+#[test]
+fn a_key_has_one_answer() {
+    let temp = TempStore::new();
+    let mut store = temp.open();
+    let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
+    let answered =
+        Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: Some(json!(1)) };
+    let tx = store.begin().unwrap();
+    tx.keep_answer((&agent, &request), &answered, temp.now().at).unwrap();
+    assert!(tx.keep_answer((&agent, &request), &answered, temp.now().at).is_err());
+}
