@@ -59,26 +59,26 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
 fn run_all(directory: &Path, verbose: bool, other: Option<&Other>, output: &Output) -> Result<ExitCode> {
     let mut passed = 0;
     let mut failed = 0;
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for path in files(directory)? {
         let bytes = read(&path)?;
         let relative = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         for case in cases(&File { path: &relative, bytes: &bytes }) {
             let folder = path.parent().unwrap_or(Path::new("."));
             if case.may_lack_files && case.needs.iter().any(|name| !folder.join(name).exists()) {
-                text.push_str(&format!("skipped {} {}: its file is not there\n", case.contract, case.name));
+                lines.push(format!("skipped {} {}: its file is not there", case.contract, case.name));
                 continue;
             }
             match run_case(&case, folder, other) {
                 Ok(()) => {
                     passed += 1;
                     if verbose {
-                        text.push_str(&format!("ok      {} {}\n", case.contract, case.name));
+                        lines.push(format!("ok      {} {}", case.contract, case.name));
                     }
                 }
                 Err(why) => {
                     failed += 1;
-                    text.push_str(&format!("FAILED  {} {}: {why}\n", case.contract, case.name));
+                    lines.push(format!("FAILED  {} {}: {why}", case.contract, case.name));
                 }
             }
         }
@@ -87,8 +87,8 @@ fn run_all(directory: &Path, verbose: bool, other: Option<&Other>, output: &Outp
         let message = format!("there are no vectors in {}", directory.display());
         return Err(Error::new(ErrorCode::InvalidInput, message));
     }
-    text.push_str(&format!("{passed} passed, {failed} failed\n"));
-    let printed = output.text(&text);
+    lines.push(format!("{passed} passed, {failed} failed"));
+    let printed = output.text(&lines.join("\n"));
     Ok(if failed == 0 { printed } else { ExitCode::FAILURE })
 }
 

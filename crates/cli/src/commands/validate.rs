@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
 }
 
 /// Whether one word is a kind or a file is told by whether there is such a kind.
-fn target(words: &[String]) -> Result<(Option<Kind>, &Path), Verdict> {
+fn target(words: &[String]) -> Result<(Option<Kind>, &Path), Box<Verdict>> {
     const STDIN: &str = "-";
     match words {
         [] => Ok((None, Path::new(STDIN))),
@@ -110,15 +110,15 @@ fn target(words: &[String]) -> Result<(Option<Kind>, &Path), Verdict> {
         },
         [word, file, ..] => match Kind::named(word) {
             Some(kind) => Ok((Some(kind), Path::new(file))),
-            None => Err(could_not_work(None, "usage", format!("there is no kind `{word}`"))),
+            None => Err(Box::new(could_not_work(None, "usage", format!("there is no kind `{word}`")))),
         },
     }
 }
 
-fn given(args: &Args) -> Result<Given, Verdict> {
-    let unreadable = |message: String| could_not_work(None, "unreadable", message);
+fn given(args: &Args) -> Result<Given, Box<Verdict>> {
+    let unreadable = |message: String| Box::new(could_not_work(None, "unreadable", message));
     let file = |path: &Option<PathBuf>| path.as_deref().map(read).transpose().map_err(unreadable);
-    let usage = |message: String| could_not_work(None, "usage", message);
+    let usage = |message: String| Box::new(could_not_work(None, "usage", message));
     let now = args.now.as_deref().map(Timestamp::parse).transpose();
     Ok(Given {
         now: now.map_err(|error| usage(format!("--now: {error}")))?,

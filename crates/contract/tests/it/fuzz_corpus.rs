@@ -1,5 +1,11 @@
 //! The corpus of each fuzz target holds, and so do cut and changed versions of its entries.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "the corpus is files, its time is measured, and a test that cannot go on has failed"
+)]
+
 #[path = "../../../../fuzz/bodies.rs"]
 mod bodies;
 
@@ -29,6 +35,9 @@ macro_rules! targets {
 }
 
 targets! { json intake aop aee aocl operator bridge frontmatter text convert }
+
+/// A name, the target, and how to make an input of about so many bytes.
+type Hostile = (&'static str, fn(&[u8]), fn(usize) -> Vec<u8>);
 
 /// Twice the input takes about twice the time; a quadratic parser would take four times as long.
 /// A name, what reads it, and how to make it of a size.

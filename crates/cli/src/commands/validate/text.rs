@@ -9,7 +9,9 @@ pub(super) fn of(verdict: &Verdict) -> String {
     let word = if verdict.allow { "allowed" } else { "denied" };
     let mut text = format!("{word}: {} ({}) {}\n", verdict.code, details.kind, verdict.reason);
     for (label, list) in [("", &details.findings), ("warning: ", &details.warnings)] {
-        list.iter().for_each(|finding| text.push_str(&line(label, finding)));
+        for finding in list {
+            text.push_str(&line(label, finding));
+        }
     }
     text
 }

@@ -25,6 +25,8 @@ fn main() {
     println!("{}", measured("aee_event", Kind::Aee, EVENT.as_bytes(), rounds, typed_event));
 }
 
+type Contender<'a> = (&'static str, &'a dyn Fn(&[u8]));
+
 fn typed_task(bytes: &[u8]) {
     black_box(serde_json::from_slice::<plain::Task>(bytes).expect("BUG: the document fits its structs"));
 }
@@ -46,7 +48,7 @@ fn measured(name: &str, kind: Kind, bytes: &[u8], rounds: usize, typed: fn(&[u8]
         let value: Value = serde_json::from_slice(bytes).expect("BUG: the document is JSON");
         black_box(schema.is_valid(&value));
     };
-    let contenders: [(&str, &dyn Fn(&[u8])); 5] = [
+    let contenders: [Contender<'_>; 5] = [
         ("validate", &ours),
         ("serde_json into structs", &typed),
         ("serde_json into a tree", &value),
