@@ -13,7 +13,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
-use contract::domain::task::{PlanPart, SKIPPED, Task};
+use contract::domain::task::{PlanPart, Task};
 use contract::json::Value;
 use ops::run::journal::Entry;
 use ops::{Caller, Context, Result};
@@ -265,7 +265,7 @@ impl<'d> Dispatcher<'d> {
         }
         let name = self.board.slots[because].name.clone();
         let status = self.board.slots[because].status;
-        let reason = format!("{SKIPPED}`{name}` is {status}");
+        let reason = format!("dependency `{name}` is {status}");
         let mark = self.pipeline.mark();
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),

@@ -55,9 +55,6 @@ pub struct Claim {
     pub lease: Lease,
 }
 
-/// How the reason of a task begins that was canceled because something it needs was not done.
-pub const SKIPPED: &str = "dependency ";
-
 /// Whose rules govern a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {

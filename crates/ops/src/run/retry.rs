@@ -4,7 +4,7 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::run::{RunId, RunState};
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, SKIPPED, Task};
+use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -73,7 +73,6 @@ fn to_reset(tasks: Vec<Task>, first: &Task) -> Vec<Task> {
         let more = tasks.iter().find(|task| {
             !chosen.contains(&task.id)
                 && task.status == Status::Canceled
-                && task.blocked_reason.as_deref().is_some_and(|reason| reason.starts_with(SKIPPED))
                 && task.depends_on.iter().any(|needed| chosen.contains(needed))
         });
         match more {
