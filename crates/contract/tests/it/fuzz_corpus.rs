@@ -39,10 +39,6 @@ targets! { json intake aop aee aocl operator bridge frontmatter text convert }
 /// A name, the target, and how to make an input of about so many bytes.
 type Hostile = (&'static str, fn(&[u8]), fn(usize) -> Vec<u8>);
 
-/// Twice the input takes about twice the time; a quadratic parser would take four times as long.
-/// A name, what reads it, and how to make it of a size.
-type Hostile = (&'static str, fn(&[u8]), fn(usize) -> Vec<u8>);
-
 #[test]
 fn no_parser_is_quadratic() {
     let hostile: [Hostile; 9] = [
