@@ -39,16 +39,17 @@ targets! { json intake aop aee aocl operator bridge frontmatter text convert }
 /// A name, the target, and how to make an input of about so many bytes.
 type Hostile = (&'static str, fn(&[u8]), fn(usize) -> Vec<u8>);
 
+/// A megabyte of what makes a parser look back: a quadratic one would not come to an end within any test's limit.
 #[test]
-fn no_parser_is_quadratic() {
+fn hostile_megabytes_are_read_to_their_end() {
     let hostile: [Hostile; 9] = [
         ("nested lists", bodies::json, |n| "[".repeat(n).into_bytes()),
         ("many keys", bodies::json, |n| {
-            let keys: Vec<String> = (0..n / 10).map(|i| format!("\"k{i}\":1")).collect();
+            let keys: Vec<String> = (0..n / 8).map(|i| format!("\"k{i}\":1")).collect();
             format!("{{{}}}", keys.join(",")).into_bytes()
         }),
         ("unknown fields", bodies::aop, |n| {
-            let keys: Vec<String> = (0..n / 10).map(|i| format!("\"k{i}\":1")).collect();
+            let keys: Vec<String> = (0..n / 8).map(|i| format!("\"k{i}\":1")).collect();
             format!("{{\"aop_version\":\"2.0\",\"message_type\":\"TASK\",{}}}", keys.join(",")).into_bytes()
         }),
         ("dashes", bodies::frontmatter, |n| format!("---\n{}", "- ".repeat(n)).into_bytes()),
@@ -62,20 +63,9 @@ fn no_parser_is_quadratic() {
             bytes
         }),
     ];
-    let took = |body: fn(&[u8]), bytes: &[u8]| {
-        // The best of three: a busy machine makes single runs slow, never fast.
-        let run = || {
-            let started = std::time::Instant::now();
-            body(bytes);
-            started.elapsed()
-        };
-        (0..3).map(|_| run()).min().unwrap()
-    };
     for (name, body, make) in hostile {
-        let (small, large) = (make(4_000), make(64_000));
-        let (short, long) = (took(body, &small), took(body, &large));
-        // Sixteen times the input; quadratic would be 256 times.
-        let most = short.max(std::time::Duration::from_millis(1)) * 100;
-        assert!(long < most, "{name}: {short:?} for {}, {long:?} for {}", small.len(), large.len());
+        let bytes = make(1_000_000);
+        assert!(bytes.len() >= 1_000_000, "{name}: {} bytes", bytes.len());
+        body(&bytes);
     }
 }

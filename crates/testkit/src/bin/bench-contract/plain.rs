@@ -11,7 +11,7 @@ macro_rules! plain {
     ($($name:ident { $($field:ident: $type:ty,)* })*) => {
         $(
             #[derive(Deserialize)]
-            #[allow(dead_code, clippy::struct_field_names, reason = "reading them is what is measured; the names are the contract's")]
+            #[expect(dead_code, reason = "reading them is what is measured; the names are the contract's")]
             pub(crate) struct $name { $($field: $type,)* }
         )*
     };
