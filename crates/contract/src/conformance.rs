@@ -90,6 +90,12 @@ fn refused(case: Case) -> Case {
     Case { needs: Vec::new(), ask, ..case }
 }
 
+/// A file of vectors is ours or a stranger's, but no document of a contract: it may hold what a strict reader
+/// refuses, so that a validator can be asked about it.
+fn parsed(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok()
+}
+
 /// The vectors in a file: a list, or the list under `cases`.
 fn listed(value: &Value) -> &[Value] {
     value.as_array().or_else(|| value["cases"].as_array()).map(Vec::as_slice).unwrap_or_default()

@@ -5,8 +5,7 @@ mod documents;
 use serde_json::{Value, json};
 
 use super::table::{Table, holds};
-use super::{Case, File, listed, only};
-use crate::json::strict;
+use super::{Case, File, listed, only, parsed};
 
 const CONTRACT: &str = "bridge";
 
@@ -41,7 +40,7 @@ pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
     if let Some(case) = documents::case(file) {
         return vec![case];
     }
-    let Ok(value) = strict::parse(file.bytes) else { return Vec::new() };
+    let Some(value) = parsed(file.bytes) else { return Vec::new() };
     listed(&value).iter().filter_map(|vector| row(file, vector)).collect()
 }
 

@@ -5,8 +5,7 @@ mod changed;
 use serde_json::{Value, json};
 
 use super::table::{Table, holds};
-use super::{Case, File, Mismatch, listed, only, verdicts};
-use crate::json::strict;
+use super::{Case, File, Mismatch, listed, only, parsed, verdicts};
 use crate::validate::Kind;
 
 const CONTRACT: &str = "operator";
@@ -31,7 +30,7 @@ static TABLES: &[Table] = &[
 ];
 
 pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
-    let Ok(value) = strict::parse(file.bytes) else { return Vec::new() };
+    let Some(value) = parsed(file.bytes) else { return Vec::new() };
     listed(&value).iter().filter_map(row).collect()
 }
 
@@ -57,8 +56,7 @@ fn document(vector: &Value) -> Option<Case> {
         may_lack_files: false,
         vector: vector.clone(),
         ask: |vector, files| {
-            let other = strict::parse(only(files)?);
-            let other = other.map_err(|error| Mismatch(format!("`of` is not JSON: {error}")))?;
+            let other = parsed(only(files)?).ok_or_else(|| Mismatch("`of` is not JSON".to_owned()))?;
             verdicts::question(&changed::make(other, vector)?)
         },
         compare: |vector, answer| verdicts::compare(&vector["expect"], answer),
