@@ -11,6 +11,8 @@ pub(crate) enum Surface {
     Continuity,
     /// Everything else of writ.
     Writ,
+    /// The verbs of a crew: writ's exit codes, and JSON wherever nobody looks.
+    Crew,
     /// Validators: 0 allow, 1 deny, 2 could not work, and always an answer.
     Validator,
     /// Runs of vectors: 0 all passed, 1 some failed, 2 could not work.
@@ -23,6 +25,8 @@ impl Surface {
         match word {
             "task" | "events" | "status" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
+            "ledger" | "assignment" | "result" | "heartbeat" | "watchdog" | "orchestrate" | "lock"
+            | "budget" | "approval" => Surface::Crew,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,
         }
@@ -31,7 +35,7 @@ impl Surface {
     pub(crate) fn exit(self, code: ErrorCode) -> u8 {
         match self {
             Surface::Continuity => 1,
-            Surface::Writ => code.exit(),
+            Surface::Writ | Surface::Crew => code.exit(),
             Surface::Validator | Surface::Conformance => 2,
         }
     }

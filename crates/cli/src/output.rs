@@ -28,8 +28,8 @@ impl Output {
     pub(crate) fn new(asked: Option<Format>, surface: Surface, has_agent: bool) -> Self {
         let person = io::stdout().is_terminal() && !has_agent;
         let default = match surface {
-            Surface::Continuity | Surface::Validator if !person => Format::Json,
-            Surface::Continuity | Surface::Validator => Format::Text,
+            Surface::Continuity | Surface::Validator | Surface::Crew if !person => Format::Json,
+            Surface::Continuity | Surface::Validator | Surface::Crew => Format::Text,
             Surface::Writ | Surface::Conformance => Format::Text,
         };
         Self { format: asked.unwrap_or(default), surface }

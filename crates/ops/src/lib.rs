@@ -1,13 +1,23 @@
 //! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
 
+pub mod approval;
+pub mod assignment;
 pub mod audit;
+pub mod budget;
 pub mod context;
+pub mod crew;
 pub mod error;
 pub mod event;
+pub mod heartbeat;
+pub mod ledger;
+pub mod lock;
+pub mod orchestrate;
 pub mod registry;
+pub mod result;
 pub mod run;
 pub mod status;
 pub mod task;
+pub mod watchdog;
 
 mod once;
 mod record;

@@ -5,6 +5,7 @@ mod artifacts;
 mod attempts;
 mod audit;
 mod conditions;
+mod crew;
 mod dependencies;
 mod error;
 mod events;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
+pub use crew::{Accepted, Heard, Issued, LedgerRow};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
 pub use requests::Answered;

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod crew;
+mod crew_vectors;
+mod crew_world;
 mod dependencies;
 mod idempotency;
 mod runs;

@@ -1,0 +1,5 @@
+//! The ledger of a run: reading it, changing it by deltas, and asking whether it agrees with itself.
+
+pub mod apply;
+pub mod open;
+pub mod show;
