@@ -1,5 +1,6 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod completions;
@@ -10,7 +11,9 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod memory;
 pub(crate) mod plan;
+pub(crate) mod push;
 pub(crate) mod ready;
 pub(crate) mod resume;
 pub(crate) mod retry;
@@ -43,6 +46,9 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Trace(args) => trace::run(args, globals, output),
         Command::Resume(args) => resume::run(args, globals, output),
         Command::Task(command) => task::run(command, globals, output),
+        Command::Memory(command) => memory::run(command, globals, output),
+        Command::Push(args) => push::run(args, globals, output),
+        Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),

@@ -21,7 +21,7 @@ impl Surface {
     /// The surface of a command by its first word.
     pub(crate) fn of(word: &str) -> Self {
         match word {
-            "task" | "events" | "status" | "resume" => Surface::Continuity,
+            "task" | "memory" | "push" | "artifacts" | "events" | "status" | "resume" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,
