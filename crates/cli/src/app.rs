@@ -77,6 +77,9 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(subcommand)]
     Events(commands::events::Command),
+    /// Let agent programs call writ, and stop that
+    #[command(subcommand)]
+    Hook(commands::hook::Command),
     /// Show what is in the store
     Status(commands::status::Args),
     /// Verify the log, or print where it ends

@@ -21,7 +21,7 @@ impl Surface {
     /// The surface of a command by its first word.
     pub(crate) fn of(word: &str) -> Self {
         match word {
-            "task" | "events" | "status" => Surface::Continuity,
+            "task" | "events" | "status" | "hook" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,

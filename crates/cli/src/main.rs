@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod env;
 mod exit;
+mod hooks;
 mod host;
 mod live_view;
 mod minter;
