@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod personality;
 pub(crate) mod plan;
 pub(crate) mod ready;
 pub(crate) mod retry;
@@ -53,6 +54,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Schema(command) => schema::run(command, output),
         Command::Conformance(command) => conformance::run(command, output),
         Command::Serve(args) => serve::run(args, globals, output),
+        Command::Personality(command) => personality::run(command, output),
         Command::Completions(args) => completions::run(args, output),
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod claude;
 mod edits;
 pub(crate) mod files;
+pub(crate) mod handling;
 mod json_edit;
 mod json_text;
 pub(crate) mod opencode;

@@ -11,6 +11,8 @@ mod host;
 mod live_view;
 mod minter;
 mod output;
+mod persona;
+mod words;
 
 use std::process::ExitCode;
 

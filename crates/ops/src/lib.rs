@@ -6,6 +6,7 @@ pub mod error;
 pub mod event;
 pub mod registry;
 pub mod run;
+pub mod session;
 pub mod status;
 pub mod task;
 

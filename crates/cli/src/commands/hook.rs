@@ -1,8 +1,11 @@
 //! `writ hook`: into the hooks of agent programs, out of them, and what the hooks call.
 
+mod handle;
 mod install;
 mod show;
 mod uninstall;
+
+pub(crate) use handle::never_fail;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,6 +15,7 @@ use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::hooks::Program;
+use crate::hooks::handling::Handler;
 use crate::hooks::places::Scope;
 use crate::host;
 use crate::output::Output;
@@ -22,6 +26,9 @@ pub(crate) enum Command {
     Install(Which),
     /// Take writ out of their settings again
     Uninstall(uninstall::Args),
+    /// What the hooks call
+    #[command(flatten)]
+    Handle(Handler),
 }
 
 #[derive(Debug, clap::Args)]
@@ -60,6 +67,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     match command {
         Command::Install(args) => install::run(args, globals, output),
         Command::Uninstall(args) => uninstall::run(args, globals, output),
+        Command::Handle(handler) => Ok(handle::run(*handler, globals, output)),
     }
 }
 

@@ -10,6 +10,7 @@ mod hook_install;
 mod kill_nine;
 mod layers;
 mod outcomes;
+mod persona;
 mod processes;
 mod read_back;
 mod request_ids;
