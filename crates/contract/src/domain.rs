@@ -1,11 +1,13 @@
 //! What the product is about, independent of any published contract.
 
+pub mod artifact;
 pub mod attempt;
 pub mod change;
 pub mod check;
 pub mod code;
 pub mod id;
 pub mod limits;
+pub mod memory;
 pub mod money;
 pub mod priority;
 pub mod request;

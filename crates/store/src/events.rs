@@ -161,7 +161,7 @@ impl Tx<'_> {
             .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
         let at = event.at;
         let number = self.record(stream, &Record { is_change: true, ..Record::from(event) })?;
-        self.project(change, at)?;
+        self.project(change, at, number)?;
         Ok(number)
     }
 

@@ -1,11 +1,15 @@
 //! Durable state: the only crate with SQL. A `Store` is one database file, a `Tx` one transaction on it.
 
 mod agents;
+mod artifacts;
 mod attempts;
 mod audit;
 mod conditions;
+mod dependencies;
 mod error;
 mod events;
+mod memories;
+mod memories_sqlite;
 mod open;
 mod projection;
 mod replay;
@@ -19,6 +23,7 @@ mod plans;
 
 use std::path::{Path, PathBuf};
 
+pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};

@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use contract::domain::artifact::NewArtifact;
 use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::id::{Id, Kind, mint};
+use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
 use contract::domain::status::Status;
@@ -105,6 +107,14 @@ fn lists_are_look_ups() {
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
     looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
+    let place = Place::global();
+    looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
+    looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
+    looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
+    looks_up(&tx, "a memory", |tx| drop(tx.memory(&place, "k").unwrap()));
+    looks_up(&tx, "memories", |tx| drop(tx.memories(&place, now.at, 10).unwrap()));
+    looks_up(&tx, "expired memories", |tx| drop(tx.expired_memories(now.at, 10).unwrap()));
+    looks_up(&tx, "artifacts", |tx| drop(tx.artifacts(&id(1), 10).unwrap()));
     looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
 }
 
@@ -145,7 +155,7 @@ fn writes_touch_only_their_rows() {
     let tx = store.begin().unwrap();
     let now = ManualClock::new().now();
     let mut ids = SeededIds::new(1);
-    for change in one_of_each(&now) {
+    for change in one_of_each(&now).into_iter().chain(one_of_each_for_agents()) {
         looks_up(&tx, change.kind(), |tx| {
             tx.change(&Stream::Store, event(&mut ids, &now), &change).unwrap();
         });
@@ -157,6 +167,8 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", &now, &lease).unwrap());
     looks_up(&tx, "renew a run", |tx| tx.renew_ownership(&id(1), &lease).unwrap());
     looks_up(&tx, "heartbeat", |tx| tx.heartbeat(&id(4), now.at).unwrap());
+    looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
+    looks_up(&tx, "memories handed out", |tx| tx.memories_handed_out(&[1], now.at).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
     looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
     looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
@@ -185,7 +197,22 @@ fn event(ids: &mut SeededIds, now: &Now) -> NewEvent {
     }
 }
 
-/// Every change there is, in an order in which each fits.
+fn memory(number: i64) -> NewMemory {
+    NewMemory {
+        id: number,
+        place: Place::global(),
+        key: number.to_string(),
+        value: String::new(),
+        value_type: ValueType::String,
+        kind: MemoryKind::Fact,
+        half_life_days: None,
+        pinned: false,
+        expires_at: None,
+        source_task_id: None,
+    }
+}
+
+/// Every change of tasks and runs, in an order in which each fits.
 fn one_of_each(now: &Now) -> Vec<Change> {
     let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned() };
     let run = NewRun {
@@ -231,7 +258,7 @@ fn one_of_each(now: &Now) -> Vec<Change> {
         created(3, vec![2]),
         Change::TaskClaimed { task_id: id(2), claim },
         Change::TaskReleased { task_id: id(2) },
-        Change::AgentFocused { agent: "a".to_owned(), task_id: id(2), project_id: None },
+        Change::AgentFocused { agent: "a".to_owned(), task_id: Some(id(2)), project_id: None },
         moved(Status::Todo, Status::Done),
         Change::AttemptStarted { attempt },
         Change::AttemptEnded {
@@ -239,5 +266,30 @@ fn one_of_each(now: &Now) -> Vec<Change> {
             state: AttemptState::Succeeded,
             outcome: Outcome::default(),
         },
+    ]
+}
+
+/// Every change that only the agents' own verbs make, behind the others.
+fn one_of_each_for_agents() -> Vec<Change> {
+    vec![
+        Change::TaskPrioritized { task_id: id(2), priority: 5 },
+        Change::DependencyRemoved { task_id: id(3), depends_on: id(2) },
+        Change::DependencyAdded { task_id: id(3), depends_on: id(2) },
+        Change::ProjectAdded { project_id: "p".to_owned(), name: "p".to_owned() },
+        Change::MemorySet { memory: memory(1) },
+        Change::MemorySet { memory: memory(2) },
+        Change::MemoryPinned { place: Place::global(), key: "1".to_owned(), pinned: true },
+        Change::MemoryDeleted { place: Place::global(), key: "1".to_owned() },
+        Change::MemoryCollected { ids: vec![2] },
+        Change::ArtifactAdded {
+            artifact: NewArtifact {
+                id: id(5),
+                task_id: id(3),
+                project_id: None,
+                file_path: "f".to_owned(),
+                content_type: "text/plain".to_owned(),
+            },
+        },
+        Change::TaskDeleted { task_id: id(3) },
     ]
 }
