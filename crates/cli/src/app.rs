@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Hook(commands::hook::Command),
     /// Show what is in the store
     Status(commands::status::Args),
+    /// Bring the store to this program's schema
+    Upgrade(commands::upgrade::Args),
     /// Verify the log, or print where it ends
     #[command(subcommand)]
     Audit(commands::audit::Command),

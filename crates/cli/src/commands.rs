@@ -22,6 +22,7 @@ pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
+pub(crate) mod upgrade;
 pub(crate) mod validate;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Events(command) => events::run(command, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
+        Command::Upgrade(args) => upgrade::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),

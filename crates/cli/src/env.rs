@@ -23,6 +23,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "VYBE_AGENT", about: "the same as WRIT_AGENT" },
     Variable { name: "VYBE_REQUEST_ID", about: "the same as WRIT_REQUEST_ID" },
     Variable { name: "VYBE_PRETTY_JSON", about: "called as vybe: 1 or true prints JSON on several lines" },
+    Variable { name: "VYBE_BUSY_TIMEOUT_MS", about: "called as vybe: how long to wait for other writers" },
+    Variable { name: "VYBE_RETRO_CHILD", about: "set for children of a loop: hooks do nothing" },
     Variable { name: "XDG_DATA_HOME", about: "where the store is by default, in writ/writ.db" },
     Variable { name: "XDG_CONFIG_HOME", about: "where the user's configuration is, in writ/config.toml" },
     Variable { name: "CLAUDE_CONFIG_DIR", about: "where Claude Code's settings are, for `hook install`" },

@@ -40,7 +40,11 @@ pub(crate) fn store_source(globals: &Globals) -> &'static str {
 }
 
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
-    Context::open(&store_path(globals)?, Box::new(SystemClock::new()), Box::new(RandomIds))
+    let cx = Context::open(&store_path(globals)?, Box::new(SystemClock::new()), Box::new(RandomIds))?;
+    if let Some(wait) = persona::current().busy_wait() {
+        cx.wait_at_most(wait)?;
+    }
+    Ok(cx)
 }
 
 /// The agent identity that was given, if one was, in the form in which it is stored.

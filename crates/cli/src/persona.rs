@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::env;
 
@@ -80,6 +81,12 @@ impl Persona {
             Persona::Writ => ["WRIT_REQUEST_ID", "VYBE_REQUEST_ID"],
             Persona::Vybe => ["VYBE_REQUEST_ID", "WRIT_REQUEST_ID"],
         }
+    }
+
+    /// How long to wait for other writers, if that was said in a way that can be understood.
+    pub(crate) fn busy_wait(self) -> Option<Duration> {
+        let said = env::get("VYBE_BUSY_TIMEOUT_MS").filter(|_| self == Persona::Vybe)?;
+        said.trim().parse().ok().map(Duration::from_millis)
     }
 
     /// Whether documents are printed on several lines.

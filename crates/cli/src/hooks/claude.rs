@@ -145,6 +145,28 @@ pub(crate) fn uninstall(text: &str, record: Option<&Record>, program: &Program) 
     Ok(Uninstall { removed, text: (!(is_ours_alone && is_empty)).then_some(text), restored: false })
 }
 
+/// Which of our events the settings have.
+pub(crate) fn events_in(text: &str, program: &Program) -> Vec<&'static str> {
+    let Ok(root) = read(text) else { return Vec::new() };
+    let has = |event: &&Event| !ours_of(text, &root, event.name, program).is_empty();
+    EVENTS.iter().filter(has).map(|event| event.name).collect()
+}
+
+/// The programs that our entries call.
+pub(crate) fn programs_in(text: &str, program: &Program) -> Vec<String> {
+    let Ok(root) = read(text) else { return Vec::new() };
+    let mut called: Vec<String> = hooks_of(&root)
+        .iter()
+        .flat_map(|event| ours_of(text, &root, event, program))
+        .flat_map(|entry| commands(&entry).map(str::to_owned).collect::<Vec<_>>())
+        .filter(|line| program.is_ours(line))
+        .filter_map(|line| shlex::split(&line)?.into_iter().next())
+        .collect();
+    called.sort();
+    called.dedup();
+    called
+}
+
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }

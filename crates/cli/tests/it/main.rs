@@ -17,6 +17,7 @@ mod request_ids;
 mod run_view;
 mod serve;
 mod signals;
+mod status;
 mod surface;
 mod tasks;
 mod trace;
