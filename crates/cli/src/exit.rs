@@ -27,6 +27,7 @@ impl Surface {
     pub(crate) fn of(word: &str, next: Option<&str>) -> Self {
         match word {
             "hook" if next.is_some_and(Handler::is_one) => Surface::Handler,
+            "schema" if next.is_none_or(|next| next == "commands") => Surface::Continuity,
             _ if persona::current() == Persona::Vybe => Surface::Continuity,
             "artifacts" | "events" | "hook" | "loop" | "memory" | "push" | "resume" | "status" | "task"
             | "upgrade" => Surface::Continuity,

@@ -111,3 +111,30 @@ fn its_variables_are_read_and_its_output_is_always_json() {
     let events = acting(&["events", "list"]).run().success().json();
     assert_eq!((&events["data"]["agent"], &events["data"]["count"]), (&json!("ann"), &json!(1)));
 }
+
+#[test]
+fn every_command_is_described_for_programs() {
+    let cli = writ();
+    let described = call(&cli, &["schema", "commands"]).success().json()["data"]["commands"].clone();
+    let row = |name: &str| {
+        let rows = described.as_array().unwrap();
+        rows.iter()
+            .find(|row| row["command"] == name)
+            .unwrap_or_else(|| panic!("no `{name}` in {described}"))
+            .clone()
+    };
+    let create = row("vybe task create");
+    assert_eq!((&create["mutates"], &create["requires_request_id"]), (&json!(true), &json!(true)));
+    assert_eq!(create["args_schema"]["required"], json!(["title"]));
+    let priority = &create["args_schema"]["properties"]["priority"];
+    assert_eq!((&priority["type"], &priority["default"]), (&json!("integer"), &json!(0)));
+    let list = row("vybe events list");
+    assert_eq!((&list["mutates"], &list["requires_request_id"]), (&json!(false), &json!(false)));
+    assert_eq!(list["args_schema"]["properties"]["all"]["type"], "boolean");
+    assert!(row("vybe hook install")["mutates"] == true && row("vybe help")["mutates"] == false);
+    assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
+    // Every command that is said to be keyed is one that exists, under this name or its own.
+    let own =
+        cli.run(["schema", "commands", "--output", "json"]).success().json()["data"]["commands"].clone();
+    assert!(own.as_array().unwrap().iter().any(|row| row["command"] == "writ run" && row["mutates"] == true));
+}
