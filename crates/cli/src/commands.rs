@@ -9,9 +9,11 @@ pub(crate) mod conformance;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod memory;
+pub(crate) mod personality;
 pub(crate) mod plan;
 pub(crate) mod push;
 pub(crate) mod ready;
@@ -24,6 +26,7 @@ pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
+pub(crate) mod upgrade;
 pub(crate) mod validate;
 
 use std::process::ExitCode;
@@ -50,7 +53,9 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Push(args) => push::run(args, globals, output),
         Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
+        Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
+        Command::Upgrade(args) => upgrade::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
@@ -59,6 +64,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Schema(command) => schema::run(command, output),
         Command::Conformance(command) => conformance::run(command, output),
         Command::Serve(args) => serve::run(args, globals, output),
+        Command::Personality(command) => personality::run(command, output),
         Command::Completions(args) => completions::run(args, output),
     }
 }
