@@ -1,6 +1,8 @@
 //! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
 
+pub mod agent;
 pub mod approval;
+pub mod artifact;
 pub mod assignment;
 pub mod audit;
 pub mod budget;
@@ -11,14 +13,19 @@ pub mod event;
 pub mod heartbeat;
 pub mod ledger;
 pub mod lock;
+pub mod memory;
 pub mod orchestrate;
+pub mod push;
 pub mod registry;
 pub mod result;
+pub mod resume;
 pub mod run;
+pub mod session;
 pub mod status;
 pub mod task;
 pub mod watchdog;
 
+mod limit;
 mod once;
 mod record;
 

@@ -2,19 +2,25 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod answers;
 mod bad_plans;
 mod bad_stores;
 mod documents;
 mod first_run;
+mod hook_install;
 mod kill_nine;
 mod layers;
+mod memory;
 mod outcomes;
+mod persona;
 mod processes;
+mod push;
 mod read_back;
 mod request_ids;
 mod run_view;
 mod serve;
 mod signals;
+mod status;
 mod surface;
 mod tasks;
 mod trace;

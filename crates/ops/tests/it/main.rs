@@ -8,6 +8,7 @@ mod crew_vectors;
 mod crew_world;
 mod dependencies;
 mod idempotency;
+mod resume;
 mod runs;
 mod secrets;
 mod shapes;
