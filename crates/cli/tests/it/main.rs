@@ -5,6 +5,7 @@
 mod answers;
 mod bad_plans;
 mod bad_stores;
+mod crew;
 mod documents;
 mod first_run;
 mod hook_install;

@@ -4,6 +4,7 @@
 
 mod claims;
 mod crew;
+mod crew_documents;
 mod crew_vectors;
 mod crew_world;
 mod dependencies;
@@ -12,4 +13,5 @@ mod resume;
 mod runs;
 mod secrets;
 mod shapes;
+mod storm;
 mod world;
