@@ -110,6 +110,9 @@ pub(crate) enum Command {
     /// Take, show and give back locks
     #[command(subcommand)]
     Lock(commands::lock::Command),
+    /// Write down what a worker does, and see that it stays written
+    #[command(subcommand)]
+    Worklog(commands::worklog::Command),
     /// Set and show what a run may spend
     #[command(subcommand)]
     Budget(commands::budget::Command),

@@ -38,6 +38,7 @@ pub(crate) mod trace;
 pub(crate) mod upgrade;
 pub(crate) mod validate;
 pub(crate) mod watchdog;
+pub(crate) mod worklog;
 
 use std::process::ExitCode;
 
@@ -75,6 +76,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Orchestrate(command) => orchestrate::run(command, globals, output),
         Command::Budget(command) => budget::run(command, globals, output),
         Command::Approval(command) => approval::run(command, globals, output),
+        Command::Worklog(command) => worklog::run(command, globals, output),
         Command::Lock(command) => lock::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),

@@ -34,8 +34,8 @@ impl Surface {
             "artifacts" | "events" | "hook" | "loop" | "memory" | "push" | "resume" | "status" | "task"
             | "upgrade" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
-            "ledger" | "assignment" | "result" | "heartbeat" | "watchdog" | "orchestrate" | "lock"
-            | "budget" | "approval" => Surface::Crew,
+            "ledger" | "worklog" | "assignment" | "result" | "heartbeat" | "watchdog" | "orchestrate"
+            | "lock" | "budget" | "approval" => Surface::Crew,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,
         }

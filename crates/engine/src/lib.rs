@@ -7,6 +7,7 @@ pub mod scheduler;
 pub mod settings;
 pub mod supervisor;
 pub mod verify;
+pub mod worklog;
 
 mod dispatcher;
 mod drive;

@@ -24,6 +24,7 @@ pub mod session;
 pub mod status;
 pub mod task;
 pub mod watchdog;
+pub mod worklog;
 
 mod limit;
 mod once;

@@ -12,6 +12,7 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::{
     agent, approval, artifact, audit, budget, event, ledger, lock, memory, push, resume, run, status, task,
+    worklog,
 };
 
 pub struct Operation {
@@ -273,6 +274,17 @@ pub const OPERATIONS: &[Operation] = &[
     Operation { name: "heartbeat.send", summary: "Say that a worker lives", call: Call::Keyless },
     Operation { name: "watchdog.sweep", summary: "Take back what silent workers hold", call: Call::Keyless },
     Operation { name: "orchestrate.step", summary: "Take one round of an orchestrator", call: Call::Hosted },
+    Operation { name: "worklog.append", summary: "Write down one step of the work", call: Call::Hosted },
+    Operation {
+        name: "worklog.show",
+        summary: "Show what a worker wrote down",
+        call: Call::Read(|cx, request| worklog::show::show(cx, &read(request)?)),
+    },
+    Operation {
+        name: "worklog.verify",
+        summary: "Hold a worklog's file against the store",
+        call: Call::Keyless,
+    },
     Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
     Operation {
         name: "run.cancel",

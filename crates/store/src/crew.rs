@@ -5,6 +5,8 @@ mod assignments;
 mod budgets;
 mod ledger;
 mod locks;
+mod worklogs;
 
 pub use assignments::{Accepted, Issued};
 pub use ledger::{Heard, LedgerRow};
+pub use worklogs::WorklogEnd;

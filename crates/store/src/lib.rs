@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
 pub use counts::Counts;
-pub use crew::{Accepted, Heard, Issued, LedgerRow};
+pub use crew::{Accepted, Heard, Issued, LedgerRow, WorklogEnd};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
 pub use focus::{Seeker, Waiting};
@@ -91,6 +91,22 @@ impl Tx<'_> {
              ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value",
         )?;
         Ok(statement.query_row([counter], |row| row.get(0))?)
+    }
+
+    /// The counter gives no number up to this one any more.
+    pub fn raise_number(&self, counter: &str, least: i64) -> Result<()> {
+        self.prepare(
+            "INSERT INTO counters (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = max(counters.value, excluded.value)",
+        )?
+        .execute(rusqlite::params![counter, least])?;
+        Ok(())
+    }
+
+    /// The last number that a counter gave.
+    pub fn last_number(&self, counter: &str) -> Result<i64> {
+        let sql = "SELECT coalesce(max(value), 0) FROM counters WHERE name = ?1";
+        Ok(self.prepare(sql)?.query_row([counter], |row| row.get(0))?)
     }
 
     /// Every statement of a transaction passes here, so that a test can look at the plans of all of them.

@@ -2,6 +2,7 @@
 
 mod crew;
 mod dependencies;
+mod handoff;
 mod memory;
 
 use contract::domain::attempt::{AttemptState, NewAttempt};

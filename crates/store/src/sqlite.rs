@@ -19,6 +19,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0001_init.sql"),
     include_str!("../migrations/sqlite/0002_continuity.sql"),
     include_str!("../migrations/sqlite/0003_crew.sql"),
+    include_str!("../migrations/sqlite/0004_worklogs.sql"),
 ];
 
 /// The state of a file before we touch it.

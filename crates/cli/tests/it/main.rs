@@ -26,3 +26,4 @@ mod surface;
 mod tasks;
 mod trace;
 mod validate;
+mod worklog;

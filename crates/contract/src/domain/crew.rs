@@ -4,6 +4,7 @@ pub mod approval;
 pub mod budget;
 pub mod lock;
 pub mod snapshot;
+pub mod worklog;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +18,7 @@ use approval::{Approval, ApprovalId};
 use budget::Amount;
 use lock::Grant;
 use snapshot::Snapshot;
+use worklog::Line;
 
 /// Every change of what a crew is granted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,6 +116,22 @@ pub enum CrewChange {
         task_id: TaskId,
         token: i64,
     },
+    /// A line behind the last one of a task's worklog.
+    WorklogAppended {
+        run_id: RunId,
+        task_id: TaskId,
+        /// Whose word it is; none where nobody was at work.
+        token: Option<i64>,
+        line: Line,
+    },
+    /// A ledger that was kept elsewhere is kept here from now on: its version, and the names of its deltas.
+    HandoffTaken {
+        run_id: RunId,
+        /// Of the bundle that was taken over.
+        digest: String,
+        ledger_version: u64,
+        deltas: Vec<AppliedDelta>,
+    },
 }
 
 /// A delta under its name, and what it said.
@@ -161,6 +179,8 @@ impl CrewChange {
             CrewChange::ApprovalRequested { .. } => "approval_requested",
             CrewChange::ApprovalDecided { .. } => "approval_decided",
             CrewChange::ApprovalUsed { .. } => "approval_used",
+            CrewChange::WorklogAppended { .. } => "worklog_appended",
+            CrewChange::HandoffTaken { .. } => "handoff_taken",
         }
     }
 
@@ -177,10 +197,11 @@ impl CrewChange {
             | CrewChange::BudgetReserved { task_id, .. }
             | CrewChange::BudgetBooked { task_id, .. }
             | CrewChange::ApprovalDecided { task_id, .. }
-            | CrewChange::ApprovalUsed { task_id, .. } => Some(task_id),
+            | CrewChange::ApprovalUsed { task_id, .. }
+            | CrewChange::WorklogAppended { task_id, .. } => Some(task_id),
             CrewChange::LocksGranted { grant } => Some(&grant.task_id),
             CrewChange::ApprovalRequested { approval } => Some(&approval.task_id),
-            CrewChange::BudgetSet { .. } => None,
+            CrewChange::BudgetSet { .. } | CrewChange::HandoffTaken { .. } => None,
         }
     }
 }

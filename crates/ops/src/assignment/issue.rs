@@ -103,7 +103,7 @@ fn packet(sheet: &Sheet, name: &Reference, request: &Request) -> Result<Value> {
     let usual = (timeout / 4).clamp(HEARTBEAT_SECONDS_MIN, HEARTBEAT_SECONDS_DEFAULT);
     let serial = (kind == TaskType::Serial).then(|| vec![".".to_owned()]);
     let lock_scope = columns.lock_scope.clone().or(serial).unwrap_or_default();
-    let worklog = request.worklog_path.clone().unwrap_or_else(|| format!("worklogs/{name}.jsonl"));
+    let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
     Ok(json!({
         "schema_version": SCHEMA_VERSION,
         "run_id": sheet.run_uuid()?,

@@ -70,6 +70,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&request.seen.checks));
         }
+        crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status)?;
         accept(work, &sheet, &judged, &request.seen.checks, changes.clone())?;
         let delta = delta(work, &sheet, &judged);
         rows::step(work, &mut sheet, &delta, Along { verified, ended: Ended::Submitted, spent })?;

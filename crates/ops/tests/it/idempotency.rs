@@ -277,6 +277,7 @@ const VERBS: &[Verb] = &[
     crew::BUDGET_SET,
     crew::APPROVAL_REQUEST,
     crew::APPROVAL_DECIDE,
+    crew::WORKLOG_APPEND,
 ];
 
 #[test]

@@ -14,4 +14,5 @@ mod runs;
 mod secrets;
 mod shapes;
 mod storm;
+mod worklogs;
 mod world;

@@ -65,6 +65,16 @@ impl Tx<'_> {
     }
 }
 
+impl Tx<'_> {
+    /// What the last worker said of a task that was heard at all.
+    pub fn last_result(&self, task: &TaskId) -> Result<Option<Accepted>> {
+        let sql = "SELECT token, task_id, status, result, checks FROM results WHERE task_id = ?1
+                   ORDER BY token DESC LIMIT 1";
+        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(accepted_of(row))).optional()?;
+        found.transpose()
+    }
+}
+
 fn issued_of(row: &Row<'_>) -> Result<Issued> {
     let token: i64 = row.get(0)?;
     let owner = format!("assignment {token}");

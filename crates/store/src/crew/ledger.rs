@@ -1,5 +1,6 @@
 //! The rows of a run's ledger, the names of its deltas, and its blockers.
 
+use contract::domain::crew::AppliedDelta;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
@@ -60,6 +61,15 @@ impl Tx<'_> {
         let mut statement =
             self.prepare("SELECT digest FROM ledger_deltas WHERE run_id = ?1 AND delta_id = ?2")?;
         Ok(statement.query_row([run.as_str(), delta_id], |row| row.get(0)).optional()?)
+    }
+
+    /// Everything that was applied, by name.
+    pub fn applied_deltas(&self, run: &RunId) -> Result<Vec<AppliedDelta>> {
+        let sql = "SELECT delta_id, digest FROM ledger_deltas WHERE run_id = ?1 ORDER BY delta_id";
+        let mut statement = self.prepare(sql)?;
+        let delta = |row: &Row<'_>| Ok(AppliedDelta { delta_id: row.get(0)?, digest: row.get(1)? });
+        let deltas = statement.query_map([run.as_str()], delta)?;
+        Ok(deltas.collect::<rusqlite::Result<Vec<AppliedDelta>>>()?)
     }
 
     /// Notes that the worker of a task lives. A row update, no event.

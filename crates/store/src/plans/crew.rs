@@ -4,6 +4,7 @@ use contract::domain::crew::approval::Approval;
 use contract::domain::crew::budget::Amount;
 use contract::domain::crew::lock::{Grant, Wanted};
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::crew::worklog::Line;
 use contract::domain::crew::{AppliedDelta, CrewChange, Ended, reference_of};
 use contract::domain::id::Id;
 use contract::domain::scope::Scope;
@@ -61,6 +62,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
     let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
     changes.push(CrewChange::BlockerRaised { run_id: run_id.clone(), task_id: task_id.clone(), blocker });
     changes.push(CrewChange::BlockerCleared { run_id, task_id });
+    changes.extend(handed_over());
     changes
 }
 
@@ -114,5 +116,24 @@ fn on_the_way() -> Vec<CrewChange> {
             ended: Ended::Submitted,
         }),
         at(|run_id, task_id| CrewChange::LocksReleased { token: 1, run_id, task_id, reason: "r".to_owned() }),
+    ]
+}
+
+/// What is written down, and what comes from elsewhere.
+fn handed_over() -> Vec<CrewChange> {
+    let line = Line::following(None, "b", json!({}));
+    vec![
+        CrewChange::WorklogAppended {
+            run_id: Id::from_bits(1),
+            task_id: Id::from_bits(2),
+            token: Some(1),
+            line,
+        },
+        CrewChange::HandoffTaken {
+            run_id: Id::from_bits(1),
+            digest: "d".to_owned(),
+            ledger_version: 2,
+            deltas: vec![AppliedDelta { delta_id: "e".to_owned(), digest: None }],
+        },
     ]
 }

@@ -53,6 +53,8 @@ impl Tx<'_> {
             CrewChange::ApprovalRequested { .. }
             | CrewChange::ApprovalDecided { .. }
             | CrewChange::ApprovalUsed { .. } => self.project_approval(change, at),
+            CrewChange::WorklogAppended { .. } => self.worklog_appended(change, at),
+            CrewChange::HandoffTaken { .. } => self.handoff_taken(change, at),
         }
     }
 
@@ -65,7 +67,7 @@ impl Tx<'_> {
         )
     }
 
-    fn ledger_moved(&self, run: &RunId, version: u64, delta: Option<&AppliedDelta>) -> Result<()> {
+    pub(super) fn ledger_moved(&self, run: &RunId, version: u64, delta: Option<&AppliedDelta>) -> Result<()> {
         let version = i64::try_from(version).map_err(|_| Error::Unfit { rows: 0 })?;
         self.change_one(
             "INSERT INTO ledgers (run_id, version) VALUES (?1, ?2)

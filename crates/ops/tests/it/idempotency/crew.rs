@@ -1,7 +1,7 @@
 //! The verbs of a crew, each with a request that is good, another that is, and one that is refused.
 
 use contract::domain::money::MicroUsd;
-use ops::{approval, assignment, budget, ledger, lock, orchestrate, result};
+use ops::{approval, assignment, budget, ledger, lock, orchestrate, result, worklog};
 use serde_json::{Value, json};
 
 use super::{Verb, chosen, plain};
@@ -181,5 +181,22 @@ pub(super) const APPROVAL_DECIDE: Verb = Verb {
         let request = |id: &str| approval::Decision { id: id.to_owned(), granted: true, reason: None };
         let requests = [request(&ids[0]), request(&ids[1]), request("approval_0")];
         Box::new(move |cx, key, which| approval::decide(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
+pub(super) const WORKLOG_APPEND: Verb = Verb {
+    name: "worklog.append",
+    prepare: |world| {
+        two_tasks(world);
+        let request = |name: &str| worklog::append::Request {
+            run: RUN.to_owned(),
+            task: name.to_owned(),
+            token: None,
+            entry: json!({"action": "a"}),
+        };
+        let requests = [request("T-1"), request("T-2"), request("T-9")];
+        Box::new(move |cx, key, which| {
+            worklog::append::append(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
+        })
     },
 };

@@ -1,0 +1,54 @@
+//! The lines of a task's worklog. Each names the digest of the one before it, in the store and in the file alike.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::digest;
+
+/// The field of a line that names the line before it.
+pub const PREVIOUS: &str = "x_previous";
+
+/// One line, exactly as it stands in the file, without the end of the line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// 1 is the first.
+    pub number: i64,
+    pub text: String,
+    /// Of the text; the next line names it.
+    pub digest: String,
+}
+
+/// What the first line of a worklog names, so that no other task's lines can take its place.
+pub fn beginning(run: &str, task: &str) -> String {
+    digest::of_bytes(format!("worklog of {task} in {run}").as_bytes())
+}
+
+impl Line {
+    /// The line that follows `last` and says `entry`.
+    pub fn following(last: Option<&Line>, beginning: &str, mut entry: Value) -> Self {
+        let previous = last.map_or(beginning, |last| &last.digest);
+        entry[PREVIOUS] = json!(previous);
+        let text = entry.to_string();
+        let digest = digest::of_bytes(text.as_bytes());
+        Self { number: last.map_or(1, |last| last.number.saturating_add(1)), text, digest }
+    }
+}
+
+/// The bytes of the file that holds these lines.
+pub fn file_of(lines: &[Line]) -> Vec<u8> {
+    lines.iter().flat_map(|line| line.text.bytes().chain([b'\n'])).collect()
+}
+
+/// The number of the first line that does not follow from the one before it, or whose digest is another.
+pub fn broken(lines: &[Line], beginning: &str) -> Option<i64> {
+    let mut previous = beginning.to_owned();
+    for (at, line) in lines.iter().enumerate() {
+        let entry: Value = serde_json::from_str(&line.text).unwrap_or_default();
+        let follows = entry[PREVIOUS] == previous.as_str() && usize::try_from(line.number) == Ok(at + 1);
+        if !follows || line.digest != digest::of_bytes(line.text.as_bytes()) {
+            return Some(line.number);
+        }
+        previous.clone_from(&line.digest);
+    }
+    None
+}

@@ -1,0 +1,74 @@
+//! Worklogs: what a worker did, one line a step. The store is the truth, and the file in the workspace follows it.
+
+pub mod append;
+pub mod show;
+pub mod verify;
+
+use contract::domain::crew::worklog::{beginning, file_of};
+use contract::domain::status::Status;
+use contract::domain::task::Task;
+use contract::operator::{Options, Outcome, TaskId as Reference, validate_worklog};
+use store::Tx;
+
+use crate::context::Context;
+use crate::crew::Ground;
+use crate::crew::denial::denied;
+use crate::crew::ground::real_scopes;
+use crate::crew::sheet::{Sheet, reference};
+use crate::error::Result;
+
+/// Where a worklog is kept as a file, and what belongs into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub workspace: String,
+    /// In the workspace, with no link on the way.
+    pub path: String,
+    pub bytes: Vec<u8>,
+}
+
+/// What the file of a task's worklog has to hold now.
+pub fn kept(cx: &mut Context, run: &str, task: &str, ground: &dyn Ground) -> Result<Kept> {
+    let name = reference(task)?;
+    let tx = cx.store.read()?;
+    let sheet = Sheet::of(&tx, run)?;
+    let path = path(&tx, &sheet, &name, ground)?;
+    let bytes = file_of(&tx.worklog(&sheet.task(&name)?.id)?);
+    Ok(Kept { workspace: sheet.run.asked.workspace.clone(), path, bytes })
+}
+
+/// The path that the task was last given out with, under its real name. One that leads out of the workspace is refused.
+pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &Reference, ground: &dyn Ground) -> Result<String> {
+    let issued = tx.last_assignment(&sheet.task(name)?.id)?;
+    let given = issued.and_then(|issued| issued.packet["task"]["worklog_path"].as_str().map(str::to_owned));
+    let path = given.unwrap_or_else(|| default_path(name));
+    let real = real_scopes(ground, &sheet.run.asked.workspace, &[path])?;
+    Ok(real.first().expect("BUG: one path has one name").to_string())
+}
+
+/// Where a worklog is kept if nobody says otherwise.
+pub(crate) fn default_path(name: &Reference) -> String {
+    format!("worklogs/{name}.jsonl")
+}
+
+/// What the first line names.
+pub(crate) fn begins(sheet: &Sheet, name: &Reference) -> Result<String> {
+    Ok(beginning(&sheet.run_uuid()?, name.as_str()))
+}
+
+/// How the task ended by its worker's own word; a silent one has said nothing.
+pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
+    let Some(said) = tx.last_result(&task.id)? else { return Ok(None) };
+    Ok(match (task.status, said.status.as_str()) {
+        (Status::Blocked, "blocked") => Some(Outcome::Blocked),
+        (Status::Failed, "failed") => Some(Outcome::Failed),
+        _ => None,
+    })
+}
+
+/// A worker that kept a worklog says in its last line why it did not finish, before it says so in its result.
+pub(crate) fn refuse_unexplained(tx: &Tx<'_>, task: &Task, outcome: Outcome) -> Result<()> {
+    let Some(end) = tx.worklog_end(&task.id)? else { return Ok(()) };
+    let options = Options { outcome: Some(outcome), ..Options::default() };
+    let verdict = validate_worklog(&file_of(&[end.line]), &options);
+    if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
+}

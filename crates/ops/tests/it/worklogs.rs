@@ -1,0 +1,110 @@
+//! Worklogs: who may write, what is written, and what a changed file is told.
+
+use contract::json::Value;
+use ops::Result;
+use ops::worklog::{append, kept, verify};
+use serde_json::json;
+
+use crate::crew_world::{Crew, denied};
+
+fn entry(action: &str) -> Value {
+    json!({"action": action, "files_touched": ["a/x"], "decision": "d", "result": "r", "next_step": "n"})
+}
+
+fn wrote(crew: &mut Crew, token: Option<i64>, entry: Value) -> Result<append::Answer> {
+    let key = crew.key();
+    let request = append::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, entry };
+    Ok(append::append(&mut crew.world.cx, &key, &request, &crew.ground)?.answer)
+}
+
+fn file(crew: &mut Crew) -> Vec<u8> {
+    kept(&mut crew.world.cx, &crew.run.clone(), "T-1", &crew.ground).unwrap().bytes
+}
+
+fn judged(crew: &mut Crew, file: Option<&[u8]>) -> (String, Value) {
+    let verdict = verify::verify(&mut crew.world.cx, &crew.run.clone(), "T-1", file).unwrap();
+    (verdict.code.clone(), json!(verdict.details.rule))
+}
+
+fn with_task() -> Crew {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["a"], json!({}));
+    crew
+}
+
+#[test]
+fn only_the_current_holder_writes_and_nobody_else_while_it_works() {
+    let mut crew = with_task();
+    assert_eq!(wrote(&mut crew, None, entry("planned")).unwrap().number, 1);
+    let token = crew.issue("T-1").unwrap().token;
+    denied(wrote(&mut crew, None, entry("from outside")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
+    denied(wrote(&mut crew, Some(token + 1), entry("x")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
+    assert_eq!(wrote(&mut crew, Some(token), entry("begun")).unwrap().number, 2);
+    crew.world.temp.clock().advance(std::time::Duration::from_secs(61));
+    crew.sweep();
+    denied(wrote(&mut crew, Some(token), entry("late")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
+    crew.holds();
+}
+
+#[test]
+fn an_entry_is_whole_scrubbed_and_follows_the_one_before_it() {
+    let mut crew = with_task();
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let first = wrote(&mut crew, None, entry(&format!("used {secret}"))).unwrap();
+    assert!(!first.entry.to_string().contains(&secret), "{}", first.entry);
+    assert_eq!((&first.entry["task_id"], &first.entry["actor"]), (&json!("T-1"), &json!("orchestrator")));
+    wrote(&mut crew, None, entry("second")).unwrap();
+    let bytes = file(&mut crew);
+    let second: Value = serde_json::from_slice(bytes.split(|b| *b == b'\n').nth(1).unwrap()).unwrap();
+    assert_eq!(second["x_previous"], first.digest.as_str());
+    let mut back = entry("third");
+    back["timestamp"] = json!("1999-01-01T00:00:00Z");
+    denied(wrote(&mut crew, None, back), "NON_COMPLIANT", "time_goes_back");
+    let mut other = entry("third");
+    other["task_id"] = json!("T-2");
+    denied(wrote(&mut crew, None, other), "NON_COMPLIANT", "identity_mismatch");
+    denied(wrote(&mut crew, None, json!({"decision": "no action"})), "MISSING_REQUIRED_INPUT", "missing");
+    assert_eq!(file(&mut crew), bytes);
+    crew.holds();
+}
+
+#[test]
+fn a_file_is_told_to_be_behind_missing_or_changed() {
+    let mut crew = with_task();
+    assert_eq!(judged(&mut crew, None), ("OK".to_owned(), Value::Null));
+    wrote(&mut crew, None, entry("one")).unwrap();
+    wrote(&mut crew, None, entry("two")).unwrap();
+    let bytes = file(&mut crew);
+    assert_eq!(judged(&mut crew, Some(&bytes)), ("OK".to_owned(), Value::Null));
+    assert_eq!(judged(&mut crew, None).1, "file_missing");
+    assert_eq!(judged(&mut crew, Some(&bytes[..bytes.len() - 3])).1, "file_behind");
+    assert_eq!(judged(&mut crew, Some(&[&bytes, b"{}\n".as_slice()].concat())).1, "not_append_only");
+    let edited = String::from_utf8(bytes).unwrap().replace("one", "eno");
+    assert_eq!(judged(&mut crew, Some(edited.as_bytes())).1, "not_append_only");
+}
+
+#[test]
+fn a_worker_that_gives_up_says_why_in_its_last_line() {
+    let mut crew = with_task();
+    let token = crew.issue("T-1").unwrap().token;
+    wrote(&mut crew, Some(token), entry("tried")).unwrap();
+    let result = crew.result("T-1", token, "blocked");
+    denied(crew.submit(result.clone(), Vec::new()), "MISSING_REQUIRED_INPUT", "final_entry");
+    let mut last = entry("gave up");
+    last["code"] = json!("MISSING_REQUIRED_INPUT");
+    wrote(&mut crew, Some(token), last.clone()).unwrap();
+    crew.submit(result, Vec::new()).unwrap();
+    denied(wrote(&mut crew, None, entry("afterthought")), "MISSING_REQUIRED_INPUT", "final_entry");
+    last["action"] = json!("asked the author");
+    wrote(&mut crew, None, last).unwrap();
+    let bytes = file(&mut crew);
+    assert_eq!(judged(&mut crew, Some(&bytes)).0, "OK");
+    crew.holds();
+}
+
+#[test]
+fn a_worklog_that_leads_out_of_the_workspace_is_refused() {
+    let mut crew = with_task();
+    crew.ground.links.insert("worklogs".to_owned(), "/etc".to_owned());
+    denied(wrote(&mut crew, None, entry("x")), "SCOPE_VIOLATION", "workspace_escape");
+}

@@ -1,0 +1,36 @@
+//! Reading worklogs.
+
+use contract::domain::crew::worklog::Line;
+use contract::domain::task::TaskId;
+use rusqlite::{OptionalExtension, Row};
+
+use crate::Tx;
+use crate::error::Result;
+
+/// The last line of a worklog, and how long the whole is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorklogEnd {
+    pub line: Line,
+    pub bytes: i64,
+}
+
+impl Tx<'_> {
+    pub fn worklog_end(&self, task: &TaskId) -> Result<Option<WorklogEnd>> {
+        let sql = "SELECT number, line, digest, bytes FROM worklog_lines WHERE task_id = ?1
+                   ORDER BY number DESC LIMIT 1";
+        let end = |row: &Row<'_>| Ok(WorklogEnd { line: line_of(row)?, bytes: row.get(3)? });
+        Ok(self.prepare(sql)?.query_row([task.as_str()], end).optional()?)
+    }
+
+    /// The whole worklog of a task, which is bounded as a whole.
+    pub fn worklog(&self, task: &TaskId) -> Result<Vec<Line>> {
+        let sql = "SELECT number, line, digest FROM worklog_lines WHERE task_id = ?1 ORDER BY number";
+        let mut statement = self.prepare(sql)?;
+        let lines = statement.query_map([task.as_str()], line_of)?;
+        Ok(lines.collect::<rusqlite::Result<Vec<Line>>>()?)
+    }
+}
+
+fn line_of(row: &Row<'_>) -> rusqlite::Result<Line> {
+    Ok(Line { number: row.get(0)?, text: row.get(1)?, digest: row.get(2)? })
+}
