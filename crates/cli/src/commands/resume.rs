@@ -9,8 +9,8 @@ use ops::resume::{Request, peek, resume};
 use ops::{Error, Result};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::{host, persona};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         limit: Some(args.limit),
         focus: args.focus.clone(),
         budget: Some(args.budget),
-        program: None,
+        program: Some(persona::current().name().to_owned()),
     };
     if args.peek {
         return look(args, &request, globals, output);

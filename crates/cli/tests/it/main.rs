@@ -5,6 +5,8 @@
 mod answers;
 mod bad_plans;
 mod bad_stores;
+mod continuity;
+mod crowd;
 mod documents;
 mod first_run;
 mod hook_install;
