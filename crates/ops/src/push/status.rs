@@ -8,8 +8,9 @@ use serde_json::json;
 
 use super::Moved;
 use crate::error::{Error, Result};
-use crate::record::{Says, Scribe};
+use crate::record::Scribe;
 use crate::task;
+use crate::task::complete::say_closed;
 
 pub(super) struct Wanted<'p> {
     to: Status,
@@ -38,6 +39,7 @@ impl<'p> Wanted<'p> {
             rules: Rules::Continuity,
             // Nobody ran checks here, so a task that has some cannot be completed by a push.
             verified: false,
+            by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", self.asked.status);
         let made = task::carry_out(work, task, &command, &message).map_err(with_a_way_out)?;
@@ -60,10 +62,7 @@ impl<'p> Wanted<'p> {
             Status::Todo | Status::InProgress | Status::Failed | Status::Canceled => return Ok(None),
         };
         let PushStatus { summary, label, .. } = self.asked;
-        let payload = json!({"outcome": outcome, "summary": summary, "label": label});
-        let message = summary.clone().unwrap_or_else(|| format!("Task closed: {outcome}"));
-        let about = task::about(work.tx, task)?;
-        work.say(&about, Says::event("task_closed", message, payload)).map(Some)
+        say_closed(work, task, outcome, summary.as_deref(), label.as_deref()).map(Some)
     }
 }
 

@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod dependencies;
 mod idempotency;
+mod memory;
+mod push;
 mod runs;
 mod secrets;
 mod shapes;
