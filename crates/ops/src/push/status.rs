@@ -4,6 +4,7 @@ use contract::continuity::push::PushStatus;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
+use contract::domain::text::quoted;
 use serde_json::json;
 
 use super::Moved;
@@ -21,7 +22,7 @@ pub(super) struct Wanted<'p> {
 impl<'p> Wanted<'p> {
     pub(super) fn of(asked: &'p PushStatus) -> Result<Self> {
         let to = Status::from_continuity(&asked.status).ok_or_else(|| {
-            Error::new(ErrorCode::InvalidInput, format!("invalid status '{}'", asked.status))
+            Error::new(ErrorCode::InvalidInput, format!("invalid status {}", quoted(&asked.status)))
                 .hint("one of pending, in_progress, completed, blocked")
                 .details(json!({"path": "$.task_status.status"}))
         })?;
