@@ -1,7 +1,9 @@
 //! The agent contract's documents: what its commands print, field for field.
 
 pub mod artifact;
+pub mod brief;
 pub mod envelope;
+pub mod focus;
 pub mod memory;
 pub mod push;
 

@@ -1,5 +1,6 @@
 //! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
 
+pub mod agent;
 pub mod artifact;
 pub mod audit;
 pub mod context;
@@ -8,7 +9,9 @@ pub mod event;
 pub mod memory;
 pub mod push;
 pub mod registry;
+pub mod resume;
 pub mod run;
+pub mod session;
 pub mod status;
 pub mod task;
 

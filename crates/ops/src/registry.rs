@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{artifact, audit, event, memory, push, run, status, task};
+use crate::{agent, artifact, audit, event, memory, push, resume, run, status, task};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -37,6 +37,16 @@ impl Operation {
 }
 
 pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "resume.resume",
+        summary: "Say where the work stands, and claim what comes next",
+        call: Call::Write(|cx, key, request| answer(&resume::resume(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "agent.leave",
+        summary: "Give back everything an agent holds",
+        call: Call::Write(|cx, key, request| answer(&agent::leave(cx, key, &read(request)?)?.answer)),
+    },
     Operation {
         name: "task.create",
         summary: "Make a task",

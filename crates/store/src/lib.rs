@@ -5,9 +5,11 @@ mod artifacts;
 mod attempts;
 mod audit;
 mod conditions;
+mod counts;
 mod dependencies;
 mod error;
 mod events;
+mod focus;
 mod memories;
 mod memories_sqlite;
 mod open;
@@ -25,8 +27,10 @@ use std::path::{Path, PathBuf};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
+pub use counts::Counts;
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
+pub use focus::{Seeker, Waiting};
 pub use requests::Answered;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
@@ -35,6 +39,8 @@ pub use tasks::TaskFilter;
 pub struct Store {
     connection: rusqlite::Connection,
     path: PathBuf,
+    /// The schema that the file had when it was opened; 0 for one that was just made.
+    found_schema: usize,
 }
 
 /// One transaction: everything in it happens, or nothing does. Dropping it undoes it.
@@ -57,6 +63,16 @@ impl Store {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The schema that the file had when it was opened, and the one it has now. A new file had 0.
+    pub fn schemas(&self) -> (usize, usize) {
+        (self.found_schema, sqlite::MIGRATIONS.len())
+    }
+
+    /// Waits for other writers no longer than this from now on.
+    pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
+        Ok(self.connection.busy_timeout(wait)?)
     }
 }
 

@@ -19,6 +19,8 @@ pub const TITLE_CHARS_MAX: usize = 500;
 pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
 /// The continuity contract's bound on an event's message.
 pub const EVENT_MESSAGE_BYTES_MAX: usize = 4096;
+/// Tasks that one task may wait for, and that may wait for it: all of them are looked at when it is done.
+pub const DEPENDENCIES_MAX: usize = 1000;
 /// The continuity contract's bounds on an event's kind and metadata.
 pub const EVENT_KIND_BYTES_MAX: usize = 128;
 pub const EVENT_METADATA_BYTES_MAX: usize = 16 * 1024;
@@ -43,8 +45,6 @@ pub const SEARCH_WORD_BYTES_MAX: usize = 128;
 pub const ARTIFACT_PATH_BYTES_MAX: usize = 4096;
 pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
-/// Tasks that one task may wait for, and that may wait for it: all of them are looked at when it is done.
-pub const DEPENDENCIES_MAX: usize = 1000;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
@@ -87,6 +87,14 @@ pub const LOG_TAIL_BYTES_MAX: usize = 512 * 1024;
 pub const LINE_BYTES_MAX: usize = 600 * 1024;
 /// The brief a child is given about its task.
 pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
+
+/// What an agent is told when it resumes, in tokens: too little says nothing, too much drowns the rest.
+pub const BRIEF_TOKENS_MIN: usize = 600;
+pub const BRIEF_TOKENS_DEFAULT: usize = 1500;
+pub const BRIEF_TOKENS_MAX: usize = 32_000;
+
+/// Events handed to an agent that resumes, in bytes; the rest comes with its next call.
+pub const DELTA_BYTES_MAX: usize = 256 * 1024;
 
 /// A claim on a task; any call by the holder renews it.
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);

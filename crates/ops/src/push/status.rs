@@ -48,6 +48,7 @@ impl<'p> Wanted<'p> {
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        task::hold_what_was_started(work, task)?;
         Ok(Moved {
             task_id: task.id.to_string(),
             status: self.asked.status.clone(),

@@ -7,6 +7,7 @@ mod dependencies;
 mod idempotency;
 mod memory;
 mod push;
+mod resume;
 mod runs;
 mod secrets;
 mod shapes;
