@@ -6,6 +6,8 @@ mod claims;
 mod clock;
 mod dependencies;
 mod idempotency;
+mod memory;
+mod push;
 mod resume;
 mod runs;
 mod secrets;
