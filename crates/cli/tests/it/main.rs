@@ -6,6 +6,7 @@ mod bad_plans;
 mod bad_stores;
 mod documents;
 mod first_run;
+mod hostile;
 mod kill_nine;
 mod layers;
 mod outcomes;
