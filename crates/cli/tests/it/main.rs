@@ -10,6 +10,7 @@ mod crowd;
 mod documents;
 mod first_run;
 mod hook_install;
+mod hostile;
 mod kill_nine;
 mod layers;
 mod memory;
