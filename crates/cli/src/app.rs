@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Ready(commands::ready::Args),
     /// Show what every layer decided in a run
     Trace(commands::trace::Args),
+    /// Say where the work stands, and claim what comes next
+    Resume(commands::resume::Args),
     /// Create, read and move tasks
     #[command(subcommand)]
     Task(commands::task::Command),

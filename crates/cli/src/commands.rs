@@ -14,6 +14,7 @@ pub(crate) mod logs;
 pub(crate) mod personality;
 pub(crate) mod plan;
 pub(crate) mod ready;
+pub(crate) mod resume;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -43,6 +44,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Cancel(args) => cancel::run(args, globals, output),
         Command::Ready(args) => ready::run(args, globals, output),
         Command::Trace(args) => trace::run(args, globals, output),
+        Command::Resume(args) => resume::run(args, globals, output),
         Command::Task(command) => task::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),

@@ -1,10 +1,12 @@
 //! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
 
+pub mod agent;
 pub mod audit;
 pub mod context;
 pub mod error;
 pub mod event;
 pub mod registry;
+pub mod resume;
 pub mod run;
 pub mod session;
 pub mod status;

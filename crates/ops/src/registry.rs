@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{audit, event, run, status, task};
+use crate::{agent, audit, event, resume, run, status, task};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -36,6 +36,16 @@ impl Operation {
 }
 
 pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "resume.resume",
+        summary: "Say where the work stands, and claim what comes next",
+        call: Call::Write(|cx, key, request| answer(&resume::resume(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "agent.leave",
+        summary: "Give back everything an agent holds",
+        call: Call::Write(|cx, key, request| answer(&agent::leave(cx, key, &read(request)?)?.answer)),
+    },
     Operation {
         name: "task.create",
         summary: "Make a task",

@@ -225,7 +225,7 @@ impl Tx<'_> {
         Ok(self.event_list(&sql, params![id])?.pop())
     }
 
-    fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
+    pub(crate) fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(values)?;
         let mut events = Vec::new();

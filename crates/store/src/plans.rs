@@ -16,7 +16,7 @@ use contract::domain::time::{Clock, Lease, Now};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
-use crate::{Answered, EventFilter, NewEvent, RunFilter, Store, Stream, TaskFilter, Tx};
+use crate::{Answered, EventFilter, NewEvent, RunFilter, Seeker, Store, Stream, TaskFilter, Tx, Waiting};
 
 thread_local! {
     static NOTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
@@ -107,15 +107,38 @@ fn lists_are_look_ups() {
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
     looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
+    looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
+}
+
+#[test]
+fn what_a_resuming_agent_reads_are_look_ups() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
     let place = Place::global();
     looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
     looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
     looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
+    for waiting in [Waiting::Ready, Waiting::Left] {
+        for project in [None, Some("p")] {
+            looks_up(&tx, &format!("{waiting:?} in {project:?}"), |tx| {
+                drop(tx.takeable(waiting, Seeker { agent: "a", project }, &now, 10).unwrap());
+            });
+        }
+    }
+    for project in [None, Some("p")] {
+        looks_up(&tx, "events since", |tx| drop(tx.events_since(5, project, 10).unwrap()));
+        looks_up(&tx, "finished tasks", |tx| drop(tx.finished_tasks(project, 10).unwrap()));
+        looks_up(&tx, "tallies", |tx| drop(tx.task_tallies(project).unwrap()));
+    }
+    looks_up(&tx, "events of a project", |tx| drop(tx.newest_in_project("p", 10).unwrap()));
+    looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
+    looks_up(&tx, "dependents", |tx| drop(tx.dependents(&id(1), 10).unwrap()));
+    looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1), "x").unwrap()));
     looks_up(&tx, "a memory", |tx| drop(tx.memory(&place, "k").unwrap()));
     looks_up(&tx, "memories", |tx| drop(tx.memories(&place, now.at, 10).unwrap()));
     looks_up(&tx, "expired memories", |tx| drop(tx.expired_memories(now.at, 10).unwrap()));
     looks_up(&tx, "artifacts", |tx| drop(tx.artifacts(&id(1), 10).unwrap()));
-    looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
 }
 
 #[test]

@@ -331,7 +331,21 @@ fn a_bare_namespace_is_an_index_of_its_verbs() {
     let index = data(&cli.run(["task"]));
     let names: Vec<&Value> =
         index["subcommands"].as_array().unwrap().iter().map(|verb| &verb["name"]).collect();
-    assert_eq!(names, ["create", "begin", "get", "list", "set-status", "complete"]);
+    assert_eq!(
+        names,
+        [
+            "create",
+            "begin",
+            "get",
+            "list",
+            "set-status",
+            "complete",
+            "set-priority",
+            "add-dep",
+            "remove-dep",
+            "delete"
+        ]
+    );
 }
 
 #[test]

@@ -64,6 +64,14 @@ pub const LINE_BYTES_MAX: usize = 600 * 1024;
 /// The brief a child is given about its task.
 pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
 
+/// What an agent is told when it resumes, in tokens: too little says nothing, too much drowns the rest.
+pub const BRIEF_TOKENS_MIN: usize = 600;
+pub const BRIEF_TOKENS_DEFAULT: usize = 1500;
+pub const BRIEF_TOKENS_MAX: usize = 32_000;
+
+/// Events handed to an agent that resumes, in bytes; the rest comes with its next call.
+pub const DELTA_BYTES_MAX: usize = 256 * 1024;
+
 /// A claim on a task; any call by the holder renews it.
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);
 /// How far another machine's clock may be ahead before what it says about time is not believed.

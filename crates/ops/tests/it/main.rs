@@ -5,6 +5,7 @@
 mod claims;
 mod dependencies;
 mod idempotency;
+mod resume;
 mod runs;
 mod secrets;
 mod shapes;
