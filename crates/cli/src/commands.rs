@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod looping;
 pub(crate) mod personality;
 pub(crate) mod plan;
 pub(crate) mod ready;
@@ -47,6 +48,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Resume(args) => resume::run(args, globals, output),
         Command::Task(command) => task::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
+        Command::Loop(args) => looping::run(args, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
         Command::Upgrade(args) => upgrade::run(args, globals, output),

@@ -8,7 +8,6 @@ pub mod event;
 pub mod registry;
 pub mod resume;
 pub mod run;
-pub mod session;
 pub mod status;
 pub mod task;
 
