@@ -74,6 +74,14 @@ pub(crate) enum Command {
     /// Create, read and move tasks
     #[command(subcommand)]
     Task(commands::task::Command),
+    /// Remember, find and forget
+    #[command(subcommand)]
+    Memory(commands::memory::Command),
+    /// Write down an event, memories, artifacts and a status in one piece
+    Push(commands::push::Args),
+    /// List the files of a task
+    #[command(subcommand)]
+    Artifacts(commands::artifacts::Command),
     /// Read the event log
     #[command(subcommand)]
     Events(commands::events::Command),

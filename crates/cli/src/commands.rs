@@ -1,5 +1,6 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod cancel;
 pub(crate) mod completions;
@@ -12,8 +13,10 @@ pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod looping;
+pub(crate) mod memory;
 pub(crate) mod personality;
 pub(crate) mod plan;
+pub(crate) mod push;
 pub(crate) mod ready;
 pub(crate) mod resume;
 pub(crate) mod retry;
@@ -47,6 +50,9 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Trace(args) => trace::run(args, globals, output),
         Command::Resume(args) => resume::run(args, globals, output),
         Command::Task(command) => task::run(command, globals, output),
+        Command::Memory(command) => memory::run(command, globals, output),
+        Command::Push(args) => push::run(args, globals, output),
+        Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
         Command::Loop(args) => looping::run(args, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),

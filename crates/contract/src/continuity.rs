@@ -5,6 +5,7 @@ pub mod brief;
 pub mod envelope;
 pub mod focus;
 pub mod memory;
+pub mod push;
 
 pub use artifact::ArtifactView;
 pub use memory::MemoryView;

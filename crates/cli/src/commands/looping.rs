@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Minter;
-use contract::domain::limits::POLL_INTERVAL;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::{Clock, parse_duration};
 use engine::StopSignal;
@@ -165,7 +164,7 @@ fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
     let mut number = 0;
     while !tally.is_enough(job.args.max_tasks, job.args.max_fails) && job.stop.raised().is_none() {
         if number > 0 {
-            pause(job.args.cooldown, &job.stop);
+            child::pause(job.args.cooldown, &job.stop);
             if job.stop.raised().is_some() {
                 break;
             }
@@ -180,16 +179,6 @@ fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Waits in small steps, so that a request to stop is heard.
-fn pause(length: Duration, stop: &StopSignal) {
-    let until = Instant::now() + length;
-    let step = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
-    while Instant::now() < until && stop.raised().is_none() {
-        // Waits without watching anything; an interruption only means looking again.
-        rustix::event::poll(&mut [], Some(&step)).ok();
-    }
 }
 
 fn note(job: &Loop<'_>, cx: &mut Context, report: &Report) -> Result<()> {

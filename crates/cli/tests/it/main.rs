@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod answers;
 mod bad_plans;
 mod bad_stores;
 mod documents;
@@ -11,9 +12,12 @@ mod hook_install;
 mod kill_nine;
 mod layers;
 mod loops;
+mod memory;
+mod opencode_bridge;
 mod outcomes;
 mod persona;
 mod processes;
+mod push;
 mod read_back;
 mod request_ids;
 mod run_view;

@@ -3,33 +3,9 @@
 use serde_json::{Value, json};
 use testkit::{Cli, Output};
 
+use crate::answers::{ann, data, error};
 use crate::documents::{plan, scripted, with, writ};
 use crate::read_back::work;
-
-/// A runner that acts as the agent `ann`.
-fn ann() -> Cli {
-    writ().env("WRIT_AGENT", "ann")
-}
-
-/// The data of an answer, which must be one line with one envelope and nothing else.
-#[track_caller]
-fn data(output: &Output) -> Value {
-    let envelope = output.success().json();
-    assert_eq!((output.stdout.lines().count(), output.stderr.as_str()), (1, ""), "{output}");
-    assert_eq!(envelope, json!({"schema_version": "v1", "success": true, "data": envelope["data"]}));
-    envelope["data"].clone()
-}
-
-/// The error of a refusal, which must be one line with one envelope and exit code 1.
-#[track_caller]
-fn error(output: &Output) -> Value {
-    let envelope = output.fails_with(1).json();
-    assert_eq!((output.stdout.lines().count(), output.stderr.as_str()), (1, ""), "{output}");
-    assert_eq!((&envelope["schema_version"], &envelope["success"]), (&json!("v1"), &json!(false)));
-    assert!(envelope["error"].is_string() && envelope["error_code"].is_string(), "{output}");
-    assert!(envelope["retry"].is_string() && envelope.get("data").is_none(), "{output}");
-    envelope
-}
 
 /// Calls a verb of the task namespace under a request id.
 fn task(cli: &Cli, request: &str, words: &[&str]) -> Output {

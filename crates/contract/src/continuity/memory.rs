@@ -1,9 +1,68 @@
-//! Memories as the agent contract shows them.
+//! Memories as the agent contract writes and shows them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::memory::Memory;
+use crate::domain::memory::draft::{
+    Draft, Expiry, checked_half_life, checked_key, checked_kind, checked_place, checked_value,
+    without_secrets,
+};
+use crate::domain::task::Refusal;
 use crate::domain::time::Timestamp;
+
+/// A memory as a caller writes it. Empty texts count as not given.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryText {
+    pub key: String,
+    pub value: String,
+    #[serde(default)]
+    pub value_type: Option<String>,
+    #[serde(default = "global")]
+    pub scope: String,
+    #[serde(default)]
+    pub scope_id: Option<String>,
+    #[serde(default)]
+    pub expires_at: Option<String>,
+    #[serde(default)]
+    pub kind: Option<String>,
+    #[serde(default)]
+    pub half_life_days: Option<f64>,
+    #[serde(default)]
+    pub pinned: Option<bool>,
+    #[serde(default)]
+    pub source_task_id: Option<String>,
+}
+
+pub fn global() -> String {
+    "global".to_owned()
+}
+
+impl MemoryText {
+    /// Everything about it that does not depend on the time, checked.
+    pub fn draft(&self) -> Result<Draft, Refusal> {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let key = checked_key(&self.key)?.to_owned();
+        let place = checked_place(&self.scope, self.scope_id.as_deref())?;
+        let value_type = checked_value(&self.value, self.value_type.as_deref())?;
+        let source_task_id = given(&self.source_task_id);
+        if let Some(id) = &source_task_id {
+            checked_place("task", Some(id))?;
+        }
+        let source = source_task_id.as_deref().unwrap_or_default();
+        without_secrets(&[&key, &self.value, &place.scope_id, source])?;
+        Ok(Draft {
+            place,
+            key,
+            value: self.value.clone(),
+            value_type,
+            kind: given(&self.kind).as_deref().map(checked_kind).transpose()?,
+            half_life_days: self.half_life_days.map(checked_half_life).transpose()?,
+            pin: self.pinned == Some(true),
+            expiry: given(&self.expires_at).map_or(Ok(Expiry::Never), |text| Expiry::at(&text))?,
+            source_task_id,
+        })
+    }
+}
 
 /// A memory as the agent contract shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -158,7 +158,7 @@ fn what_an_agent_gives_back_others_may_take_at_once() {
     world.resume("a", "r-1");
     task::begin::begin(&mut world.cx, &key("a", "b"), &begin(&id)).unwrap();
     let left = agent::leave(&mut world.cx, &key("a", "bye"), &agent::Request::default()).unwrap();
-    assert_eq!(left.answer.released, [id.clone()]);
+    assert_eq!(left.answer.released, std::slice::from_ref(&id));
     assert!(agent::leave(&mut world.cx, &key("a", "bye"), &agent::Request::default()).unwrap().replayed);
     assert_eq!(world.resume("b", "r-1").focus_task_id, id);
 }

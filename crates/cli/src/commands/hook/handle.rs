@@ -142,9 +142,9 @@ fn project(input: &Input) -> Option<String> {
     told.or_else(|| host::absolute(".".into()).to_str().map(str::to_owned))
 }
 
-/// What is only in the way goes. Whatever the holder of claims calls is also a sign of its life.
-fn tidy_up(_: &mut Context, _: &Key) -> Result<()> {
-    Ok(())
+/// Memories whose time is over go.
+fn tidy_up(cx: &mut Context, key: &Key) -> Result<()> {
+    ops::memory::gc::gc(cx, key, &ops::memory::gc::Request::default()).map(|_| ())
 }
 
 /// The same call's key for a second step of its work.

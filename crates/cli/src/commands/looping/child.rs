@@ -104,6 +104,16 @@ impl Watch<'_> {
     }
 }
 
+/// Waits in small steps, so that a request to stop is heard.
+pub(super) fn pause(length: Duration, stop: &StopSignal) {
+    let until = Instant::now() + length;
+    let step = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
+    while Instant::now() < until && stop.raised().is_none() {
+        // Waits without watching anything; an interruption only means looking again.
+        rustix::event::poll(&mut [], Some(&step)).ok();
+    }
+}
+
 /// The answer of the loop is the only thing on standard output.
 fn pass_on(bytes: &[u8]) {
     // Nobody can be told that standard error is gone.
