@@ -160,7 +160,7 @@ fn a_status_moves_the_task_and_closes_it_only_where_it_ends() {
     );
     assert_eq!(
         moved("r2", json!({"status": "blocked", "summary": "stuck"})),
-        json!({"task_id": id, "status": "blocked", "status_event_id": 3, "close_event_id": 4})
+        json!({"task_id": id, "status": "blocked", "status_event_id": 4, "close_event_id": 5})
     );
     let reason = || data(&cli.run(["task", "get", "--id", &id])).get("blocked_reason").cloned();
     assert_eq!(reason(), Some(json!("stuck")));
