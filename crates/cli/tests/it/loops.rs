@@ -155,6 +155,18 @@ fn a_signal_ends_the_loop_and_everything_below_and_the_task_stays_open() {
 }
 
 #[test]
+fn a_loop_that_is_killed_leaves_no_process_behind() {
+    let cli = ann();
+    created(&cli, "slow", "0");
+    let agent = agent(&cli, "setsid sleep 600 &\necho here > started\nsleep 600");
+    let running = cli.spawn(["loop", "--command", &agent]);
+    let started = cli.project().join("started");
+    eventually(Duration::from_secs(20), "the agent starts", || started.exists());
+    drop(running.kill_nine());
+    eventually(Duration::from_secs(20), "everything below the loop ends", || cli.leftovers().is_empty());
+}
+
+#[test]
 fn a_dry_run_names_each_task_once_and_changes_nothing() {
     let cli = ann();
     assert_eq!(data(&looped(&cli, "true", &["--dry-run"]))["results"], Value::Null);

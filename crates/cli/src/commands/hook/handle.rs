@@ -24,7 +24,9 @@ use crate::{env, host};
 const DELTAS_MAX: i64 = 100;
 /// How long an agent program may take to tell what happened.
 const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// How long the store may take; afterwards the agent goes on without us.
+/// How long other writers are waited for.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(3);
+/// How long the store may take in all; afterwards the agent goes on without us.
 const WORK_WAIT_MAX: Duration = Duration::from_secs(8);
 
 pub(crate) fn run(handler: Handler, globals: &Globals, output: &Output) -> ExitCode {
@@ -43,7 +45,7 @@ pub(crate) fn run(handler: Handler, globals: &Globals, output: &Output) -> ExitC
             output.line(&json!({ "hookSpecificOutput": said }));
         }
         Ok(Ok(None)) => {}
-        Ok(Err(error)) => complain(&error.to_string()),
+        Ok(Err(error)) => return output.error(&error),
         Err(_) => complain("the store did not answer in time"),
     }
     ExitCode::SUCCESS
@@ -87,6 +89,7 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
     }
     let key = key(handler, input, globals)?;
     let mut cx = host::open(globals)?;
+    cx.wait_at_most(BUSY_WAIT_MAX)?;
     let project = project(input);
     match act {
         Act::Nothing => Ok(None),
