@@ -85,6 +85,8 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(subcommand)]
     Events(commands::events::Command),
+    /// Give one task after the other to an agent program
+    Loop(commands::looping::Args),
     /// Let agent programs call writ, and stop that
     #[command(subcommand)]
     Hook(commands::hook::Command),

@@ -12,6 +12,7 @@ pub(crate) mod events;
 pub(crate) mod hook;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod looping;
 pub(crate) mod memory;
 pub(crate) mod personality;
 pub(crate) mod plan;
@@ -53,6 +54,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Push(args) => push::run(args, globals, output),
         Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
+        Command::Loop(args) => looping::run(args, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
         Command::Upgrade(args) => upgrade::run(args, globals, output),

@@ -70,6 +70,10 @@ impl Output {
     /// An error, in the form of the surface. Returns the exit code.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
         match self.format {
+            // Agent programs show what hooks say; one line is enough.
+            Format::Text if self.surface == Surface::Handler => {
+                say(&format!("writ hook: {}\n", full_message(error).replace('\n', " ")));
+            }
             Format::Text => say(&error_text(error)),
             Format::Json | Format::Ndjson => {
                 self.line(&error_document(error));

@@ -11,7 +11,6 @@ pub mod push;
 pub mod registry;
 pub mod resume;
 pub mod run;
-pub mod session;
 pub mod status;
 pub mod task;
 
