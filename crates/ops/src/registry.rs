@@ -33,6 +33,11 @@ impl Operation {
     pub fn mutates(&self) -> bool {
         !matches!(self.call, Call::Read(_))
     }
+
+    /// Changes something in one call, without a process of its own.
+    pub fn is_write(&self) -> bool {
+        matches!(self.call, Call::Write(_))
+    }
 }
 
 pub const OPERATIONS: &[Operation] = &[

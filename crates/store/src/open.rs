@@ -119,11 +119,20 @@ fn make_directory(path: &Path) -> Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
+    let missing = directory.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+    let missing: Vec<&Path> = missing.collect();
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(directory)
-        .map_err(|source| Error::Directory { path: directory.to_owned(), source })
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+    // A power cut must not take the directory from under a store that has answered. SQLite syncs only what is in it.
+    for made in missing {
+        let above = self::directory(made);
+        // One that may be written but not read cannot be synced; there the file system decides alone.
+        fs::File::open(above).and_then(|above| above.sync_all()).ok();
+    }
+    Ok(())
 }
 
 /// Makes the file where it is missing, for the user alone.

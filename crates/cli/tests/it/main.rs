@@ -5,6 +5,7 @@
 mod bad_plans;
 mod bad_stores;
 mod documents;
+mod durable;
 mod first_run;
 mod kill_nine;
 mod layers;
