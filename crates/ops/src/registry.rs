@@ -66,6 +66,32 @@ pub const OPERATIONS: &[Operation] = &[
         }),
     },
     Operation {
+        name: "task.set_priority",
+        summary: "Move a task forward or back in the queue",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::set_priority::set_priority(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.add_dependency",
+        summary: "Make a task wait for another",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::add_dependency::add(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.remove_dependency",
+        summary: "Let a task no longer wait for another",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::remove_dependency::remove(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.delete",
+        summary: "Delete a task and what belongs to it",
+        call: Call::Write(|cx, key, request| answer(&task::delete::delete(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
         name: "task.get",
         summary: "Show a task",
         call: Call::Read(|cx, request| answer(&TaskView::from(&task::get::get(cx, text(&request, "id")?)?))),

@@ -5,6 +5,7 @@ mod artifacts;
 mod attempts;
 mod audit;
 mod conditions;
+mod dependencies;
 mod error;
 mod events;
 mod memories;

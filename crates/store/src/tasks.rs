@@ -39,7 +39,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
     (task.priority, task.created_at, &task.id)
 }
 
-const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
+pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at";
 
 impl Tx<'_> {
@@ -144,7 +144,7 @@ impl Tx<'_> {
         self.task_list(&sql, params![agent, now.boot.boot_id, now.boot.millis])
     }
 
-    fn task_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
+    pub(crate) fn task_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
         let tasks = self.bare_tasks(sql, values)?;
         tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
     }
@@ -161,14 +161,7 @@ impl Tx<'_> {
     }
 
     fn with_dependencies(&self, mut task: Task) -> Result<Task> {
-        let mut statement =
-            self.prepare("SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on")?;
-        let ids = statement.query_map([task.id.as_str()], |row| row.get::<_, String>(0))?;
-        for id in ids {
-            let id = id?;
-            task.depends_on
-                .push(Id::parse(&id).map_err(|_| unreadable("dependency", task.id.as_str(), &id))?);
-        }
+        task.depends_on = self.dependencies(&task.id)?;
         Ok(task)
     }
 }

@@ -13,12 +13,14 @@ pub const FINDINGS_MAX: usize = 100;
 pub const REQUEST_ID_BYTES_MAX: usize = 256;
 pub const AGENT_BYTES_MAX: usize = 128;
 /// A project's id, which names a stream of the log.
-pub const PROJECT_ID_BYTES_MAX: usize = 256;
+pub const PROJECT_ID_BYTES_MAX: usize = 1024;
 /// A task title, one line.
 pub const TITLE_CHARS_MAX: usize = 500;
 pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
 /// The continuity contract's bound on an event's message.
 pub const EVENT_MESSAGE_BYTES_MAX: usize = 4096;
+/// Tasks that one task may wait for, and that may wait for it: all of them are looked at when it is done.
+pub const DEPENDENCIES_MAX: usize = 1000;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;

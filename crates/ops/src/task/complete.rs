@@ -58,6 +58,7 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
             reason,
             rules: Rules::Continuity,
             verified: super::verified(&task, &request.seen),
+            by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());
         let made = super::carry_out(work, &mut task, &command, &message)?;

@@ -104,6 +104,60 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
+        name: "task.set_priority",
+        prepare: |world| {
+            let id = world.task("first");
+            let request = |id: &str, priority| task::set_priority::Request { id: id.to_owned(), priority };
+            let requests = [request(&id, 5), request(&id, 6), request("task_0", 5)];
+            Box::new(move |cx, key, which| {
+                task::set_priority::set_priority(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "task.add_dependency",
+        prepare: |world| {
+            let [a, b, c] = ["first", "second", "third"].map(|title| world.task(title));
+            let request = |id: &str, on: &str| task::add_dependency::Request {
+                id: id.to_owned(),
+                depends_on: on.to_owned(),
+            };
+            let requests = [request(&a, &b), request(&a, &c), request(&a, &a)];
+            Box::new(move |cx, key, which| {
+                task::add_dependency::add(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "task.remove_dependency",
+        prepare: |world| {
+            let [a, b, c] = ["first", "second", "third"].map(|title| world.task(title));
+            for (number, on) in [&b, &c].into_iter().enumerate() {
+                let request = task::add_dependency::Request { id: a.clone(), depends_on: on.clone() };
+                task::add_dependency::add(&mut world.cx, &key("setup", &format!("wait {number}")), &request)
+                    .unwrap();
+            }
+            let request = |id: &str, on: &str| task::remove_dependency::Request {
+                id: id.to_owned(),
+                depends_on: on.to_owned(),
+            };
+            let requests = [request(&a, &b), request(&a, &c), request(&a, "task_0")];
+            Box::new(move |cx, key, which| {
+                task::remove_dependency::remove(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "task.delete",
+        prepare: |world| {
+            let requests = [world.task("first"), world.task("second"), "task_0".to_owned()]
+                .map(|id| task::delete::Request { id });
+            Box::new(move |cx, key, which| {
+                task::delete::delete(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
         name: "run.submit",
         prepare: |_| {
             let mut refused = submit(&["c"]);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod dependencies;
 mod idempotency;
 mod runs;
 mod secrets;
