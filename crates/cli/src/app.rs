@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Events(commands::events::Command),
     /// Show what is in the store
     Status(commands::status::Args),
+    /// Archive long streams of events and remove what is old
+    Gc(commands::gc::Args),
     /// Verify the log, or print where it ends
     #[command(subcommand)]
     Audit(commands::audit::Command),

@@ -8,6 +8,7 @@ pub(crate) mod conformance;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod gc;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod plan;
@@ -43,6 +44,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Task(command) => task::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
+        Command::Gc(args) => gc::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod context;
 pub mod error;
 pub mod event;
+pub mod gc;
 pub mod registry;
 pub mod run;
 pub mod status;

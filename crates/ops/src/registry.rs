@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{audit, event, run, status, task};
+use crate::{audit, event, gc, run, status, task};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -152,6 +152,11 @@ pub const OPERATIONS: &[Operation] = &[
         name: "status.show",
         summary: "Show what is in the store",
         call: Call::Read(|cx, _| answer(&status::status(cx, None)?)),
+    },
+    Operation {
+        name: "store.gc",
+        summary: "Archive long streams and remove what is old",
+        call: Call::Write(|cx, key, request| answer(&gc::gc(cx, key, &read(request)?)?.answer)),
     },
     Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
     Operation {

@@ -14,6 +14,7 @@ mod open;
 mod projection;
 mod replay;
 mod requests;
+mod retention;
 mod runs;
 mod sqlite;
 mod tasks;

@@ -3,7 +3,7 @@
 //! same request id finishes it.
 
 mod disk;
-mod mutations;
+pub(crate) mod mutations;
 mod scene;
 mod tape;
 
@@ -29,7 +29,7 @@ fn every_writing_operation_is_cut_off_somewhere() {
 
 /// Calls that change what is on the disk or what others see, and how far apart those are that are tried each time.
 const PLACES: [(&str, u64); 2] =
-    [("write,fsync,fdatasync,ftruncate,rename,unlink,mkdir", 2), ("pwrite64", 24)];
+    [("write,fsync,fdatasync,ftruncate,rename,unlink,mkdir", 3), ("pwrite64", 32)];
 
 #[test]
 fn soak_kill_nine_at_any_call_of_a_mutation_leaves_all_of_it_or_nothing() {
@@ -80,7 +80,7 @@ fn soak_a_power_cut_while_others_have_the_store_open_takes_nothing_that_was_ackn
 }
 
 /// States of the disk in which some but not all of what was not synced is there; these are tried each time.
-const TORN: u32 = 4;
+const TORN: u32 = 3;
 
 /// Records what the mutation does to the disk, and judges what a power cut after each step could leave of it.
 fn cut_everywhere(mutation: &'static Mutation, company: Company, random: &mut SeededIds) {

@@ -7,6 +7,7 @@ mod bad_stores;
 mod documents;
 mod durable;
 mod first_run;
+mod keeping;
 mod kill_nine;
 mod layers;
 mod outcomes;

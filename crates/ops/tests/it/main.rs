@@ -4,6 +4,7 @@
 
 mod claims;
 mod dependencies;
+mod gc;
 mod idempotency;
 mod runs;
 mod secrets;

@@ -34,6 +34,11 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
         "task set-status --id {todo} --status blocked --blocked-reason waiting",
     ),
     on_the_template("task.complete", "task complete --id {begun} --outcome done --summary finished"),
+    on_the_template("task.set_priority", "task set-priority --id {todo} --priority 7"),
+    on_the_template("task.add_dependency", "task add-dep --id {begun} --depends-on {todo}"),
+    on_the_template("task.remove_dependency", "task remove-dep --id {waits} --depends-on {todo}"),
+    on_the_template("task.delete", "task delete --id {waits}"),
+    on_the_template("store.gc", "gc"),
 ];
 
 /// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
@@ -59,10 +64,15 @@ pub(crate) fn template() -> &'static Template {
         let scratch = Scratch::new();
         let path = scratch.join("writ.db");
         let mut author = Author::new(&path, 1);
+        // Something old and finished at the beginning, for whoever forgets.
+        let finished = author.task("finished");
+        author.call("task.complete", json!({"id": finished, "outcome": "done", "summary": "well"}));
         let todo = author.task("to do");
         let begun = author.task("begun");
         author.call("task.begin", json!({"id": begun}));
-        let names = vec![("todo", todo), ("begun", begun)];
+        let waits = author.task("waits");
+        author.call("task.add_dependency", json!({"id": waits, "depends_on": todo}));
+        let names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
         drop(author);
         Template { store: std::fs::read(&path).unwrap(), names }
     })
