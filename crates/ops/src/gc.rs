@@ -2,12 +2,13 @@
 
 mod stream;
 
+use contract::domain::code::ErrorCode;
 use contract::domain::retention::{BATCH_MAX, Retention};
 use serde::{Deserialize, Serialize};
 use store::Stream;
 
 use crate::context::{Context, Key};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::once::{Given, kept_since};
 use crate::record::{Scribe, stream_of};
 
@@ -77,11 +78,13 @@ impl Answer {
 
 /// One bounded piece of the work on all streams. Call again with the answer's `next` until there is none.
 pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    check(&request.retention)?;
     cx.once(key, "store.gc", request, |work| piece(work, request))
 }
 
 /// What [`gc`] would do. Writes nothing.
 pub fn preview(cx: &mut Context, key: &Key, request: &Request) -> Result<Answer> {
+    check(&request.retention)?;
     let now = cx.clock.now();
     // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
     let tx = cx.store.begin()?;
@@ -95,6 +98,7 @@ pub fn maintain(
     project_id: Option<&str>,
     retention: &Retention,
 ) -> Result<Given<Answer>> {
+    check(retention)?;
     let request = serde_json::json!({"project_id": project_id, "retention": retention});
     cx.once(key, "store.maintain", &request, |work| {
         let mut answer = Answer::default();
@@ -129,6 +133,10 @@ fn piece(work: &mut Scribe<'_, '_>, request: &Request) -> Result<Answer> {
     answer.next = (!is_last).then_some(after);
     forget_answers(work, &request.retention, &mut answer)?;
     Ok(answer)
+}
+
+fn check(retention: &Retention) -> Result<()> {
+    retention.fault().map_or(Ok(()), |fault| Err(Error::new(ErrorCode::InvalidInput, fault)))
 }
 
 fn batch(retention: &Retention) -> usize {

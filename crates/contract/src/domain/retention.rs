@@ -63,6 +63,22 @@ pub struct Outline {
 }
 
 impl Retention {
+    /// What is out of its bounds, if anything is.
+    pub fn fault(&self) -> Option<String> {
+        let bounds: [(&str, u64, u64, u64); 3] = [
+            ("events_retention_days", self.events_retention_days.into(), 1, DAYS_MAX.into()),
+            ("events_prune_batch", self.events_prune_batch as u64, 1, BATCH_MAX as u64),
+            (
+                "events_summarize_threshold",
+                self.events_summarize_threshold.into(),
+                THRESHOLD_MIN.into(),
+                THRESHOLD_MAX.into(),
+            ),
+        ];
+        let wrong = bounds.iter().find(|(_, value, min, max)| !(min..=max).contains(&value));
+        wrong.map(|(name, _, min, max)| format!("{name} must be {min} to {max}"))
+    }
+
     /// What happened before this moment is old.
     pub fn cutoff(&self, now: Timestamp) -> Timestamp {
         let kept = Duration::from_hours(24 * u64::from(self.events_retention_days.min(DAYS_MAX)));

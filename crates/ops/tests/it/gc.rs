@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::domain::code::ErrorCode;
 use contract::domain::retention::Retention;
 use ops::gc::{Answer, Held, Request, gc, maintain, preview};
 use ops::{audit, event, task};
@@ -19,20 +20,8 @@ fn finish(world: &mut World, title: &str) -> String {
     let request = task::create::Request { project_id: Some("p".to_owned()), ..create(title) };
     let id = task::create::create(&mut world.cx, &key("ann", &format!("make {title}")), &request).unwrap();
     let id = id.answer.task.id;
-    close(world, &id);
+    world.close(&id);
     id
-}
-
-fn close(world: &mut World, id: &str) {
-    let request = task::complete::Request {
-        id: id.to_owned(),
-        outcome: "done".to_owned(),
-        summary: "well".to_owned(),
-        label: None,
-        blocked_reason: None,
-        seen: Vec::new(),
-    };
-    task::complete::complete(&mut world.cx, &key("ann", &format!("close {id}")), &request).unwrap();
 }
 
 fn run(world: &mut World, name: &str, retention: Retention) -> Answer {
@@ -99,7 +88,7 @@ fn an_open_task_holds_its_stream_and_is_named() {
     assert_eq!(done.held, [Held { stream: "project:p".to_owned(), by: open.clone() }]);
     let done = run(&mut world, "again", settings());
     assert_eq!((done.pruned, done.held.len()), (0, 1));
-    close(&mut world, &open);
+    world.close(&open);
     let done = run(&mut world, "closed", settings());
     assert_eq!((done.pruned, done.held.len()), (4, 0), "all but what happened today");
     is_sound(&mut world);
@@ -164,6 +153,23 @@ fn a_long_stream_is_archived_and_lists_show_the_summary_instead() {
 }
 
 #[test]
+fn a_retention_out_of_bounds_is_refused() {
+    let mut world = World::new();
+    let usual = Retention::default();
+    for retention in [
+        Retention { events_retention_days: 0, ..usual },
+        Retention { events_retention_days: 3651, ..usual },
+        Retention { events_prune_batch: 0, ..usual },
+        Retention { events_prune_batch: 10_001, ..usual },
+        Retention { events_summarize_threshold: 19, ..usual },
+    ] {
+        let request = Request { retention, after: None };
+        let refused = gc(&mut world.cx, &key("ann", "gc"), &request).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::InvalidInput, "{refused}");
+    }
+}
+
+#[test]
 fn a_preview_says_what_would_happen_and_writes_nothing() {
     let mut world = World::new();
     finish(&mut world, "a");
@@ -181,7 +187,7 @@ fn maintenance_of_one_project_leaves_the_others_alone() {
     let mut world = World::new();
     finish(&mut world, "a");
     let outside = world.task("outside");
-    close(&mut world, &outside);
+    world.close(&outside);
     world.clock().advance(31 * DAY);
     let project = Some("p");
     let done = maintain(&mut world.cx, &key("ann", "m"), project, &settings()).unwrap().answer;

@@ -48,6 +48,19 @@ impl World {
             .id
     }
 
+    /// Ends a task well.
+    pub(crate) fn close(&mut self, id: &str) {
+        let request = task::complete::Request {
+            id: id.to_owned(),
+            outcome: "done".to_owned(),
+            summary: "well".to_owned(),
+            label: None,
+            blocked_reason: None,
+            seen: Vec::new(),
+        };
+        task::complete::complete(&mut self.cx, &key("ann", &format!("close {id}")), &request).unwrap();
+    }
+
     pub(crate) fn get(&mut self, id: &str) -> Task {
         task::get::get(&mut self.cx, id).unwrap()
     }
