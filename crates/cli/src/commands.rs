@@ -1,6 +1,7 @@
 //! One file per command: its arguments and what it does.
 
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -8,7 +9,9 @@ pub(crate) mod conformance;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod plan;
@@ -44,6 +47,9 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Task(command) => task::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
+        Command::Backup(args) => backup::run(args, globals, output),
+        Command::Export(args) => export::run(args, globals, output),
+        Command::Import(args) => import::run(args, globals, output),
         Command::Gc(args) => gc::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),

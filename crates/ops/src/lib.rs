@@ -9,6 +9,7 @@ pub mod registry;
 pub mod run;
 pub mod status;
 pub mod task;
+pub mod transfer;
 
 mod once;
 mod record;

@@ -4,6 +4,7 @@ mod agents;
 mod artifacts;
 mod attempts;
 mod audit;
+mod backup;
 mod conditions;
 mod dependencies;
 mod error;
@@ -17,7 +18,10 @@ mod requests;
 mod retention;
 mod runs;
 mod sqlite;
+mod tables_sqlite;
 mod tasks;
+mod transfer;
+mod whole_file;
 
 #[cfg(test)]
 mod plans;
@@ -26,11 +30,13 @@ use std::path::{Path, PathBuf};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
+pub use backup::Copied;
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
 pub use requests::Answered;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
+pub use transfer::Moved;
 
 /// One open database.
 pub struct Store {

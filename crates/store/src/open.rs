@@ -103,7 +103,7 @@ fn back_up(path: &Path, schema: usize, now: Timestamp) -> Result<()> {
 }
 
 /// The file next to `path` whose name has this ending.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(OsStr::new(ending));
     PathBuf::from(name)
@@ -150,7 +150,7 @@ fn make_file(path: &Path) -> Result<()> {
     }
 }
 
-fn private() -> fs::OpenOptions {
+pub(crate) fn private() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).mode(0o600);
     options

@@ -1,5 +1,7 @@
 //! What the store keeps and for how long.
 
+use std::fs;
+
 use serde_json::json;
 use testkit::Cli;
 
@@ -81,4 +83,62 @@ fn archived_events_are_listed_only_when_asked_for() {
         (count(&["--limit", "1000"]), count(&["--limit", "1000", "--include-archived"])),
         (json!(6), json!(75))
     );
+}
+
+#[test]
+fn a_backup_is_a_store_and_replaces_no_file_unless_told() {
+    let cli = old_store();
+    let copy = cli.scratch().join("copy.db");
+    let copy = copy.to_str().unwrap();
+    let made = cli.run(["backup", copy]);
+    assert!(made.success().stdout.contains("4 events, its log verifies"), "{made}");
+    let again = cli.run(["backup", copy, "--output", "json"]);
+    let refused = again.fails_with(1).json();
+    assert_eq!(refused["error_code"], "ALREADY_EXISTS", "{again}");
+    assert!(refused["suggested_action"].as_str().unwrap().contains("--force"), "{again}");
+    cli.run(["backup", copy, "--force"]).success();
+    let tasks = |words: &[&str]| {
+        cli.run(["task", "list"].iter().chain(words)).success().json()["data"]["count"].clone()
+    };
+    assert_eq!((tasks(&["--db-path", copy]), tasks(&[])), (json!(2), json!(2)));
+    let help = cli.run(["backup", "--help"]);
+    assert!(help.success().stdout.contains("cp BACKUP STORE"), "{help}");
+}
+
+#[test]
+fn what_the_help_says_about_going_back_to_a_backup_works() {
+    let cli = old_store();
+    let (store, copy) = (cli.db(), cli.scratch().join("copy.db"));
+    cli.run(["backup", copy.to_str().unwrap()]).success();
+    cli.run(["task", "create", "--title", "later", "--agent", "a", "--request-id", "r"]).success();
+    fs::remove_file(cli.scratch().join("writ.db-wal")).ok();
+    fs::remove_file(cli.scratch().join("writ.db-shm")).ok();
+    fs::copy(&copy, &store).unwrap();
+    assert_eq!(cli.run(["task", "list"]).success().json()["data"]["count"], 2);
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn an_export_goes_through_a_pipe_and_comes_back_as_the_same_bytes() {
+    let cli = old_store();
+    cli.run(["gc"]).success();
+    let lines = cli.run(["export"]);
+    assert!(lines.success().stdout.starts_with("{\"writ_export\":1,"), "{}", lines.stderr);
+    let other = cli.scratch().join("other/writ.db");
+    let other = other.to_str().unwrap();
+    let imported = cli.call(["import", "-", "--db-path", other]).stdin(lines.stdout.clone()).run();
+    imported.success();
+    assert_eq!(cli.run(["export", "-", "--db-path", other]).success().stdout, lines.stdout);
+    let file = cli.scratch().join("lines.ndjson");
+    cli.run(["export", file.to_str().unwrap(), "--db-path", other]).success();
+    assert_eq!(fs::read_to_string(&file).unwrap(), lines.stdout);
+
+    let twice = cli.run(["import", file.to_str().unwrap(), "--db-path", other, "--output", "json"]);
+    assert_eq!(twice.fails_with(1).json()["error_code"], "WRONG_STATE", "{twice}");
+    let cut = &lines.stdout[..lines.stdout.len() / 2];
+    let third = cli.scratch().join("third/writ.db");
+    let third = third.to_str().unwrap();
+    let refused = cli.call(["import", "-", "--db-path", third, "--output", "json"]).stdin(cut).run();
+    assert_eq!(refused.fails_with(1).json()["error_code"], "INVALID_INPUT", "{refused}");
+    assert_eq!(cli.run(["task", "list", "--db-path", third]).success().json()["data"]["count"], 0);
 }
