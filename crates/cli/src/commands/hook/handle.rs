@@ -145,8 +145,11 @@ fn project(input: &Input) -> Option<String> {
     told.or_else(|| host::absolute(".".into()).to_str().map(str::to_owned))
 }
 
-/// Memories whose time is over go.
+/// Memories whose time is over go. Where there are none, nothing is written.
 fn tidy_up(cx: &mut Context, key: &Key) -> Result<()> {
+    if !ops::memory::gc::is_due(cx)? {
+        return Ok(());
+    }
     ops::memory::gc::gc(cx, key, &ops::memory::gc::Request::default()).map(|_| ())
 }
 
