@@ -94,6 +94,14 @@ pub(crate) enum Command {
     Status(commands::status::Args),
     /// Bring the store to this program's schema
     Upgrade(commands::upgrade::Args),
+    /// Copy the store to a file while others use it
+    Backup(commands::backup::Args),
+    /// Write everything in the store as lines of JSON
+    Export(commands::export::Args),
+    /// Fill an empty store from an export, or carry over another program's data
+    Import(commands::import::Args),
+    /// Archive long streams of events and remove what is old
+    Gc(commands::gc::Args),
     /// Verify the log, or print where it ends
     #[command(subcommand)]
     Audit(commands::audit::Command),

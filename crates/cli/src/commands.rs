@@ -2,6 +2,7 @@
 
 pub(crate) mod artifacts;
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -9,7 +10,10 @@ pub(crate) mod conformance;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod export;
+pub(crate) mod gc;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod logs;
 pub(crate) mod looping;
@@ -58,6 +62,10 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
         Command::Upgrade(args) => upgrade::run(args, globals, output),
+        Command::Backup(args) => backup::run(args, globals, output),
+        Command::Export(args) => export::run(args, globals, output),
+        Command::Import(args) => import::run(args, globals, output),
+        Command::Gc(args) => gc::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod context;
 pub mod error;
 pub mod event;
+pub mod gc;
 pub mod memory;
 pub mod push;
 pub mod registry;
@@ -13,6 +14,7 @@ pub mod resume;
 pub mod run;
 pub mod status;
 pub mod task;
+pub mod transfer;
 
 mod limit;
 mod once;

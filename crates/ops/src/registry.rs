@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{agent, artifact, audit, event, memory, push, resume, run, status, task};
+use crate::{agent, artifact, audit, event, gc, memory, push, resume, run, status, task};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -33,6 +33,11 @@ pub enum Call {
 impl Operation {
     pub fn mutates(&self) -> bool {
         !matches!(self.call, Call::Read(_))
+    }
+
+    /// Changes something in one call, without a process of its own.
+    pub fn is_write(&self) -> bool {
+        matches!(self.call, Call::Write(_))
     }
 }
 
@@ -208,6 +213,11 @@ pub const OPERATIONS: &[Operation] = &[
         name: "status.show",
         summary: "Show what is in the store",
         call: Call::Read(|cx, _| answer(&status::status(cx, None)?)),
+    },
+    Operation {
+        name: "store.gc",
+        summary: "Archive long streams and remove what is old",
+        call: Call::Write(|cx, key, request| answer(&gc::gc(cx, key, &read(request)?)?.answer)),
     },
     Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
     Operation {

@@ -5,6 +5,7 @@
 mod claims;
 mod clock;
 mod dependencies;
+mod gc;
 mod idempotency;
 mod memory;
 mod push;
