@@ -38,3 +38,9 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer
         Ok(Answer { event_id, deleted, limit })
     })
 }
+
+/// Whether there is anything to remove.
+pub fn is_due(cx: &mut Context) -> Result<bool> {
+    let now = cx.clock.now();
+    Ok(!cx.store.read()?.expired_memories(now.at, 1)?.is_empty())
+}
