@@ -17,7 +17,7 @@ pub(super) fn choose(
 ) -> Vec<usize> {
     let mut sorted = candidates.to_vec();
     // Stable: equal weights stay in the order in which they were offered.
-    sorted.sort_by(|a, b| b.weight.cmp(&a.weight));
+    sorted.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));
     let mut set = greedy(&sorted, &collide, room);
     let all_fit = set.len() == sorted.len().min(room);
     if !all_fit && sorted.len() <= EXACT_MAX {
