@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A variable and what it is for; `writ config show` prints them.
 pub(crate) struct Variable {
@@ -22,8 +22,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
     },
     Variable { name: "VYBE_AGENT", about: "the same as WRIT_AGENT" },
     Variable { name: "VYBE_REQUEST_ID", about: "the same as WRIT_REQUEST_ID" },
+    Variable { name: "VYBE_PRETTY_JSON", about: "called as vybe: 1 or true prints JSON on several lines" },
+    Variable { name: "VYBE_BUSY_TIMEOUT_MS", about: "called as vybe: how long to wait for other writers" },
+    Variable { name: "VYBE_RETRO_CHILD", about: "set for children of a loop: hooks do nothing" },
     Variable { name: "XDG_DATA_HOME", about: "where the store is by default, in writ/writ.db" },
     Variable { name: "XDG_CONFIG_HOME", about: "where the user's configuration is, in writ/config.toml" },
+    Variable { name: "CLAUDE_CONFIG_DIR", about: "where Claude Code's settings are, for `hook install`" },
+    Variable { name: "OPENCODE_CONFIG_DIR", about: "where OpenCode's plugins are, for `hook install`" },
     Variable { name: "NO_COLOR", about: "no colours, whatever the terminal can do" },
     Variable { name: "HOME", about: "where the XDG directories are when they are not set" },
     Variable { name: "USER", about: "the name of a person who gives no agent identity" },
@@ -52,9 +57,13 @@ pub(crate) fn inherited() -> BTreeMap<OsString, OsString> {
 /// Where a kind of file belongs. `None` where neither the variable nor HOME names an absolute directory: the current
 /// one is never taken, because agents work there.
 fn home(variable: &str, fallback: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(fallback)))?;
+    let base = directory(variable).or_else(|| directory("HOME").map(|home| home.join(fallback)))?;
     Some(base.join("writ"))
+}
+
+/// A directory that a variable names, if it is an absolute one.
+pub(crate) fn directory(name: &str) -> Option<PathBuf> {
+    get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 pub(crate) fn data_home() -> Option<PathBuf> {
@@ -63,6 +72,15 @@ pub(crate) fn data_home() -> Option<PathBuf> {
 
 pub(crate) fn config_home() -> Option<PathBuf> {
     home("XDG_CONFIG_HOME", ".config")
+}
+
+/// Whether a shell would find this very program under the name.
+pub(crate) fn finds(name: &str, program: &Path) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
+    found.and_then(|file| file.canonicalize().ok()).is_some_and(|file| file == program)
 }
 
 /// The first of our variables that is set to something that is no text. Ignoring it could use another store or

@@ -1,16 +1,20 @@
 //! What the product is about, independent of any published contract.
 
+pub mod artifact;
 pub mod attempt;
 pub mod change;
 pub mod check;
 pub mod code;
 pub mod id;
 pub mod limits;
+pub mod memory;
 pub mod money;
 pub mod priority;
 pub mod request;
+pub mod retention;
 pub mod run;
 pub mod scope;
 pub mod status;
 pub mod task;
+pub mod text;
 pub mod time;

@@ -1,6 +1,7 @@
 //! Every operation of the product, in one list that all doors read.
 
 use contract::continuity::TaskView;
+use contract::continuity::push::Push;
 use contract::domain::code::ErrorCode;
 use contract::json::Value;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{audit, event, run, status, task};
+use crate::{agent, artifact, audit, event, gc, memory, push, resume, run, status, task};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -33,9 +34,24 @@ impl Operation {
     pub fn mutates(&self) -> bool {
         !matches!(self.call, Call::Read(_))
     }
+
+    /// Changes something in one call, without a process of its own.
+    pub fn is_write(&self) -> bool {
+        matches!(self.call, Call::Write(_))
+    }
 }
 
 pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "resume.resume",
+        summary: "Say where the work stands, and claim what comes next",
+        call: Call::Write(|cx, key, request| answer(&resume::resume(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "agent.leave",
+        summary: "Give back everything an agent holds",
+        call: Call::Write(|cx, key, request| answer(&agent::leave(cx, key, &read(request)?)?.answer)),
+    },
     Operation {
         name: "task.create",
         summary: "Make a task",
@@ -61,6 +77,32 @@ pub const OPERATIONS: &[Operation] = &[
         }),
     },
     Operation {
+        name: "task.set_priority",
+        summary: "Move a task forward or back in the queue",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::set_priority::set_priority(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.add_dependency",
+        summary: "Make a task wait for another",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::add_dependency::add(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.remove_dependency",
+        summary: "Let a task no longer wait for another",
+        call: Call::Write(|cx, key, request| {
+            answer(&task::remove_dependency::remove(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "task.delete",
+        summary: "Delete a task and what belongs to it",
+        call: Call::Write(|cx, key, request| answer(&task::delete::delete(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
         name: "task.get",
         summary: "Show a task",
         call: Call::Read(|cx, request| answer(&TaskView::from(&task::get::get(cx, text(&request, "id")?)?))),
@@ -81,6 +123,56 @@ pub const OPERATIONS: &[Operation] = &[
             let tasks = task::ready::ready(cx, limit.unwrap_or(contract::domain::limits::LIST_ROWS_DEFAULT))?;
             answer(&json!({"tasks": tasks.iter().map(TaskView::from).collect::<Vec<_>>()}))
         }),
+    },
+    Operation {
+        name: "agent.push",
+        summary: "Write down an event, memories, artifacts and a status in one piece",
+        call: Call::Write(|cx, key, request| {
+            let request = Push::of(request).map_err(|findings| Error::invalid("push", findings))?;
+            answer(&push::push(cx, key, &request)?.answer)
+        }),
+    },
+    Operation {
+        name: "memory.set",
+        summary: "Remember a value under a key",
+        call: Call::Write(|cx, key, request| answer(&memory::set::set(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "memory.delete",
+        summary: "Forget a memory",
+        call: Call::Write(|cx, key, request| {
+            answer(&memory::delete::delete(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "memory.pin",
+        summary: "Pin a memory, so that it neither fades nor expires; or unpin it",
+        call: Call::Write(|cx, key, request| answer(&memory::pin::pin(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "memory.gc",
+        summary: "Remove memories whose time is over",
+        call: Call::Write(|cx, key, request| answer(&memory::gc::gc(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "memory.get",
+        summary: "Show a memory",
+        call: Call::Read(|cx, request| answer(&memory::get::get(cx, &read(request)?)?)),
+    },
+    Operation {
+        name: "memory.list",
+        summary: "List the memories of a scope: pinned first, then newest",
+        call: Call::Read(|cx, request| answer(&memory::list::list(cx, &read(request)?)?)),
+    },
+    Operation {
+        name: "memory.search",
+        summary: "Find memories by their words, in any scope",
+        call: Call::Read(|cx, request| answer(&memory::search::search(cx, &read(request)?)?)),
+    },
+    Operation {
+        name: "artifact.list",
+        summary: "List the artifacts of a task, newest first",
+        call: Call::Read(|cx, request| answer(&artifact::list::list(cx, &read(request)?)?)),
     },
     Operation {
         name: "event.list",
@@ -121,6 +213,11 @@ pub const OPERATIONS: &[Operation] = &[
         name: "status.show",
         summary: "Show what is in the store",
         call: Call::Read(|cx, _| answer(&status::status(cx, None)?)),
+    },
+    Operation {
+        name: "store.gc",
+        summary: "Archive long streams and remove what is old",
+        call: Call::Write(|cx, key, request| answer(&gc::gc(cx, key, &read(request)?)?.answer)),
     },
     Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
     Operation {

@@ -1,11 +1,15 @@
 //! Tasks: the verbs of the agent contract.
 
+pub mod add_dependency;
 pub mod begin;
 pub mod complete;
 pub mod create;
+pub mod delete;
 pub mod get;
 pub mod list;
 pub mod ready;
+pub mod remove_dependency;
+pub mod set_priority;
 pub mod set_status;
 
 use contract::domain::change::Change;
@@ -13,7 +17,7 @@ use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::status::Evidence;
+use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Command, Task, TaskId, apply, decide};
 use contract::secrets;
 use serde_json::json;
@@ -52,11 +56,62 @@ pub(crate) fn carry_out(
     let mut made = Vec::new();
     for decided in decide(task, command, work.now)? {
         let about = about(work.tx, task)?;
+        let message = if matches!(decided, Change::TaskReleased { .. }) { "Claim ended" } else { message };
         let number = work.change(&about, message, &decided)?;
         apply(task, &decided, work.now.at);
+        if matches!(&decided, Change::TaskMoved { to: Status::Done, .. }) {
+            unblock_dependents(work, task)?;
+        }
         made.push((number, decided));
     }
     Ok(made)
+}
+
+/// The reason of a task that waits for others and for nothing else.
+pub(crate) const WAITS: &str = "dependency";
+
+/// Tasks that waited for this one alone can be started.
+pub(crate) fn unblock_dependents(work: &mut Scribe<'_, '_>, done: &Task) -> Result<()> {
+    for task in work.tx.unblocked_dependents(&done.id, WAITS)? {
+        unblock(work, &task, &format!("Unblocked: {} is done", done.title))?;
+    }
+    Ok(())
+}
+
+/// Makes a blocked task wait for nothing any more.
+pub(crate) fn unblock(work: &mut Scribe<'_, '_>, task: &Task, message: &str) -> Result<i64> {
+    let unblocked = Change::TaskMoved {
+        task_id: task.id.clone(),
+        from: task.status,
+        to: Status::Todo,
+        evidence: None,
+        reason: None,
+    };
+    let about = about(work.tx, task)?;
+    work.change(&about, message, &unblocked)
+}
+
+/// The tasks of a run are its plan's: what they are and what they wait for is not changed from outside.
+pub(crate) fn outside_runs(task: &Task) -> Result<()> {
+    match &task.part {
+        None => Ok(()),
+        Some(part) => {
+            Err(Error::new(ErrorCode::WrongState, "the task belongs to a run, whose plan is fixed")
+                .hint("submit another plan, or end the run with `writ cancel`")
+                .details(json!({"run_id": part.run_id})))
+        }
+    }
+}
+
+/// Who starts a task holds it, whatever verb was used.
+pub(crate) fn hold_what_was_started(work: &mut Scribe<'_, '_>, task: &mut Task) -> Result<()> {
+    if task.status == Status::InProgress && task.claim.is_none() && task.part.is_none() {
+        let token = work.tx.next_number("fencing")?;
+        let agent = work.caller.agent.clone();
+        let command = Command::Claim { agent, lease: limits::CLAIM_LEASE, token };
+        carry_out(work, task, &command, "Task claimed")?;
+    }
+    Ok(())
 }
 
 /// Whether what was seen proves the task: every check of it was run, and passed.

@@ -31,6 +31,16 @@ impl Stream {
             Stream::Store => "store".to_owned(),
         }
     }
+
+    /// The stream of this name; nothing for a name that writ never gave.
+    pub fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            None => (name == "store").then_some(Stream::Store),
+            Some(("run", id)) => Id::parse(id).ok().map(Stream::Run),
+            Some(("project", id)) => Some(Stream::Project(id.to_owned())),
+            Some(_) => None,
+        }
+    }
 }
 
 /// An event before it is appended. The field names are AEE's where AEE has one.
@@ -124,6 +134,8 @@ pub struct EventFilter {
     pub kind: Option<String>,
     pub corr: Option<String>,
     pub after_id: i64,
+    /// Leaves out what a summary stands for.
+    pub without_archived: bool,
     pub oldest_first: bool,
     pub limit: usize,
 }
@@ -161,7 +173,7 @@ impl Tx<'_> {
             .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
         let at = event.at;
         let number = self.record(stream, &Record { is_change: true, ..Record::from(event) })?;
-        self.project(change, at)?;
+        self.project(change, at, number)?;
         Ok(number)
     }
 
@@ -214,6 +226,12 @@ impl Tx<'_> {
                 conditions.and(beginning, wanted.clone());
             }
         }
+        if filter.without_archived {
+            // A look-up in the heads for each event, so that archiving a thousand changes one row.
+            conditions.hold(
+                "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)",
+            );
+        }
         let order = if filter.oldest_first { "id" } else { "id DESC" };
         let sql = conditions.statement(&format!("SELECT {COLUMNS} FROM events"), order, filter.limit);
         self.event_list(&sql, rusqlite::params_from_iter(conditions.values))
@@ -225,7 +243,7 @@ impl Tx<'_> {
         Ok(self.event_list(&sql, params![id])?.pop())
     }
 
-    fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
+    pub(crate) fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(values)?;
         let mut events = Vec::new();

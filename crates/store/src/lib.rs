@@ -1,35 +1,53 @@
 //! Durable state: the only crate with SQL. A `Store` is one database file, a `Tx` one transaction on it.
 
 mod agents;
+mod artifacts;
 mod attempts;
 mod audit;
+mod backup;
 mod conditions;
+mod counts;
+mod dependencies;
 mod error;
 mod events;
+mod focus;
+mod memories;
+mod memories_sqlite;
 mod open;
 mod projection;
 mod replay;
 mod requests;
+mod retention;
 mod runs;
 mod sqlite;
+mod tables_sqlite;
 mod tasks;
+mod transfer;
+mod whole_file;
 
 #[cfg(test)]
 mod plans;
 
 use std::path::{Path, PathBuf};
 
+pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
+pub use backup::Copied;
+pub use counts::Counts;
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
+pub use focus::{Seeker, Waiting};
 pub use requests::Answered;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
+pub use transfer::Moved;
 
 /// One open database.
 pub struct Store {
     connection: rusqlite::Connection,
     path: PathBuf,
+    /// The schema that the file had when it was opened; 0 for one that was just made.
+    found_schema: usize,
 }
 
 /// One transaction: everything in it happens, or nothing does. Dropping it undoes it.
@@ -52,6 +70,16 @@ impl Store {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The schema that the file had when it was opened, and the one it has now. A new file had 0.
+    pub fn schemas(&self) -> (usize, usize) {
+        (self.found_schema, sqlite::MIGRATIONS.len())
+    }
+
+    /// Waits for other writers no longer than this from now on.
+    pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
+        Ok(self.connection.busy_timeout(wait)?)
     }
 }
 

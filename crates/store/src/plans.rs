@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use contract::domain::artifact::NewArtifact;
 use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::id::{Id, Kind, mint};
+use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
 use contract::domain::status::Status;
@@ -14,7 +16,7 @@ use contract::domain::time::{Clock, Lease, Now};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
-use crate::{Answered, EventFilter, NewEvent, RunFilter, Store, Stream, TaskFilter, Tx};
+use crate::{Answered, EventFilter, NewEvent, RunFilter, Seeker, Store, Stream, TaskFilter, Tx, Waiting};
 
 thread_local! {
     static NOTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
@@ -78,6 +80,8 @@ fn lists_are_look_ups() {
         for oldest_first in [true, false] {
             let filter = EventFilter { oldest_first, limit: 10, after_id: 5, ..filter.clone() };
             looks_up(&tx, &format!("{filter:?}"), |tx| drop(tx.events(&filter).unwrap()));
+            let live = EventFilter { without_archived: true, ..filter };
+            looks_up(&tx, &format!("{live:?}"), |tx| drop(tx.events(&live).unwrap()));
         }
     }
     for project_id in [None, some()] {
@@ -98,6 +102,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
     looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0").unwrap()));
     looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
+    looks_up(&tx, "a task's state", |tx| assert_eq!(tx.task_status("task_1").unwrap(), None));
     looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0").unwrap()));
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
@@ -109,6 +114,37 @@ fn lists_are_look_ups() {
 }
 
 #[test]
+fn what_a_resuming_agent_reads_are_look_ups() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
+    let place = Place::global();
+    looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
+    looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
+    looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
+    for waiting in [Waiting::Ready, Waiting::Left] {
+        for project in [None, Some("p")] {
+            looks_up(&tx, &format!("{waiting:?} in {project:?}"), |tx| {
+                drop(tx.takeable(waiting, Seeker { agent: "a", project }, &now, 10).unwrap());
+            });
+        }
+    }
+    for project in [None, Some("p")] {
+        looks_up(&tx, "events since", |tx| drop(tx.events_since(5, project, 10).unwrap()));
+        looks_up(&tx, "finished tasks", |tx| drop(tx.finished_tasks(project, 10).unwrap()));
+        looks_up(&tx, "tallies", |tx| drop(tx.task_tallies(project).unwrap()));
+    }
+    looks_up(&tx, "events of a project", |tx| drop(tx.newest_in_project("p", 10).unwrap()));
+    looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
+    looks_up(&tx, "dependents", |tx| drop(tx.dependents(&id(1), 10).unwrap()));
+    looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1), "x").unwrap()));
+    looks_up(&tx, "a memory", |tx| drop(tx.memory(&place, "k").unwrap()));
+    looks_up(&tx, "memories", |tx| drop(tx.memories(&place, now.at, 10).unwrap()));
+    looks_up(&tx, "expired memories", |tx| drop(tx.expired_memories(now.at, 10).unwrap()));
+    looks_up(&tx, "artifacts", |tx| drop(tx.artifacts(&id(1), 10).unwrap()));
+}
+
+#[test]
 fn a_list_without_a_filter_walks_an_index_to_its_limit() {
     let mut store = Store::in_memory().unwrap();
     let tx = store.read().unwrap();
@@ -116,6 +152,18 @@ fn a_list_without_a_filter_walks_an_index_to_its_limit() {
     let tasks = faults(&tx, |tx| drop(tx.tasks(&TaskFilter { limit: 10, ..TaskFilter::default() }).unwrap()));
     let plans: Vec<String> = [runs, tasks].concat().iter().map(|fault| plan_of(fault)).collect();
     assert_eq!(plans, ["SCAN runs USING INDEX runs_by_time", "SCAN tasks USING INDEX tasks_by_priority"]);
+}
+
+#[test]
+fn words_are_looked_up_and_only_what_matches_is_sorted() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
+    let found = faults(&tx, |tx| drop(tx.memories_with(&["a", "b"], now.at, 10).unwrap()));
+    let plans: Vec<String> = found.iter().map(|fault| plan_of(fault)).collect();
+    // A virtual table says it is scanned even where its own index answers; `M` is the match that is looked up.
+    assert_eq!(plans, ["SCAN w VIRTUAL TABLE INDEX 0", "USE TEMP B-TREE FOR ORDER BY"]);
+    assert!(found[0].starts_with("SCAN w VIRTUAL TABLE INDEX 0:M"), "{found:?}");
 }
 
 #[test]
@@ -145,7 +193,7 @@ fn writes_touch_only_their_rows() {
     let tx = store.begin().unwrap();
     let now = ManualClock::new().now();
     let mut ids = SeededIds::new(1);
-    for change in one_of_each(&now) {
+    for change in one_of_each(&now).into_iter().chain(one_of_each_for_agents()) {
         looks_up(&tx, change.kind(), |tx| {
             tx.change(&Stream::Store, event(&mut ids, &now), &change).unwrap();
         });
@@ -157,9 +205,17 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", &now, &lease).unwrap());
     looks_up(&tx, "renew a run", |tx| tx.renew_ownership(&id(1), &lease).unwrap());
     looks_up(&tx, "heartbeat", |tx| tx.heartbeat(&id(4), now.at).unwrap());
+    looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
+    looks_up(&tx, "memories handed out", |tx| tx.memories_handed_out(&[1], now.at).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
     looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
     looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
+    let (number, stream) = (tx.events_ever().unwrap(), Stream::Store.name());
+    looks_up(&tx, "streams", |tx| drop(tx.streams_after("", 10).unwrap()));
+    looks_up(&tx, "a stream", |tx| assert!(tx.stream_extent(&stream).unwrap().is_some()));
+    looks_up(&tx, "outlines", |tx| drop(tx.outlines(&stream, 0, 10).unwrap()));
+    looks_up(&tx, "archive", |tx| tx.archive(&stream, 1).unwrap());
+    looks_up(&tx, "prune", |tx| drop(tx.prune(&stream, number).unwrap()));
     looks_up(&tx, "old answers", |tx| assert_eq!(tx.forget_answers(now.at, 10).unwrap(), 0));
 }
 
@@ -185,7 +241,22 @@ fn event(ids: &mut SeededIds, now: &Now) -> NewEvent {
     }
 }
 
-/// Every change there is, in an order in which each fits.
+fn memory(number: i64) -> NewMemory {
+    NewMemory {
+        id: number,
+        place: Place::global(),
+        key: number.to_string(),
+        value: String::new(),
+        value_type: ValueType::String,
+        kind: MemoryKind::Fact,
+        half_life_days: None,
+        pinned: false,
+        expires_at: None,
+        source_task_id: None,
+    }
+}
+
+/// Every change of tasks and runs, in an order in which each fits.
 fn one_of_each(now: &Now) -> Vec<Change> {
     let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned() };
     let run = NewRun {
@@ -231,7 +302,7 @@ fn one_of_each(now: &Now) -> Vec<Change> {
         created(3, vec![2]),
         Change::TaskClaimed { task_id: id(2), claim },
         Change::TaskReleased { task_id: id(2) },
-        Change::AgentFocused { agent: "a".to_owned(), task_id: id(2), project_id: None },
+        Change::AgentFocused { agent: "a".to_owned(), task_id: Some(id(2)), project_id: None },
         moved(Status::Todo, Status::Done),
         Change::AttemptStarted { attempt },
         Change::AttemptEnded {
@@ -239,5 +310,30 @@ fn one_of_each(now: &Now) -> Vec<Change> {
             state: AttemptState::Succeeded,
             outcome: Outcome::default(),
         },
+    ]
+}
+
+/// Every change that only the agents' own verbs make, behind the others.
+fn one_of_each_for_agents() -> Vec<Change> {
+    vec![
+        Change::TaskPrioritized { task_id: id(2), priority: 5 },
+        Change::DependencyRemoved { task_id: id(3), depends_on: id(2) },
+        Change::DependencyAdded { task_id: id(3), depends_on: id(2) },
+        Change::ProjectAdded { project_id: "p".to_owned(), name: "p".to_owned() },
+        Change::MemorySet { memory: memory(1) },
+        Change::MemorySet { memory: memory(2) },
+        Change::MemoryPinned { place: Place::global(), key: "1".to_owned(), pinned: true },
+        Change::MemoryDeleted { place: Place::global(), key: "1".to_owned() },
+        Change::MemoryCollected { ids: vec![2] },
+        Change::ArtifactAdded {
+            artifact: NewArtifact {
+                id: id(5),
+                task_id: id(3),
+                project_id: None,
+                file_path: "f".to_owned(),
+                content_type: "text/plain".to_owned(),
+            },
+        },
+        Change::TaskDeleted { task_id: id(3) },
     ]
 }

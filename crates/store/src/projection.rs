@@ -1,5 +1,8 @@
 //! What each change does to the tables. The only place that writes them, so a replay rebuilds them exactly.
 
+mod dependencies;
+mod memory;
+
 use contract::domain::attempt::{AttemptState, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::run::{NewRun, RunState};
@@ -13,17 +16,49 @@ use crate::Tx;
 use crate::error::{Error, Result};
 
 impl Tx<'_> {
-    pub(crate) fn project(&self, change: &Change, at: Timestamp) -> Result<()> {
+    /// `number` is the number of the change's event.
+    pub(crate) fn project(&self, change: &Change, at: Timestamp, number: i64) -> Result<()> {
         match change {
             Change::TaskCreated { .. } => self.task_created(change, at),
             Change::TaskMoved { .. } => self.task_moved(change, at),
             Change::TaskClaimed { task_id, claim } => self.task_claimed(task_id, Some(claim), at),
             Change::TaskReleased { task_id } => self.task_claimed(task_id, None, at),
+            Change::TaskPrioritized { task_id, priority } => self.change_one(
+                "UPDATE tasks SET priority = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
+                params![task_id.as_str(), priority, at.millis()],
+            ),
+            Change::DependencyAdded { task_id, depends_on } => self.dependency_added(task_id, depends_on, at),
+            Change::DependencyRemoved { task_id, depends_on } => {
+                self.dependency_removed(task_id, depends_on, at)
+            }
+            Change::TaskDeleted { task_id } => self.task_deleted(task_id),
             Change::AgentFocused { agent, task_id, project_id } => self.change_one(
                 "INSERT INTO agents (name, focus_task_id, focus_project_id, last_active_at) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (name) DO UPDATE SET focus_task_id = excluded.focus_task_id,
-                 focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at",
-                params![agent, task_id.as_str(), project_id, at.millis()],
+                 focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at,
+                 version = agents.version + 1",
+                params![agent, task_id.as_ref().map(TaskId::as_str), project_id, at.millis()],
+            ),
+            Change::ProjectAdded { project_id, name } => self.change_one(
+                "INSERT INTO projects (id, name, metadata, created_at) VALUES (?1, ?2, '', ?3)",
+                params![project_id, name, at.millis()],
+            ),
+            Change::MemorySet { memory } => self.memory_set(memory, at, number),
+            Change::MemoryPinned { place, key, pinned } => self.memory_pinned(place, key, *pinned, at),
+            Change::MemoryDeleted { place, key } => self.memory_deleted(place, key),
+            Change::MemoryCollected { ids } => self.memory_collected(ids),
+            Change::ArtifactAdded { artifact } => self.change_one(
+                "INSERT INTO artifacts (id, number, task_id, event_id, project_id, file_path, content_type, created_at)
+                 VALUES (?1, ?2, ?3, ?2, ?4, ?5, ?6, ?7)",
+                params![
+                    artifact.id.as_str(),
+                    number,
+                    artifact.task_id.as_str(),
+                    artifact.project_id,
+                    artifact.file_path,
+                    artifact.content_type,
+                    at.millis()
+                ],
             ),
             Change::RunSubmitted { run } => self.run_submitted(run, at),
             Change::RunOwned { run_id, owner } => {
@@ -80,10 +115,17 @@ impl Tx<'_> {
                 params![task_id.as_str(), needed.as_str()],
             )?;
         }
+        self.count_dependencies(task_id)?;
+        self.tally(task_id, Status::Todo, 1)
+    }
+
+    /// Counts a task in the state it comes into, or out of the one it leaves.
+    fn tally(&self, task_id: &TaskId, status: Status, step: i64) -> Result<()> {
         self.change_one(
-            "UPDATE tasks SET open_dependencies = (SELECT count(*) FROM task_dependencies d
-             JOIN tasks n ON n.id = d.depends_on WHERE d.task_id = ?1 AND n.status <> 'done') WHERE id = ?1",
-            params![task_id.as_str()],
+            "INSERT INTO task_tallies (project_id, status, tasks)
+             SELECT coalesce(project_id, ''), ?2, ?3 FROM tasks WHERE id = ?1
+             ON CONFLICT (project_id, status) DO UPDATE SET tasks = task_tallies.tasks + excluded.tasks",
+            params![task_id.as_str(), status.as_str(), step],
         )
     }
 
@@ -106,14 +148,10 @@ impl Tx<'_> {
                 keeps_claim
             ],
         )?;
+        self.tally(task_id, *from, -1)?;
+        self.tally(task_id, *to, 1)?;
         let step = i64::from(*from == Status::Done) - i64::from(*to == Status::Done);
-        if step == 0 {
-            return Ok(());
-        }
-        let dependents = "UPDATE tasks SET open_dependencies = open_dependencies + ?2
-             WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)";
-        self.prepare(dependents)?.execute(params![task_id.as_str(), step])?;
-        Ok(())
+        if step == 0 { Ok(()) } else { self.dependents_wait(task_id, step) }
     }
 
     fn task_claimed(&self, task_id: &TaskId, claim: Option<&Claim>, at: Timestamp) -> Result<()> {
@@ -172,7 +210,7 @@ impl Tx<'_> {
     }
 
     /// Changes one row. Where there is none in the state that the change names, it was decided on something else.
-    fn change_one(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+    pub(crate) fn change_one(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
         match self.prepare(sql)?.execute(values)? {
             1 => Ok(()),
             rows => Err(Error::Unfit { rows }),

@@ -19,6 +19,15 @@ const TABLES: &[(&str, &str)] = &[
     ("runs", "id, corr, state, asked, owner, cancel_requested, result, created_at, ended_at"),
     ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome"),
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
+    ("projects", "id, name, metadata, created_at"),
+    (
+        "memories",
+        "id, scope, scope_id, key, value, value_type, kind, half_life_days, pinned, expires_at, source_task_id, \
+         source_event_id, created_at, updated_at",
+    ),
+    ("artifacts", "id, number, task_id, event_id, project_id, file_path, content_type, created_at"),
+    // A state that was left for good is counted as none, or not at all.
+    ("task_tallies WHERE tasks <> 0", "project_id, status, tasks"),
 ];
 
 const PAGE: usize = 1000;
@@ -40,7 +49,7 @@ impl Store {
                 let change: Change = serde_json::from_value(event.record.payload).map_err(|error| {
                     Error::Corrupt(format!("event {} holds a change that is not known: {error}", event.id))
                 })?;
-                target.project(&change, Timestamp::from_millis(event.record.at))?;
+                target.project(&change, Timestamp::from_millis(event.record.at), event.id)?;
             }
         }
         target.commit()?;

@@ -15,7 +15,10 @@ use crate::{Tx, open};
 /// Marks our files: "WRIT" in ASCII.
 const APPLICATION_ID: i32 = 0x5752_4954;
 
-pub(crate) const MIGRATIONS: &[&str] = &[include_str!("../migrations/sqlite/0001_init.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/sqlite/0001_init.sql"),
+    include_str!("../migrations/sqlite/0002_continuity.sql"),
+];
 
 /// The state of a file before we touch it.
 pub(crate) enum Header {

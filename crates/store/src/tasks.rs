@@ -39,7 +39,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
     (task.priority, task.created_at, &task.id)
 }
 
-const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
+pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at";
 
 impl Tx<'_> {
@@ -47,6 +47,13 @@ impl Tx<'_> {
         let sql = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
         let row = self.prepare(&sql)?.query_row([id.as_str()], |row| Ok(raw(row))).optional()?;
         row.map(|row| self.with_dependencies(row?)).transpose()
+    }
+
+    /// The state of the task with this id, whoever gave it.
+    pub fn task_status(&self, id: &str) -> Result<Option<Status>> {
+        let mut statement = self.prepare("SELECT status FROM tasks WHERE id = ?1")?;
+        let word: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+        word.map(|word| Status::parse(&word).ok_or_else(|| unreadable("status", id, &word))).transpose()
     }
 
     /// Highest priority first, then newest.
@@ -125,7 +132,7 @@ impl Tx<'_> {
 
     /// How many tasks there are in each state.
     pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.prepare("SELECT status, count(*) FROM tasks GROUP BY status")?;
+        let mut statement = self.prepare("SELECT status, sum(tasks) FROM task_tallies GROUP BY status")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let mut counts = Vec::new();
         for row in rows {
@@ -138,13 +145,13 @@ impl Tx<'_> {
     /// Claims of an agent that are still live: what it is working on.
     pub fn claimed_by(&self, agent: &str, now: &Now) -> Result<Vec<Task>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM tasks WHERE status = 'in_progress' AND claim_agent = ?1
+            "SELECT {COLUMNS} FROM tasks WHERE claim_agent = ?1
              AND claim_boot_id = ?2 AND claim_until > ?3 ORDER BY id LIMIT 100"
         );
         self.task_list(&sql, params![agent, now.boot.boot_id, now.boot.millis])
     }
 
-    fn task_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
+    pub(crate) fn task_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
         let tasks = self.bare_tasks(sql, values)?;
         tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
     }
@@ -161,14 +168,7 @@ impl Tx<'_> {
     }
 
     fn with_dependencies(&self, mut task: Task) -> Result<Task> {
-        let mut statement =
-            self.prepare("SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on")?;
-        let ids = statement.query_map([task.id.as_str()], |row| row.get::<_, String>(0))?;
-        for id in ids {
-            let id = id?;
-            task.depends_on
-                .push(Id::parse(&id).map_err(|_| unreadable("dependency", task.id.as_str(), &id))?);
-        }
+        task.depends_on = self.dependencies(&task.id)?;
         Ok(task)
     }
 }

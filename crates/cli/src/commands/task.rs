@@ -1,10 +1,14 @@
 //! The agent contract's task verbs.
 
+mod add_dep;
 mod begin;
 mod complete;
 mod create;
+mod delete;
 mod get;
 mod list;
+mod remove_dep;
+mod set_priority;
 mod set_status;
 
 use std::process::ExitCode;
@@ -29,6 +33,14 @@ pub(crate) enum Command {
     SetStatus(set_status::Args),
     /// Close a task as done or blocked
     Complete(complete::Args),
+    /// Move a task forward or back in the queue
+    SetPriority(set_priority::Args),
+    /// Make a task wait for another
+    AddDep(add_dep::Args),
+    /// Let a task no longer wait for another
+    RemoveDep(remove_dep::Args),
+    /// Delete a task and what belongs to it
+    Delete(delete::Args),
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -39,6 +51,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::List(args) => list::run(args, globals, output),
         Command::SetStatus(args) => set_status::run(args, globals, output),
         Command::Complete(args) => complete::run(args, globals, output),
+        Command::SetPriority(args) => set_priority::run(args, globals, output),
+        Command::AddDep(args) => add_dep::run(args, globals, output),
+        Command::RemoveDep(args) => remove_dep::run(args, globals, output),
+        Command::Delete(args) => delete::run(args, globals, output),
     }
 }
 

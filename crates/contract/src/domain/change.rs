@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::artifact::NewArtifact;
 use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use super::memory::{NewMemory, Place};
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
 use super::task::{Claim, PlanPart, TaskId};
@@ -34,10 +36,52 @@ pub enum Change {
     TaskReleased {
         task_id: TaskId,
     },
+    TaskPrioritized {
+        task_id: TaskId,
+        priority: i64,
+    },
+    DependencyAdded {
+        task_id: TaskId,
+        depends_on: TaskId,
+    },
+    DependencyRemoved {
+        task_id: TaskId,
+        depends_on: TaskId,
+    },
+    /// The task goes, and with it its dependencies, artifacts and memories.
+    TaskDeleted {
+        task_id: TaskId,
+    },
     AgentFocused {
         agent: String,
-        task_id: TaskId,
+        /// `None` when there is nothing to look at.
+        task_id: Option<TaskId>,
         project_id: Option<String>,
+    },
+    ProjectAdded {
+        project_id: String,
+        name: String,
+    },
+    MemorySet {
+        memory: NewMemory,
+    },
+    MemoryPinned {
+        #[serde(flatten)]
+        place: Place,
+        key: String,
+        pinned: bool,
+    },
+    MemoryDeleted {
+        #[serde(flatten)]
+        place: Place,
+        key: String,
+    },
+    /// Expired memories, by their numbers.
+    MemoryCollected {
+        ids: Vec<i64>,
+    },
+    ArtifactAdded {
+        artifact: NewArtifact,
     },
     RunSubmitted {
         run: NewRun,
@@ -75,7 +119,17 @@ impl Change {
             Change::TaskMoved { .. } => "task_status",
             Change::TaskClaimed { .. } => "task_claimed",
             Change::TaskReleased { .. } => "task_released",
+            Change::TaskPrioritized { .. } => "task_priority",
+            Change::DependencyAdded { .. } => "task_dependency_added",
+            Change::DependencyRemoved { .. } => "task_dependency_removed",
+            Change::TaskDeleted { .. } => "task_deleted",
             Change::AgentFocused { .. } => "agent_focus",
+            Change::ProjectAdded { .. } => "project_created",
+            Change::MemorySet { .. } => "memory_upserted",
+            Change::MemoryPinned { .. } => "memory_pinned",
+            Change::MemoryDeleted { .. } => "memory_deleted",
+            Change::MemoryCollected { .. } => "memory_gc",
+            Change::ArtifactAdded { .. } => "artifact_added",
             Change::RunSubmitted { .. } => "run_submitted",
             Change::RunOwned { .. } => "run_owned",
             Change::RunCancelRequested { .. } => "run_cancel_requested",
@@ -91,9 +145,19 @@ impl Change {
             | Change::TaskMoved { task_id, .. }
             | Change::TaskClaimed { task_id, .. }
             | Change::TaskReleased { task_id }
-            | Change::AgentFocused { task_id, .. } => Some(task_id),
+            | Change::TaskPrioritized { task_id, .. }
+            | Change::DependencyAdded { task_id, .. }
+            | Change::DependencyRemoved { task_id, .. }
+            | Change::TaskDeleted { task_id } => Some(task_id),
+            Change::AgentFocused { task_id, .. } => task_id.as_ref(),
             Change::AttemptStarted { attempt } => Some(&attempt.task_id),
-            Change::RunSubmitted { .. }
+            Change::ArtifactAdded { artifact } => Some(&artifact.task_id),
+            Change::ProjectAdded { .. }
+            | Change::MemorySet { .. }
+            | Change::MemoryPinned { .. }
+            | Change::MemoryDeleted { .. }
+            | Change::MemoryCollected { .. }
+            | Change::RunSubmitted { .. }
             | Change::RunOwned { .. }
             | Change::RunCancelRequested { .. }
             | Change::RunMoved { .. }

@@ -37,6 +37,8 @@ kinds! {
     Corr = "corr";
     /// A caller's key for one logical write, when the caller gave none.
     Request = "req";
+    /// A file that belongs to a task.
+    Artifact = "artifact";
     /// One working engine.
     Owner = "own";
 }

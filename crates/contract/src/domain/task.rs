@@ -68,8 +68,11 @@ pub enum Rules {
 pub enum Command {
     /// Take the task and start it.
     Begin { agent: Agent, lease: Duration, token: i64 },
-    /// Bring it into another state. `Done` takes its evidence from `verified`.
-    Move { to: Status, reason: Option<String>, rules: Rules, verified: bool },
+    /// Take the task without starting it.
+    Claim { agent: Agent, lease: Duration, token: i64 },
+    /// Bring it into another state. `Done` takes its evidence from `verified`. An agent (`by`) cannot move what
+    /// another one holds; an engine moves the tasks of its own run.
+    Move { to: Status, reason: Option<String>, rules: Rules, verified: bool, by: Option<Agent> },
     /// Give a claim back.
     Release { agent: Agent },
 }
@@ -121,7 +124,17 @@ impl Task {
 pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, Refusal> {
     match command {
         Command::Begin { agent, lease, token } => begin(task, agent, *lease, *token, now),
-        Command::Move { to, reason, rules, verified } => {
+        Command::Claim { agent, lease, token } => {
+            if !matches!(task.status, Status::Todo | Status::InProgress) {
+                let message = format!("a task that is {} cannot be claimed", task.status);
+                return Err(Refusal::new(ErrorCode::WrongState, message));
+            }
+            claim(task, agent, *lease, *token, now)
+        }
+        Command::Move { to, reason, rules, verified, by } => {
+            if let Some(agent) = by {
+                not_held_by_another(task, agent, now)?;
+            }
             let evidence = evidence_for(task, *to, *verified)?;
             if *rules == Rules::Operator && !task.status.may_become(*to) {
                 let message = format!("a task that is {} cannot become {to}", task.status);
@@ -138,19 +151,33 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
     }
 }
 
+/// A live claim of someone else stands in the way of everything.
+pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), Refusal> {
+    let Some(claim) = task.live_claim(now).filter(|claim| claim.agent != agent.as_str()) else {
+        return Ok(());
+    };
+    let message = format!("the task is held by `{}`", claim.agent);
+    Err(Refusal::new(ErrorCode::HeldByAnother, message).hint("take another task: `writ ready` lists them"))
+}
+
 fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
-    if let Some(claim) = task.live_claim(now).filter(|claim| claim.agent != agent.as_str()) {
-        let message = format!("the task is held by `{}`", claim.agent);
-        return Err(Refusal::new(ErrorCode::HeldByAnother, message)
-            .hint("take another task: `writ ready` lists them"));
+    let mut changes = claim(task, agent, lease, token, now)?;
+    if task.status != Status::InProgress {
+        changes.insert(0, moved(task, Status::InProgress, None, None));
     }
+    Ok(changes)
+}
+
+/// An expired claim of another agent is taken back first, so that the log says who lost it.
+fn claim(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
+    not_held_by_another(task, agent, now)?;
     if task.part.is_some() && task.status == Status::InProgress && task.claim.is_none() {
         let message = "the task is being executed by a run";
         return Err(Refusal::new(ErrorCode::HeldByAnother, message));
     }
     let mut changes = Vec::new();
-    if task.status != Status::InProgress {
-        changes.push(moved(task, Status::InProgress, None, None));
+    if task.claim.as_ref().is_some_and(|claim| claim.agent != agent.as_str()) {
+        changes.push(Change::TaskReleased { task_id: task.id.clone() });
     }
     changes.push(Change::TaskClaimed {
         task_id: task.id.clone(),
@@ -191,6 +218,14 @@ pub fn apply(task: &mut Task, change: &Change, at: Timestamp) {
         }
         Change::TaskClaimed { task_id, claim } if *task_id == task.id => task.claim = Some(claim.clone()),
         Change::TaskReleased { task_id } if *task_id == task.id => task.claim = None,
+        Change::TaskPrioritized { task_id, priority } if *task_id == task.id => task.priority = *priority,
+        Change::DependencyAdded { task_id, depends_on } if *task_id == task.id => {
+            task.depends_on.push(depends_on.clone());
+            task.depends_on.sort_unstable();
+        }
+        Change::DependencyRemoved { task_id, depends_on } if *task_id == task.id => {
+            task.depends_on.retain(|known| known != depends_on);
+        }
         _ => return,
     }
     task.version += 1;

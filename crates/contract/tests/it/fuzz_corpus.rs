@@ -34,7 +34,7 @@ macro_rules! targets {
     ($($target:ident)*) => { $( #[test] fn $target() { replay(stringify!($target), bodies::$target); } )* };
 }
 
-targets! { json intake aop aee aocl operator bridge frontmatter text convert }
+targets! { json intake aop aee aocl operator bridge frontmatter text convert push }
 
 /// A megabyte of what makes a parser look back: a quadratic one would not come to an end within any test's limit.
 macro_rules! hostile {

@@ -126,6 +126,7 @@ fn move_to_canceled(work: &mut Scribe<'_, '_>, mut task: Task, reason: &str) -> 
         reason: Some(reason.to_owned()),
         rules: Rules::Operator,
         verified: false,
+        by: None,
     };
     crate::task::carry_out(work, &mut task, &command, "Task canceled")?;
     Ok(())

@@ -86,7 +86,8 @@ fn write_one(work: &mut Scribe<'_, '_>, run: &mut Run, entry: &Entry) -> Result<
         Entry::MoveTask { task_id, to, reason, verified } => {
             let mut task = crate::task::required(work.tx, task_id.as_str())?;
             let reason = reason.as_ref().map(|text| contract::secrets::scrub(text).into_owned());
-            let command = Command::Move { to: *to, reason, rules: Rules::Operator, verified: *verified };
+            let command =
+                Command::Move { to: *to, reason, rules: Rules::Operator, verified: *verified, by: None };
             let message = format!("{}: {to}", task.title);
             crate::task::carry_out(work, &mut task, &command, &message)?;
         }

@@ -85,7 +85,8 @@ fn to_reset(tasks: Vec<Task>, first: &Task) -> Vec<Task> {
 
 fn move_to_todo(work: &mut Scribe<'_, '_>, mut task: Task) -> Result<()> {
     // Leaving a terminal state starts the task anew: the agent contract allows it, the operator's does not.
-    let command = Command::Move { to: Status::Todo, reason: None, rules: Rules::Continuity, verified: false };
+    let command =
+        Command::Move { to: Status::Todo, reason: None, rules: Rules::Continuity, verified: false, by: None };
     crate::task::carry_out(work, &mut task, &command, "Task will be retried")?;
     Ok(())
 }

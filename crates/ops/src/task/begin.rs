@@ -37,7 +37,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Ans
             .map(|(number, _)| *number);
         let focused = Change::AgentFocused {
             agent: agent.as_str().to_owned(),
-            task_id: task.id.clone(),
+            task_id: Some(task.id.clone()),
             project_id: task.project_id.clone(),
         };
         let about = super::about(work.tx, &task)?;

@@ -1,6 +1,7 @@
 //! Brings a task into another state, as the agent contract allows: any move, but `completed` is not for the taking.
 
 use contract::continuity::TaskView;
+use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
@@ -42,14 +43,17 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Give
             reason,
             rules: Rules::Continuity,
             verified: super::verified(&task, &request.seen),
+            by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", request.status);
         let made = super::carry_out(work, &mut task, &command, &message)?;
         let event_id = made
-            .last()
+            .iter()
+            .find(|(_, change)| matches!(change, Change::TaskMoved { .. }))
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
         super::note_evidence(work, &task, &request.seen)?;
+        super::hold_what_was_started(work, &mut task)?;
         Ok(Answer { task: TaskView::from(&task), event_id })
     })
 }

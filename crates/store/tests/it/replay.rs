@@ -244,7 +244,7 @@ impl World<'_> {
                 let task_id = model.tasks[chosen(&model.tasks, *task)?].id.clone();
                 self.change(&Change::AgentFocused {
                     agent: format!("agent{agent}"),
-                    task_id,
+                    task_id: Some(task_id),
                     project_id: None,
                 });
             }

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
-use ops::Result;
+use contract::domain::code::ErrorCode;
 use ops::task::list::{Request, list};
+use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -22,9 +23,12 @@ pub(crate) struct Args {
     /// Only tasks of this priority; -1 means any
     #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
     priority: i64,
-    /// At most this many
+    /// At most this many, up to 1000
+    #[arg(long, allow_negative_numbers = true)]
+    limit: Option<i64>,
+    /// Whole tasks; they always are
     #[arg(long)]
-    limit: Option<usize>,
+    full: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -32,8 +36,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         status: args.status.clone(),
         project_id: args.project_id.clone(),
         priority: Some(args.priority).filter(|&priority| priority != -1),
-        limit: args.limit,
+        limit: args.limit.map(positive).transpose()?,
     };
+    // Accepted for scripts that were written for shortened lists.
+    let _ = args.full;
     let tasks = list(&mut host::open(globals)?, &request)?;
     let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     // The original prints null for an empty list, and scripts depend on it.
@@ -42,4 +48,9 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         [] => "no tasks\n".to_owned(),
         tasks => tasks.iter().map(|task| format!("{}\n", super::line(task))).collect(),
     }))
+}
+
+fn positive(limit: i64) -> Result<usize> {
+    let fits = usize::try_from(limit).ok().filter(|&limit| limit > 0);
+    fits.ok_or_else(|| Error::new(ErrorCode::InvalidInput, "limit must be > 0"))
 }

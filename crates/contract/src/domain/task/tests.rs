@@ -46,12 +46,24 @@ fn run(checks: usize, script: &str) -> String {
                 token += 1;
                 Command::Begin { agent: Agent::parse(agent).unwrap(), lease: Duration::from_mins(15), token }
             }
+            ["claim", agent] => {
+                token += 1;
+                Command::Claim { agent: Agent::parse(agent).unwrap(), lease: Duration::from_mins(15), token }
+            }
+            [agent, "moves", to] => Command::Move {
+                to: Status::parse(to).unwrap(),
+                reason: None,
+                rules: Rules::Continuity,
+                verified: false,
+                by: Some(Agent::parse(agent).unwrap()),
+            },
             ["release", agent] => Command::Release { agent: Agent::parse(agent).unwrap() },
             [rules, to, rest @ ..] => Command::Move {
                 to: Status::parse(to).unwrap(),
                 reason: rest.first().filter(|w| **w != "verified").map(|w| (*w).to_owned()),
                 rules: if *rules == "op" { Rules::Operator } else { Rules::Continuity },
                 verified: rest.contains(&"verified"),
+                by: None,
             },
             _ => panic!("{step}"),
         };
@@ -129,13 +141,17 @@ fn any_command() -> impl Strategy<Value = Command> {
             lease: Duration::from_mins(15),
             token
         }),
-        agent.prop_map(|agent| Command::Release { agent }),
-        (prop::sample::select(&Status::ALL[..]), any::<bool>(), any::<bool>()).prop_map(
-            |(to, operator, verified)| {
+        agent.clone().prop_map(|agent| Command::Release { agent }),
+        (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Claim {
+            agent,
+            lease: Duration::from_mins(15),
+            token
+        }),
+        (prop::sample::select(&Status::ALL[..]), any::<bool>(), any::<bool>(), proptest::option::of(agent))
+            .prop_map(|(to, operator, verified, by)| {
                 let rules = if operator { Rules::Operator } else { Rules::Continuity };
-                Command::Move { to, reason: Some("r".to_owned()), rules, verified }
-            }
-        ),
+                Command::Move { to, reason: Some("r".to_owned()), rules, verified, by }
+            }),
     ]
 }
 
@@ -161,10 +177,13 @@ proptest! {
             }
             prop_assert_eq!(task.evidence.is_some(), task.status == Status::Done);
             prop_assert!(!(checks > 0 && task.evidence == Some(Evidence::Claimed)));
-            prop_assert!(task.claim.is_none() || task.status == Status::InProgress);
+            prop_assert!(task.claim.is_none() || matches!(task.status, Status::Todo | Status::InProgress));
             prop_assert!(task.version >= before.version);
-            if let (Some(holder), Command::Begin { agent, .. }) = (holder, &command) {
-                prop_assert!(task.claim.as_ref().is_some_and(|claim| claim.agent == holder) || agent.as_str() == holder);
+            if let (Some(holder), Command::Begin { agent, .. } | Command::Claim { agent, .. }) = (&holder, &command) {
+                prop_assert!(task.claim.as_ref().is_some_and(|claim| claim.agent == *holder) || agent.as_str() == holder);
+            }
+            if let (Some(holder), Command::Move { by: Some(agent), .. }) = (&holder, &command) {
+                prop_assert!(agent.as_str() == holder || task == before, "moved by someone else");
             }
         }
     }

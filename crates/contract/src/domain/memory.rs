@@ -1,0 +1,186 @@
+//! What agents remember: one value under one key in one scope, with a kind that says how fast it fades.
+
+pub mod draft;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::code::ErrorCode;
+use super::task::Refusal;
+use super::text::quoted;
+use super::time::Timestamp;
+
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($variant,)* }
+
+        impl $name {
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+            pub const WORDS: &'static [&'static str] = &[$($word,)*];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word,)* }
+            }
+
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == word)
+            }
+        }
+    };
+}
+
+words! {
+    /// Who a memory is for.
+    Scope {
+        Global = "global",
+        Project = "project",
+        Task = "task",
+        Agent = "agent",
+    }
+}
+
+words! {
+    ValueType {
+        String = "string",
+        Number = "number",
+        Boolean = "boolean",
+        Json = "json",
+        Array = "array",
+    }
+}
+
+words! {
+    /// What a memory is, and so how long it matters.
+    MemoryKind {
+        Fact = "fact",
+        Directive = "directive",
+        Lesson = "lesson",
+    }
+}
+
+impl MemoryKind {
+    /// After how many days a memory of this kind counts half. `None` never fades.
+    pub fn half_life_days(self) -> Option<f64> {
+        match self {
+            MemoryKind::Fact => Some(90.0),
+            MemoryKind::Directive => None,
+            MemoryKind::Lesson => Some(14.0),
+        }
+    }
+}
+
+/// A scope with the id that belongs to it; the global scope has none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    pub scope: Scope,
+    pub scope_id: String,
+}
+
+impl Place {
+    pub fn global() -> Self {
+        Self { scope: Scope::Global, scope_id: String::new() }
+    }
+
+    pub fn new(scope: &str, scope_id: Option<&str>) -> Result<Self, Refusal> {
+        let refused = |message: String| Refusal::new(ErrorCode::InvalidInput, message);
+        let Some(known) = Scope::parse(scope) else {
+            let hint = format!("one of {}", Scope::WORDS.join(", "));
+            return Err(refused(format!("invalid scope {}", quoted(scope))).hint(hint));
+        };
+        let scope_id = scope_id.unwrap_or_default();
+        match (known, scope_id.is_empty()) {
+            (Scope::Global, false) => Err(refused("global scope cannot have a scope_id".to_owned())),
+            // An agent is the same however it writes its name.
+            (Scope::Agent, false) => Ok(Self { scope: known, scope_id: scope_id.trim().to_lowercase() }),
+            (Scope::Global, true) | (_, false) => Ok(Self { scope: known, scope_id: scope_id.to_owned() }),
+            (_, true) => Err(refused(format!("{scope} scope requires a scope_id"))),
+        }
+    }
+
+    /// As the agent contract prints it.
+    pub fn shown_id(&self) -> Option<&str> {
+        Some(self.scope_id.as_str()).filter(|id| !id.is_empty())
+    }
+}
+
+/// A memory as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewMemory {
+    pub id: i64,
+    #[serde(flatten)]
+    pub place: Place,
+    pub key: String,
+    pub value: String,
+    pub value_type: ValueType,
+    pub kind: MemoryKind,
+    /// Instead of the kind's own.
+    pub half_life_days: Option<f64>,
+    pub pinned: bool,
+    pub expires_at: Option<Timestamp>,
+    pub source_task_id: Option<String>,
+}
+
+/// A memory as the store has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    pub written: NewMemory,
+    /// The event that first wrote it.
+    pub source_event_id: Option<i64>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// How often it was handed to an agent that resumed.
+    pub access_count: i64,
+    pub last_accessed_at: Option<Timestamp>,
+}
+
+impl Memory {
+    /// A pinned memory does not expire.
+    pub fn is_expired(&self, at: Timestamp) -> bool {
+        !self.written.pinned && self.written.expires_at.is_some_and(|end| end <= at)
+    }
+
+    /// Between 0 and 1: halved when one half-life has passed, a third after two. Pinned memories do not fade.
+    pub fn relevance(&self, at: Timestamp) -> f64 {
+        let half_life = self.written.half_life_days.or(self.written.kind.half_life_days());
+        match half_life {
+            Some(days) if !self.written.pinned => 1.0 / (1.0 + days_between(self.updated_at, at) / days),
+            Some(_) | None => 1.0,
+        }
+    }
+}
+
+fn days_between(from: Timestamp, to: Timestamp) -> f64 {
+    const DAY: Duration = Duration::from_hours(24);
+    to.since(from).as_secs_f64() / DAY.as_secs_f64()
+}
+
+/// The type that a value looks like.
+pub fn infer_type(value: &str) -> ValueType {
+    match serde_json::from_str::<Value>(value) {
+        Ok(Value::Number(_)) => ValueType::Number,
+        Ok(Value::Bool(_)) => ValueType::Boolean,
+        Ok(Value::Array(_)) => ValueType::Array,
+        Ok(Value::Object(_)) => ValueType::Json,
+        Ok(Value::Null | Value::String(_)) | Err(_) => ValueType::String,
+    }
+}
+
+/// Whether a value is what its type says.
+pub fn fits_type(value: &str, value_type: ValueType) -> bool {
+    let parsed = || serde_json::from_str::<Value>(value).ok();
+    match value_type {
+        ValueType::String => true,
+        ValueType::Number => parsed().is_some_and(|value| value.is_number()),
+        ValueType::Boolean => parsed().is_some_and(|value| value.is_boolean()),
+        ValueType::Array => parsed().is_some_and(|value| value.is_array()),
+        ValueType::Json => parsed().is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

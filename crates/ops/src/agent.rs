@@ -1,0 +1,51 @@
+//! What an agent holds.
+
+use contract::domain::id::Id;
+use contract::domain::limits;
+use contract::domain::request::Agent;
+use contract::domain::task::{Command, Task};
+use contract::domain::time::Lease;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Caller, Context, Key};
+use crate::error::Result;
+use crate::once::Given;
+
+/// Nothing is asked beyond who asks.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Request {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Tasks that others may take now.
+    pub released: Vec<String>,
+}
+
+/// Gives back every claim of an agent that ends its session.
+pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    cx.once(key, "agent.leave", request, |work| {
+        let agent = work.caller.agent.clone();
+        let mut released = Vec::new();
+        for mut task in work.tx.claimed_by(agent.as_str(), work.now)? {
+            let command = Command::Release { agent: agent.clone() };
+            crate::task::carry_out(work, &mut task, &command, "Claim given back")?;
+            released.push(task.id.to_string());
+        }
+        Ok(Answer { released })
+    })
+}
+
+/// The task an agent looks at, if there is one.
+pub fn focus(cx: &mut Context, agent: &Agent) -> Result<Option<Task>> {
+    let tx = cx.store.read()?;
+    let id = tx.focus_of(agent.as_str())?.and_then(|id| Id::parse(&id).ok());
+    Ok(id.map(|id| tx.task(&id)).transpose()?.flatten())
+}
+
+/// A sign of life: everything the caller holds stays held for another lease. A row update, no event.
+pub fn renew(cx: &mut Context, caller: &Caller) -> Result<()> {
+    let now = cx.clock.now();
+    let tx = cx.store.begin()?;
+    tx.renew_claims(caller.agent.as_str(), &now, &Lease::starting(&now, limits::CLAIM_LEASE))?;
+    Ok(tx.commit()?)
+}

@@ -1,0 +1,100 @@
+//! Makes a task wait for another.
+
+use std::collections::HashMap;
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::status::Status;
+use contract::domain::task::{Task, TaskId, not_held_by_another};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::Tx;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub id: String,
+    pub depends_on: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub message: String,
+}
+
+pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    if request.id == request.depends_on {
+        return Err(Error::new(ErrorCode::InvalidInput, "task cannot depend on itself"));
+    }
+    cx.once(key, "task.add_dependency", request, |work| {
+        let task = super::required(work.tx, &request.id)?;
+        let needed = super::required(work.tx, &request.depends_on)?;
+        super::outside_runs(&task)?;
+        not_held_by_another(&task, &work.caller.agent, work.now)?;
+        let message = format!("Dependency added: {} depends on {}", task.id, needed.id);
+        if task.depends_on.contains(&needed.id) {
+            return Ok(Answer { message });
+        }
+        bounded(work.tx, &task, &needed)?;
+        if let Some(path) = path_between(work.tx, &needed.id, &task.id)? {
+            return Err(cycle(&task.id, &path));
+        }
+        let about = super::about(work.tx, &task)?;
+        let added = Change::DependencyAdded { task_id: task.id.clone(), depends_on: needed.id.clone() };
+        work.change(&about, &message, &added)?;
+        let waits = needed.status != Status::Done;
+        if waits && matches!(task.status, Status::Todo | Status::InProgress) {
+            let blocked = Change::TaskMoved {
+                task_id: task.id.clone(),
+                from: task.status,
+                to: Status::Blocked,
+                evidence: None,
+                reason: Some(super::WAITS.to_owned()),
+            };
+            work.change(&about, &format!("Blocked: waits for {}", needed.title), &blocked)?;
+        }
+        Ok(Answer { message })
+    })
+}
+
+fn bounded(tx: &Tx<'_>, task: &Task, needed: &Task) -> Result<()> {
+    let most = limits::DEPENDENCIES_MAX;
+    if task.depends_on.len() >= most || tx.dependents(&needed.id, most)?.len() >= most {
+        let message = format!("a task has at most {most} dependencies and as many dependents");
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    Ok(())
+}
+
+fn cycle(task: &TaskId, path: &[TaskId]) -> Error {
+    let names: Vec<&str> = std::iter::once(task).chain(path).map(TaskId::as_str).collect();
+    let message = format!("dependency cycle detected: {}", names.join(" -> "));
+    Error::new(ErrorCode::WrongState, message).details(json!({"cycle": names}))
+}
+
+/// The tasks on the way from one to another along dependencies, both included, however long it is.
+fn path_between(tx: &Tx<'_>, from: &TaskId, to: &TaskId) -> Result<Option<Vec<TaskId>>> {
+    let mut reached_from: HashMap<TaskId, Option<TaskId>> = HashMap::from([(from.clone(), None)]);
+    let mut next = vec![from.clone()];
+    while let Some(task) = next.pop() {
+        if task == *to {
+            let mut path = vec![task];
+            while let Some(Some(before)) = path.last().and_then(|last| reached_from.get(last)) {
+                path.push(before.clone());
+            }
+            path.reverse();
+            return Ok(Some(path));
+        }
+        for needed in tx.dependencies(&task)? {
+            if !reached_from.contains_key(&needed) {
+                reached_from.insert(needed.clone(), Some(task.clone()));
+                next.push(needed);
+            }
+        }
+    }
+    Ok(None)
+}

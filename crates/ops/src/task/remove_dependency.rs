@@ -1,0 +1,42 @@
+//! Lets a task no longer wait for another.
+
+use contract::domain::change::Change;
+use contract::domain::status::Status;
+use contract::domain::task::not_held_by_another;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub id: String,
+    pub depends_on: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub message: String,
+}
+
+pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    cx.once(key, "task.remove_dependency", request, |work| {
+        let task = super::required(work.tx, &request.id)?;
+        super::outside_runs(&task)?;
+        not_held_by_another(&task, &work.caller.agent, work.now)?;
+        let Some(needed) = task.depends_on.iter().find(|id| id.as_str() == request.depends_on) else {
+            return Err(Error::not_found("dependency", &request.depends_on));
+        };
+        let message = format!("Dependency removed: {} no longer depends on {needed}", task.id);
+        let about = super::about(work.tx, &task)?;
+        let removed = Change::DependencyRemoved { task_id: task.id.clone(), depends_on: needed.clone() };
+        work.change(&about, &message, &removed)?;
+        // A task that is blocked for another reason stays so.
+        let waited = task.status == Status::Blocked && task.blocked_reason.as_deref() == Some(super::WAITS);
+        if waited && work.tx.open_dependencies(&task.id)? == 0 {
+            super::unblock(work, &task, "Unblocked: waits for nothing any more")?;
+        }
+        Ok(Answer { message })
+    })
+}

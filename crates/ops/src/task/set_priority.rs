@@ -1,0 +1,36 @@
+//! Moves a task forward or back in the queue.
+
+use contract::continuity::TaskView;
+use contract::domain::change::Change;
+use contract::domain::task::apply;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::Result;
+use crate::once::Given;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub id: String,
+    /// Higher goes first.
+    pub priority: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub task: TaskView,
+    pub event_id: i64,
+}
+
+pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    cx.once(key, "task.set_priority", request, |work| {
+        let mut task = super::required(work.tx, &request.id)?;
+        super::outside_runs(&task)?;
+        let changed = Change::TaskPrioritized { task_id: task.id.clone(), priority: request.priority };
+        let about = super::about(work.tx, &task)?;
+        let message = format!("Priority changed from {} to {}", task.priority, request.priority);
+        let event_id = work.change(&about, &message, &changed)?;
+        apply(&mut task, &changed, work.now.at);
+        Ok(Answer { task: TaskView::from(&task), event_id })
+    })
+}

@@ -1,0 +1,59 @@
+//! Which task waits for which.
+
+use contract::domain::id::Id;
+use contract::domain::task::{Task, TaskId};
+use rusqlite::{OptionalExtension, params};
+
+use crate::Tx;
+use crate::conditions::rows;
+use crate::error::{Result, unreadable};
+use crate::tasks::COLUMNS;
+
+impl Tx<'_> {
+    /// The tasks that this one waits for, or waited for.
+    pub fn dependencies(&self, task: &TaskId) -> Result<Vec<TaskId>> {
+        let mut statement =
+            self.prepare("SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on")?;
+        let ids = statement.query_map([task.as_str()], |row| row.get::<_, String>(0))?;
+        ids.map(|id| parsed(id?)).collect()
+    }
+
+    /// The tasks that wait for this one, or waited for it.
+    pub fn dependents(&self, task: &TaskId, limit: usize) -> Result<Vec<TaskId>> {
+        let mut statement = self.prepare(
+            "SELECT task_id FROM task_dependencies WHERE depends_on = ?1 ORDER BY task_id LIMIT ?2",
+        )?;
+        let ids = statement.query_map(params![task.as_str(), rows(limit)], |row| row.get::<_, String>(0))?;
+        ids.map(|id| parsed(id?)).collect()
+    }
+
+    /// How many of its dependencies are not done.
+    pub fn open_dependencies(&self, task: &TaskId) -> Result<i64> {
+        let mut statement = self.prepare("SELECT open_dependencies FROM tasks WHERE id = ?1")?;
+        Ok(statement.query_row([task.as_str()], |row| row.get(0)).optional()?.unwrap_or(0))
+    }
+
+    /// Tasks blocked for `reason` that wait for this one.
+    pub fn dependents_waiting(&self, task: &TaskId, reason: &str) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)
+             AND status = 'blocked' AND blocked_reason = ?2"
+        );
+        self.task_list(&sql, params![task.as_str(), reason])
+    }
+
+    /// Tasks blocked for `reason` that waited for this one and now wait for nothing.
+    pub fn unblocked_dependents(&self, task: &TaskId, reason: &str) -> Result<Vec<Task>> {
+        let mut freed = Vec::new();
+        for dependent in self.dependents_waiting(task, reason)? {
+            if self.open_dependencies(&dependent.id)? == 0 {
+                freed.push(dependent);
+            }
+        }
+        Ok(freed)
+    }
+}
+
+fn parsed(id: String) -> Result<TaskId> {
+    Id::parse(&id).map_err(|_| unreadable("dependency", "a task", &id))
+}

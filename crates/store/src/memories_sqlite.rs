@@ -1,0 +1,24 @@
+//! Finding memories by their words: `SQLite` full-text search.
+
+use contract::domain::memory::Memory;
+use contract::domain::time::Timestamp;
+use rusqlite::params;
+
+use crate::Tx;
+use crate::conditions::rows;
+use crate::error::Result;
+use crate::memories::{ALIVE, COLUMNS};
+
+impl Tx<'_> {
+    /// Memories alive at `at` that contain every one of the words, the best match first.
+    pub fn memories_with(&self, words: &[&str], at: Timestamp, limit: usize) -> Result<Vec<Memory>> {
+        // Each word as a quoted string: what people type is never syntax.
+        let quoted: Vec<String> =
+            words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM memory_words w JOIN memories m ON m.id = w.rowid
+             WHERE memory_words MATCH ?2 AND {ALIVE} ORDER BY w.rank, m.id LIMIT ?3"
+        );
+        self.memory_list(&sql, params![at.millis(), quoted.join(" "), rows(limit)])
+    }
+}
