@@ -4,16 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use contract::domain::code::ErrorCode;
 use ops::Error;
-use serde_json::json;
 
 use crate::exit::Surface;
-use crate::host;
 use crate::output::{Format, Output};
-use crate::{commands, env};
+use crate::persona::{self, Persona};
+use crate::{commands, env, host, words};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -71,12 +69,25 @@ pub(crate) enum Command {
     Ready(commands::ready::Args),
     /// Show what every layer decided in a run
     Trace(commands::trace::Args),
+    /// Say where the work stands, and claim what comes next
+    Resume(commands::resume::Args),
     /// Create, read and move tasks
     #[command(subcommand)]
     Task(commands::task::Command),
+    /// Remember, find and forget
+    #[command(subcommand)]
+    Memory(commands::memory::Command),
+    /// Write down an event, memories, artifacts and a status in one piece
+    Push(commands::push::Args),
+    /// List the files of a task
+    #[command(subcommand)]
+    Artifacts(commands::artifacts::Command),
     /// Read the event log
     #[command(subcommand)]
     Events(commands::events::Command),
+    /// Let agent programs call writ, and stop that
+    #[command(subcommand)]
+    Hook(commands::hook::Command),
     /// Show what is in the store
     Status(commands::status::Args),
     /// Copy the store to a file while others use it
@@ -87,6 +98,8 @@ pub(crate) enum Command {
     Import(commands::import::Args),
     /// Archive long streams of events and remove what is old
     Gc(commands::gc::Args),
+    /// Bring the store to this program's schema
+    Upgrade(commands::upgrade::Args),
     /// Verify the log, or print where it ends
     #[command(subcommand)]
     Audit(commands::audit::Command),
@@ -107,19 +120,29 @@ pub(crate) enum Command {
     Conformance(commands::conformance::Command),
     /// Let scripts and dashboards on this machine read over HTTP
     Serve(commands::serve::Args),
+    /// Answer to the names of other command lines
+    #[command(subcommand)]
+    Personality(commands::personality::Command),
     /// Print a shell's completion script
     Completions(commands::completions::Args),
 }
 
 /// Parses the words and runs the command.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
-    let surface = surface_of(&words);
-    if words.len() == 1 {
-        return index();
+    persona::adopt(words.first().map(OsString::as_os_str));
+    let surface = words::surface_of(&words);
+    if surface == Surface::Handler {
+        commands::hook::never_fail();
     }
-    let app = match App::try_parse_from(&words) {
+    if words.len() == 1 {
+        return words::index();
+    }
+    if let Some(answer) = words::version(&words) {
+        return answer;
+    }
+    let app = match grammar().try_get_matches_from(&words).and_then(|found| App::from_arg_matches(&found)) {
         Ok(app) => app,
-        Err(error) => return refuse_words(&error, surface, &words),
+        Err(error) => return words::refuse(&error, surface, &words),
     };
     let globals = &app.globals;
     if let Some(name) = env::unreadable() {
@@ -131,80 +154,20 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     done.unwrap_or_else(|error| output.error(&error))
 }
 
-/// Called without words: people get help, programs the list of commands.
-fn index() -> ExitCode {
-    let output = Output::new(None, Surface::Continuity, env::get("WRIT_AGENT").is_some());
-    if output.format == Format::Text {
-        return output.text(&grammar().render_help().to_string());
-    }
-    let commands: Vec<String> =
-        grammar().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION"), "commands": commands}))
-}
-
-/// The surface is known before the words are understood, because it decides how a misunderstanding is printed.
-fn surface_of(words: &[OsString]) -> Surface {
-    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy());
-    while let Some(word) = words.next() {
-        match word.as_ref() {
-            "--db-path" | "--agent" | "-a" | "--request-id" | "--output" => {
-                words.next();
-            }
-            word if word.starts_with('-') => {}
-            word => return Surface::of(word),
-        }
-    }
-    Surface::Writ
-}
-
-fn refuse_words(error: &clap::Error, surface: Surface, words: &[OsString]) -> ExitCode {
-    let asked_for = !error.use_stderr();
-    let output = Output::new(asked_format(words), surface, host::has_agent(words));
-    if surface == Surface::Validator && !asked_for {
-        // A validator that could not work still denies.
-        commands::validate::refuse_words(&error.render().to_string());
-    } else if output.format != Format::Text && !asked_for {
-        if let Some(index) = namespace(error, surface, words) {
-            return output.answer(&index, String::new);
-        }
-        let rendered = error.render().to_string();
-        // The first paragraph says what is wrong; a list of names follows its first line.
-        let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
-        let message = lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned();
-        let refused = Error::new(ErrorCode::Usage, message).hint("the command with `--help` shows its words");
-        return output.error(&refused);
-    }
-    // A closed pipe must not turn help into a failure.
-    error.print().ok();
-    ExitCode::from(if asked_for { 0 } else { surface.exit(ErrorCode::Usage) })
-}
-
-/// What the agent contract prints for a bare namespace such as `writ task`: the commands in it.
-fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Option<serde_json::Value> {
-    let bare = matches!(
-        error.kind(),
-        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    );
-    let grammar = grammar();
-    let named = words.iter().find_map(|word| grammar.find_subcommand(word));
-    let space = named.filter(|_| bare && surface == Surface::Continuity)?;
-    let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
-    let inside: Vec<_> = space
-        .get_subcommands()
-        .map(|command| json!({"name": command.get_name(), "description": about(command)}))
-        .collect();
-    Some(json!({"namespace": format!("writ {}", space.get_name()), "subcommands": inside}))
-}
-
-/// The format that words ask for which were not understood as a whole.
-fn asked_format(words: &[OsString]) -> Option<Format> {
-    let word = |word: &OsString| word.to_string_lossy().into_owned();
-    let behind = words.windows(2).find(|pair| pair[0] == "--output").map(|pair| word(&pair[1]));
-    let joined = || words.iter().find_map(|w| word(w).strip_prefix("--output=").map(str::to_owned));
-    Format::from_str(&behind.or_else(joined)?, false).ok()
-}
-
-/// The grammar, for completions and documentation.
+/// The grammar, for parsing, completions and documentation. Each name shows its own contract's commands.
 pub(crate) fn grammar() -> clap::Command {
-    App::command()
+    let whole = App::command();
+    let persona = persona::current();
+    match persona {
+        Persona::Writ => whole,
+        Persona::Vybe => clap::Command::new(persona.name())
+            .about("Durable tasks, memory and context for coding agents")
+            .version(env!("CARGO_PKG_VERSION"))
+            .max_term_width(100)
+            .subcommand_required(true)
+            .args(whole.get_arguments().map(|argument| argument.clone().hide(argument.get_id() == "output")))
+            .subcommands(
+                whole.get_subcommands().filter(|command| persona.shows(command.get_name())).cloned(),
+            ),
+    }
 }

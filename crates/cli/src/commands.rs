@@ -1,5 +1,6 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod cancel;
@@ -11,11 +12,16 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod memory;
+pub(crate) mod personality;
 pub(crate) mod plan;
+pub(crate) mod push;
 pub(crate) mod ready;
+pub(crate) mod resume;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -24,6 +30,7 @@ pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
+pub(crate) mod upgrade;
 pub(crate) mod validate;
 
 use std::process::ExitCode;
@@ -44,13 +51,19 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Cancel(args) => cancel::run(args, globals, output),
         Command::Ready(args) => ready::run(args, globals, output),
         Command::Trace(args) => trace::run(args, globals, output),
+        Command::Resume(args) => resume::run(args, globals, output),
         Command::Task(command) => task::run(command, globals, output),
+        Command::Memory(command) => memory::run(command, globals, output),
+        Command::Push(args) => push::run(args, globals, output),
+        Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
+        Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
         Command::Backup(args) => backup::run(args, globals, output),
         Command::Export(args) => export::run(args, globals, output),
         Command::Import(args) => import::run(args, globals, output),
         Command::Gc(args) => gc::run(args, globals, output),
+        Command::Upgrade(args) => upgrade::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
@@ -59,6 +72,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Schema(command) => schema::run(command, output),
         Command::Conformance(command) => conformance::run(command, output),
         Command::Serve(args) => serve::run(args, globals, output),
+        Command::Personality(command) => personality::run(command, output),
         Command::Completions(args) => completions::run(args, output),
     }
 }

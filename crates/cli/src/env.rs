@@ -22,8 +22,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
     },
     Variable { name: "VYBE_AGENT", about: "the same as WRIT_AGENT" },
     Variable { name: "VYBE_REQUEST_ID", about: "the same as WRIT_REQUEST_ID" },
+    Variable { name: "VYBE_PRETTY_JSON", about: "called as vybe: 1 or true prints JSON on several lines" },
+    Variable { name: "VYBE_BUSY_TIMEOUT_MS", about: "called as vybe: how long to wait for other writers" },
+    Variable { name: "VYBE_RETRO_CHILD", about: "set for children of a loop: hooks do nothing" },
     Variable { name: "XDG_DATA_HOME", about: "where the store is by default, in writ/writ.db" },
     Variable { name: "XDG_CONFIG_HOME", about: "where the user's configuration is, in writ/config.toml" },
+    Variable { name: "CLAUDE_CONFIG_DIR", about: "where Claude Code's settings are, for `hook install`" },
+    Variable { name: "OPENCODE_CONFIG_DIR", about: "where OpenCode's plugins are, for `hook install`" },
     Variable { name: "NO_COLOR", about: "no colours, whatever the terminal can do" },
     Variable { name: "HOME", about: "where the XDG directories are when they are not set" },
     Variable { name: "USER", about: "the name of a person who gives no agent identity" },
@@ -52,9 +57,13 @@ pub(crate) fn inherited() -> BTreeMap<OsString, OsString> {
 /// Where a kind of file belongs. `None` where neither the variable nor HOME names an absolute directory: the current
 /// one is never taken, because agents work there.
 fn home(variable: &str, fallback: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(fallback)))?;
+    let base = directory(variable).or_else(|| directory("HOME").map(|home| home.join(fallback)))?;
     Some(base.join("writ"))
+}
+
+/// A directory that a variable names, if it is an absolute one.
+pub(crate) fn directory(name: &str) -> Option<PathBuf> {
+    get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 pub(crate) fn data_home() -> Option<PathBuf> {

@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 
+use crate::hooks::handling::Handler;
+use crate::persona::{self, Persona};
+
 /// Which contract's exit codes a command follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
@@ -15,13 +18,19 @@ pub(crate) enum Surface {
     Validator,
     /// Runs of vectors: 0 all passed, 1 some failed, 2 could not work.
     Conformance,
+    /// What hooks call: an agent must never stumble over it, so it is always 0.
+    Handler,
 }
 
 impl Surface {
-    /// The surface of a command by its first word.
-    pub(crate) fn of(word: &str) -> Self {
+    /// The surface of a command by its first two words.
+    pub(crate) fn of(word: &str, next: Option<&str>) -> Self {
         match word {
-            "task" | "events" | "status" => Surface::Continuity,
+            "hook" if next.is_some_and(Handler::is_one) => Surface::Handler,
+            "schema" if next.is_none_or(|next| next == "commands") => Surface::Continuity,
+            _ if persona::current() == Persona::Vybe => Surface::Continuity,
+            "artifacts" | "events" | "hook" | "loop" | "memory" | "push" | "resume" | "status" | "task"
+            | "upgrade" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,
@@ -33,6 +42,7 @@ impl Surface {
             Surface::Continuity => 1,
             Surface::Writ => code.exit(),
             Surface::Validator | Surface::Conformance => 2,
+            Surface::Handler => 0,
         }
     }
 }

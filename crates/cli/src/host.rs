@@ -16,17 +16,15 @@ use ops::{Caller, Context, Error, Result};
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::env;
 use crate::minter::RandomIds;
+use crate::{env, persona};
 
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
 
 pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
-    let given = globals
-        .db_path
-        .clone()
-        .or_else(|| env::get("WRIT_DB").or_else(|| env::get("VYBE_DB_PATH")).map(PathBuf::from));
+    let named = || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
+    let given = globals.db_path.clone().or_else(named);
     given.or_else(|| env::data_home().map(|home| home.join("writ.db"))).ok_or_else(|| {
         Error::new(ErrorCode::StoreUnavailable, "HOME is not set, so there is no place for the store")
             .hint("choose one with --db-path or WRIT_DB")
@@ -35,22 +33,24 @@ pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
 
 /// What decided where the store is.
 pub(crate) fn store_source(globals: &Globals) -> &'static str {
-    match (&globals.db_path, env::get("WRIT_DB"), env::get("VYBE_DB_PATH")) {
-        (Some(_), _, _) => "--db-path",
-        (None, Some(_), _) => "WRIT_DB",
-        (None, None, Some(_)) => "VYBE_DB_PATH",
-        (None, None, None) => "default",
+    if globals.db_path.is_some() {
+        return "--db-path";
     }
+    persona::first_set(persona::current().store_variables()).map_or("default", |(name, _)| name)
 }
 
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
-    Context::open(&store_path(globals)?, Box::new(SystemClock::new()), Box::new(RandomIds))
+    let cx = Context::open(&store_path(globals)?, Box::new(SystemClock::new()), Box::new(RandomIds))?;
+    if let Some(wait) = persona::current().busy_wait() {
+        cx.wait_at_most(wait)?;
+    }
+    Ok(cx)
 }
 
 /// The agent identity that was given, if one was, in the form in which it is stored.
 pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
-    let given = globals.agent.clone();
-    let given = given.or_else(|| env::get("WRIT_AGENT")).or_else(|| env::get("VYBE_AGENT"));
+    let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);
+    let given = globals.agent.clone().or_else(named);
     given.map(|name| name.trim().to_lowercase())
 }
 
@@ -60,20 +60,25 @@ pub(crate) fn has_agent(words: &[OsString]) -> bool {
         let word = word.to_string_lossy();
         word == "-a" || word == "--agent" || word.starts_with("--agent=")
     };
-    words.iter().any(flag) || ["WRIT_AGENT", "VYBE_AGENT"].into_iter().any(|name| env::get(name).is_some())
+    words.iter().any(flag) || persona::first_set(persona::current().agent_variables()).is_some()
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::InvalidInput, error.to_string())
 }
 
+/// In the words of the agent contract.
+pub(crate) fn agent_is_required() -> Error {
+    let variable = persona::current().agent_variables()[0];
+    Error::new(ErrorCode::InvalidInput, format!("agent is required (set --agent or {variable})"))
+}
+
 /// The key of a continuity mutation: both parts are required by its contract.
 pub(crate) fn required_key(globals: &Globals) -> Result<Key> {
-    let agent = agent_name(globals).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidInput, "agent is required (set --agent or WRIT_AGENT)")
-    })?;
+    let agent = agent_name(globals).ok_or_else(agent_is_required)?;
     let request = given_request(globals).ok_or_else(|| {
-        let message = "--request-id or WRIT_REQUEST_ID is required for idempotent operations";
+        let variable = persona::current().request_variables()[0];
+        let message = format!("--request-id or {variable} is required for idempotent operations");
         Error::new(ErrorCode::InvalidInput, message)
     })?;
     let caller = Caller::agent(Agent::parse(&agent).map_err(invalid)?);
@@ -101,8 +106,8 @@ pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
 }
 
 fn given_request(globals: &Globals) -> Option<String> {
-    let given = globals.request_id.clone();
-    given.or_else(|| env::get("WRIT_REQUEST_ID")).or_else(|| env::get("VYBE_REQUEST_ID"))
+    let named = || persona::first_set(persona::current().request_variables()).map(|(_, id)| id);
+    globals.request_id.clone().or_else(named)
 }
 
 /// Where attempts' output is kept: beside the store.

@@ -6,10 +6,13 @@ mod commands;
 mod config;
 mod env;
 mod exit;
+mod hooks;
 mod host;
 mod live_view;
 mod minter;
 mod output;
+mod persona;
+mod words;
 
 use std::process::ExitCode;
 

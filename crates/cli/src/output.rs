@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::exit::Surface;
+use crate::persona::{self, Persona};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
@@ -26,12 +27,15 @@ pub(crate) struct Output {
 impl Output {
     /// People at a terminal get text; agents and pipes get what their contract says.
     pub(crate) fn new(asked: Option<Format>, surface: Surface, has_agent: bool) -> Self {
-        let person = io::stdout().is_terminal() && !has_agent;
+        let is_contract = persona::current() == Persona::Vybe;
+        let person = io::stdout().is_terminal() && !has_agent && !is_contract;
         let default = match surface {
             Surface::Continuity | Surface::Validator if !person => Format::Json,
             Surface::Continuity | Surface::Validator => Format::Text,
-            Surface::Writ | Surface::Conformance => Format::Text,
+            // A handler speaks to its agent in that agent's form, and complains on standard error.
+            Surface::Handler | Surface::Writ | Surface::Conformance => Format::Text,
         };
+        let asked = asked.filter(|_| surface != Surface::Handler && !is_contract);
         Self { format: asked.unwrap_or(default), surface }
     }
 
@@ -54,7 +58,9 @@ impl Output {
     }
 
     pub(crate) fn line(&self, value: &impl Serialize) -> ExitCode {
-        match serde_json::to_string(value) {
+        let print =
+            if persona::current().is_pretty() { serde_json::to_string_pretty } else { serde_json::to_string };
+        match print(value) {
             Ok(line) => write_out(&format!("{line}\n")),
             Err(_) => ExitCode::from(70),
         }

@@ -1,6 +1,15 @@
 //! The agent contract's documents: what its commands print, field for field.
 
+pub mod artifact;
+pub mod brief;
 pub mod envelope;
+pub mod focus;
+pub mod memory;
+pub mod push;
+pub mod vybe;
+
+pub use artifact::ArtifactView;
+pub use memory::MemoryView;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -16,4 +16,5 @@ pub mod run;
 pub mod scope;
 pub mod status;
 pub mod task;
+pub mod text;
 pub mod time;

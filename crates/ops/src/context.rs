@@ -56,6 +56,16 @@ impl Context {
         self.store.path()
     }
 
+    /// The schema that the store had when it was opened, and the one it has now. A new one had 0.
+    pub fn schemas(&self) -> (usize, usize) {
+        self.store.schemas()
+    }
+
+    /// Waits for other writers no longer than this from now on.
+    pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
+        Ok(self.store.wait_at_most(wait)?)
+    }
+
     pub fn ids(&mut self) -> &mut dyn Minter {
         &mut *self.ids
     }

@@ -80,9 +80,18 @@ pub fn envelope(event: &Event) -> Envelope {
         trace: None,
         priority: Priority::parse(&record.priority).unwrap_or_default(),
         requires: record.requires.as_ref().and_then(object),
-        payload: object(&record.payload).unwrap_or_default(),
+        payload: payload_of(&record.payload),
         sig: None,
         extra: Map::new(),
+    }
+}
+
+/// An envelope's payload is an object; what an agent wrote down may be any JSON.
+fn payload_of(payload: &Value) -> Map<String, Value> {
+    match payload {
+        Value::Object(fields) => fields.clone(),
+        Value::Null => Map::new(),
+        other => Map::from_iter([("metadata".to_owned(), other.clone())]),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every operation of the product, in one list that all doors read.
 
 use contract::continuity::TaskView;
+use contract::continuity::push::Push;
 use contract::domain::code::ErrorCode;
 use contract::json::Value;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{audit, event, gc, run, status, task};
+use crate::{agent, artifact, audit, event, gc, memory, push, resume, run, status, task};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -41,6 +42,16 @@ impl Operation {
 }
 
 pub const OPERATIONS: &[Operation] = &[
+    Operation {
+        name: "resume.resume",
+        summary: "Say where the work stands, and claim what comes next",
+        call: Call::Write(|cx, key, request| answer(&resume::resume(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "agent.leave",
+        summary: "Give back everything an agent holds",
+        call: Call::Write(|cx, key, request| answer(&agent::leave(cx, key, &read(request)?)?.answer)),
+    },
     Operation {
         name: "task.create",
         summary: "Make a task",
@@ -112,6 +123,56 @@ pub const OPERATIONS: &[Operation] = &[
             let tasks = task::ready::ready(cx, limit.unwrap_or(contract::domain::limits::LIST_ROWS_DEFAULT))?;
             answer(&json!({"tasks": tasks.iter().map(TaskView::from).collect::<Vec<_>>()}))
         }),
+    },
+    Operation {
+        name: "agent.push",
+        summary: "Write down an event, memories, artifacts and a status in one piece",
+        call: Call::Write(|cx, key, request| {
+            let request = Push::of(request).map_err(|findings| Error::invalid("push", findings))?;
+            answer(&push::push(cx, key, &request)?.answer)
+        }),
+    },
+    Operation {
+        name: "memory.set",
+        summary: "Remember a value under a key",
+        call: Call::Write(|cx, key, request| answer(&memory::set::set(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "memory.delete",
+        summary: "Forget a memory",
+        call: Call::Write(|cx, key, request| {
+            answer(&memory::delete::delete(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "memory.pin",
+        summary: "Pin a memory, so that it neither fades nor expires; or unpin it",
+        call: Call::Write(|cx, key, request| answer(&memory::pin::pin(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "memory.gc",
+        summary: "Remove memories whose time is over",
+        call: Call::Write(|cx, key, request| answer(&memory::gc::gc(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "memory.get",
+        summary: "Show a memory",
+        call: Call::Read(|cx, request| answer(&memory::get::get(cx, &read(request)?)?)),
+    },
+    Operation {
+        name: "memory.list",
+        summary: "List the memories of a scope: pinned first, then newest",
+        call: Call::Read(|cx, request| answer(&memory::list::list(cx, &read(request)?)?)),
+    },
+    Operation {
+        name: "memory.search",
+        summary: "Find memories by their words, in any scope",
+        call: Call::Read(|cx, request| answer(&memory::search::search(cx, &read(request)?)?)),
+    },
+    Operation {
+        name: "artifact.list",
+        summary: "List the artifacts of a task, newest first",
+        call: Call::Read(|cx, request| answer(&artifact::list::list(cx, &read(request)?)?)),
     },
     Operation {
         name: "event.list",

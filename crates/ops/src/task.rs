@@ -103,6 +103,17 @@ pub(crate) fn outside_runs(task: &Task) -> Result<()> {
     }
 }
 
+/// Who starts a task holds it, whatever verb was used.
+pub(crate) fn hold_what_was_started(work: &mut Scribe<'_, '_>, task: &mut Task) -> Result<()> {
+    if task.status == Status::InProgress && task.claim.is_none() && task.part.is_none() {
+        let token = work.tx.next_number("fencing")?;
+        let agent = work.caller.agent.clone();
+        let command = Command::Claim { agent, lease: limits::CLAIM_LEASE, token };
+        carry_out(work, task, &command, "Task claimed")?;
+    }
+    Ok(())
+}
+
 /// Whether what was seen proves the task: every check of it was run, and passed.
 pub(crate) fn verified(task: &Task, seen: &[CheckSeen]) -> bool {
     let expected = task.part.as_ref().map_or(0, |part| part.spec.checks.len());

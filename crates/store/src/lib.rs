@@ -6,9 +6,11 @@ mod attempts;
 mod audit;
 mod backup;
 mod conditions;
+mod counts;
 mod dependencies;
 mod error;
 mod events;
+mod focus;
 mod memories;
 mod memories_sqlite;
 mod open;
@@ -21,6 +23,7 @@ mod sqlite;
 mod tables_sqlite;
 mod tasks;
 mod transfer;
+mod vybe_sqlite;
 mod whole_file;
 
 #[cfg(test)]
@@ -31,17 +34,22 @@ use std::path::{Path, PathBuf};
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
 pub use backup::Copied;
+pub use counts::Counts;
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
+pub use focus::{Seeker, Waiting};
 pub use requests::Answered;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
 pub use transfer::Moved;
+pub use vybe_sqlite::{Vybe, VybeRow};
 
 /// One open database.
 pub struct Store {
     connection: rusqlite::Connection,
     path: PathBuf,
+    /// The schema that the file had when it was opened; 0 for one that was just made.
+    found_schema: usize,
 }
 
 /// One transaction: everything in it happens, or nothing does. Dropping it undoes it.
@@ -64,6 +72,16 @@ impl Store {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The schema that the file had when it was opened, and the one it has now. A new file had 0.
+    pub fn schemas(&self) -> (usize, usize) {
+        (self.found_schema, sqlite::MIGRATIONS.len())
+    }
+
+    /// Waits for other writers no longer than this from now on.
+    pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
+        Ok(self.connection.busy_timeout(wait)?)
     }
 }
 

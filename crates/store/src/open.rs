@@ -34,7 +34,12 @@ impl Store {
         }
         let needed = needed?;
         sqlite::use_wal(&connection).map_err(failed)?;
-        let mut store = Store { connection, path: path.to_owned() };
+        let found_schema = match needed {
+            Needed::Nothing => migrations.len(),
+            Needed::Schema => 0,
+            Needed::Migration { from } => from,
+        };
+        let mut store = Store { connection, path: path.to_owned(), found_schema };
         if needed != Needed::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
@@ -46,7 +51,7 @@ impl Store {
         let connection = Connection::open_in_memory()?;
         sqlite::configure(&connection)?;
         sqlite::migrate(&connection, sqlite::MIGRATIONS, 0)?;
-        Ok(Store { connection, path: PathBuf::from(":memory:") })
+        Ok(Store { connection, path: PathBuf::from(":memory:"), found_schema: 0 })
     }
 
     fn bring_up_to_date(&mut self, migrations: &[&str], now: Timestamp) -> Result<()> {

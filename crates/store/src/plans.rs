@@ -16,7 +16,7 @@ use contract::domain::time::{Clock, Lease, Now};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
-use crate::{Answered, EventFilter, NewEvent, RunFilter, Store, Stream, TaskFilter, Tx};
+use crate::{Answered, EventFilter, NewEvent, RunFilter, Seeker, Store, Stream, TaskFilter, Tx, Waiting};
 
 thread_local! {
     static NOTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
@@ -110,15 +110,38 @@ fn lists_are_look_ups() {
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
     looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
+    looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
+}
+
+#[test]
+fn what_a_resuming_agent_reads_are_look_ups() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
     let place = Place::global();
     looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
     looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
     looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
+    for waiting in [Waiting::Ready, Waiting::Left] {
+        for project in [None, Some("p")] {
+            looks_up(&tx, &format!("{waiting:?} in {project:?}"), |tx| {
+                drop(tx.takeable(waiting, Seeker { agent: "a", project }, &now, 10).unwrap());
+            });
+        }
+    }
+    for project in [None, Some("p")] {
+        looks_up(&tx, "events since", |tx| drop(tx.events_since(5, project, 10).unwrap()));
+        looks_up(&tx, "finished tasks", |tx| drop(tx.finished_tasks(project, 10).unwrap()));
+        looks_up(&tx, "tallies", |tx| drop(tx.task_tallies(project).unwrap()));
+    }
+    looks_up(&tx, "events of a project", |tx| drop(tx.newest_in_project("p", 10).unwrap()));
+    looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
+    looks_up(&tx, "dependents", |tx| drop(tx.dependents(&id(1), 10).unwrap()));
+    looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1), "x").unwrap()));
     looks_up(&tx, "a memory", |tx| drop(tx.memory(&place, "k").unwrap()));
     looks_up(&tx, "memories", |tx| drop(tx.memories(&place, now.at, 10).unwrap()));
     looks_up(&tx, "expired memories", |tx| drop(tx.expired_memories(now.at, 10).unwrap()));
     looks_up(&tx, "artifacts", |tx| drop(tx.artifacts(&id(1), 10).unwrap()));
-    looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
 }
 
 #[test]
@@ -129,6 +152,18 @@ fn a_list_without_a_filter_walks_an_index_to_its_limit() {
     let tasks = faults(&tx, |tx| drop(tx.tasks(&TaskFilter { limit: 10, ..TaskFilter::default() }).unwrap()));
     let plans: Vec<String> = [runs, tasks].concat().iter().map(|fault| plan_of(fault)).collect();
     assert_eq!(plans, ["SCAN runs USING INDEX runs_by_time", "SCAN tasks USING INDEX tasks_by_priority"]);
+}
+
+#[test]
+fn words_are_looked_up_and_only_what_matches_is_sorted() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
+    let found = faults(&tx, |tx| drop(tx.memories_with(&["a", "b"], now.at, 10).unwrap()));
+    let plans: Vec<String> = found.iter().map(|fault| plan_of(fault)).collect();
+    // A virtual table says it is scanned even where its own index answers; `M` is the match that is looked up.
+    assert_eq!(plans, ["SCAN w VIRTUAL TABLE INDEX 0", "USE TEMP B-TREE FOR ORDER BY"]);
+    assert!(found[0].starts_with("SCAN w VIRTUAL TABLE INDEX 0:M"), "{found:?}");
 }
 
 #[test]

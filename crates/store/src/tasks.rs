@@ -132,7 +132,7 @@ impl Tx<'_> {
 
     /// How many tasks there are in each state.
     pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.prepare("SELECT status, count(*) FROM tasks GROUP BY status")?;
+        let mut statement = self.prepare("SELECT status, sum(tasks) FROM task_tallies GROUP BY status")?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let mut counts = Vec::new();
         for row in rows {
@@ -145,7 +145,7 @@ impl Tx<'_> {
     /// Claims of an agent that are still live: what it is working on.
     pub fn claimed_by(&self, agent: &str, now: &Now) -> Result<Vec<Task>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM tasks WHERE status = 'in_progress' AND claim_agent = ?1
+            "SELECT {COLUMNS} FROM tasks WHERE claim_agent = ?1
              AND claim_boot_id = ?2 AND claim_until > ?3 ORDER BY id LIMIT 100"
         );
         self.task_list(&sql, params![agent, now.boot.boot_id, now.boot.millis])

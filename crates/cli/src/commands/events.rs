@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use contract::domain::code::ErrorCode;
+use ops::Result;
 use ops::event::{Request, list, view};
-use ops::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::app::Globals;
@@ -45,8 +44,7 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let agent = if args.all { None } else { host::agent_name(globals) };
     if agent.is_none() && !args.all && output.format != Format::Text {
-        return Err(Error::new(ErrorCode::InvalidInput, "agent is required (set --agent or WRIT_AGENT)")
-            .hint("or list the events of every agent with --all"));
+        return Err(host::agent_is_required().hint("or list the events of every agent with --all"));
     }
     let request = Request {
         agent: agent.clone(),

@@ -1,5 +1,7 @@
 //! `writ schema`
 
+mod commands;
+
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
@@ -11,6 +13,8 @@ use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    /// Describe every command, its arguments and whether it changes something
+    Commands,
     /// List the kinds of documents, and which have a schema
     List,
     /// Print the JSON Schema (2020-12) of a kind
@@ -25,6 +29,7 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
     match command {
+        Command::Commands => Ok(commands::run(output)),
         Command::List => Ok(list(output)),
         Command::Show { kind, strict } => show(kind, *strict, output),
     }

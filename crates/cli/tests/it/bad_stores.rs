@@ -89,7 +89,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     let output = on_a_disk(
         "ro",
         "$WRIT task create $WHO --title t --request-id r1; echo \"exit $?\"
-         $WRIT status $WHO; echo \"exit $?\"",
+         $WRIT task list $WHO; echo \"exit $?\"",
     );
     let lines: Vec<&str> = output.success().stdout.lines().collect();
     assert_eq!((lines[1], lines[3], lines.len()), ("exit 1", "exit 1", 4), "{output}");

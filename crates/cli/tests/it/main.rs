@@ -2,22 +2,31 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod answers;
 mod bad_plans;
 mod bad_stores;
+mod continuity;
+mod crowd;
 mod documents;
 mod durable;
 mod first_run;
+mod hook_install;
 mod keeping;
 mod kill_nine;
 mod layers;
+mod memory;
 mod outcomes;
+mod persona;
 mod processes;
+mod push;
 mod read_back;
 mod request_ids;
 mod run_view;
 mod serve;
 mod signals;
+mod status;
 mod surface;
 mod tasks;
 mod trace;
 mod validate;
+mod vybe_import;

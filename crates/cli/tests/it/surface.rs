@@ -131,6 +131,8 @@ fn the_store_is_where_the_nearest_word_says() {
     let vybe = of(cli.call(["status"]).without_env("WRIT_DB").env("VYBE_DB_PATH", at("vybe.db")).run());
     assert_eq!(place(&vybe), named(at("vybe.db"), "VYBE_DB_PATH"));
     let default = of(cli.call(["status"]).without_env("WRIT_DB").run());
+    assert_eq!(default["ok"], false, "a look makes no store");
+    cli.call(["task", "list"]).without_env("WRIT_DB").run().success();
     let expected = at("home/.local/share/writ/writ.db");
     assert_eq!(place(&default), named(expected.clone(), "default"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

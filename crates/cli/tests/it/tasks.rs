@@ -3,33 +3,9 @@
 use serde_json::{Value, json};
 use testkit::{Cli, Output};
 
+use crate::answers::{ann, data, error};
 use crate::documents::{plan, scripted, with, writ};
 use crate::read_back::work;
-
-/// A runner that acts as the agent `ann`.
-fn ann() -> Cli {
-    writ().env("WRIT_AGENT", "ann")
-}
-
-/// The data of an answer, which must be one line with one envelope and nothing else.
-#[track_caller]
-fn data(output: &Output) -> Value {
-    let envelope = output.success().json();
-    assert_eq!((output.stdout.lines().count(), output.stderr.as_str()), (1, ""), "{output}");
-    assert_eq!(envelope, json!({"schema_version": "v1", "success": true, "data": envelope["data"]}));
-    envelope["data"].clone()
-}
-
-/// The error of a refusal, which must be one line with one envelope and exit code 1.
-#[track_caller]
-fn error(output: &Output) -> Value {
-    let envelope = output.fails_with(1).json();
-    assert_eq!((output.stdout.lines().count(), output.stderr.as_str()), (1, ""), "{output}");
-    assert_eq!((&envelope["schema_version"], &envelope["success"]), (&json!("v1"), &json!(false)));
-    assert!(envelope["error"].is_string() && envelope["error_code"].is_string(), "{output}");
-    assert!(envelope["retry"].is_string() && envelope.get("data").is_none(), "{output}");
-    envelope
-}
 
 /// Calls a verb of the task namespace under a request id.
 fn task(cli: &Cli, request: &str, words: &[&str]) -> Output {
@@ -102,7 +78,12 @@ fn a_begun_task_is_in_progress_and_the_agents_focus() {
     let again = data(&task(&cli, "r3", &["begin", "--id", &id]));
     assert_eq!((again.get("status_event_id"), again["focus_event_id"].is_i64()), (None, true));
     let status = data(&cli.run(["status", "--agent", " Ann "]));
-    assert_eq!(status["agent_state"], json!({"agent_name": "ann", "focus_task_id": id}));
+    let state = &status["agent_state"];
+    let expected = json!({
+        "agent_name": "ann", "last_seen_event_id": 0, "focus_task_id": id, "version": state["version"],
+        "last_active_at": state["last_active_at"],
+    });
+    assert_eq!(*state, expected);
 }
 
 #[test]
@@ -228,7 +209,7 @@ fn the_status_counts_what_is_in_the_store() {
     assert_eq!(status["db"], json!({"path": path, "source": "WRIT_DB", "ok": true, "size_bytes": size}));
     assert_eq!(
         (&status["counts"]["tasks"], &status["counts"]["tasks_detail"]),
-        (&json!(2), &json!({"todo": 2}))
+        (&json!(2), &json!({"todo": 2, "total": 2, "unknown": 0}))
     );
     assert_eq!(status["runs"], json!({"running": [], "stopped": [worked.id()]}));
     let events = data(&cli.run(["events", "list", "--all", "--limit", "1"]));
@@ -326,7 +307,21 @@ fn a_bare_namespace_is_an_index_of_its_verbs() {
     let index = data(&cli.run(["task"]));
     let names: Vec<&Value> =
         index["subcommands"].as_array().unwrap().iter().map(|verb| &verb["name"]).collect();
-    assert_eq!(names, ["create", "begin", "get", "list", "set-status", "complete"]);
+    assert_eq!(
+        names,
+        [
+            "create",
+            "begin",
+            "get",
+            "list",
+            "set-status",
+            "complete",
+            "set-priority",
+            "add-dep",
+            "remove-dep",
+            "delete"
+        ]
+    );
 }
 
 #[test]

@@ -21,6 +21,30 @@ pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
 pub const EVENT_MESSAGE_BYTES_MAX: usize = 4096;
 /// Tasks that one task may wait for, and that may wait for it: all of them are looked at when it is done.
 pub const DEPENDENCIES_MAX: usize = 1000;
+/// The continuity contract's bounds on an event's kind and metadata.
+pub const EVENT_KIND_BYTES_MAX: usize = 128;
+pub const EVENT_METADATA_BYTES_MAX: usize = 16 * 1024;
+/// Memories, and artifacts, that one push may carry.
+pub const PUSH_ITEMS_MAX: usize = 50;
+
+/// A memory's key, and the id of the project, task or agent it is for.
+pub const MEMORY_KEY_BYTES_MAX: usize = 512;
+pub const MEMORY_SCOPE_ID_BYTES_MAX: usize = PROJECT_ID_BYTES_MAX;
+/// A memory's value. It goes into prompts, which are short; what is longer belongs into a file.
+pub const MEMORY_VALUE_BYTES_MAX: usize = 64 * 1024;
+/// The longest life and half-life of a memory: a hundred years, which every calendar can print.
+pub const MEMORY_LIFE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
+pub const MEMORY_HALF_LIFE_DAYS_MAX: f64 = 36_500.0;
+/// Expired memories that one call removes, if nothing is said and at most.
+pub const MEMORY_GC_DEFAULT: usize = 500;
+pub const MEMORY_GC_MAX: usize = 10_000;
+/// Words of one search, and their length: each costs a look-up.
+pub const SEARCH_WORDS_MAX: usize = 16;
+pub const SEARCH_WORD_BYTES_MAX: usize = 128;
+/// An artifact's path; Linux takes none that is longer.
+pub const ARTIFACT_PATH_BYTES_MAX: usize = 4096;
+pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
+
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
@@ -63,6 +87,14 @@ pub const LOG_TAIL_BYTES_MAX: usize = 512 * 1024;
 pub const LINE_BYTES_MAX: usize = 600 * 1024;
 /// The brief a child is given about its task.
 pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
+
+/// What an agent is told when it resumes, in tokens: too little says nothing, too much drowns the rest.
+pub const BRIEF_TOKENS_MIN: usize = 600;
+pub const BRIEF_TOKENS_DEFAULT: usize = 1500;
+pub const BRIEF_TOKENS_MAX: usize = 32_000;
+
+/// Events handed to an agent that resumes, in bytes; the rest comes with its next call.
+pub const DELTA_BYTES_MAX: usize = 256 * 1024;
 
 /// A claim on a task; any call by the holder renews it.
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);

@@ -1,5 +1,7 @@
 //! What agents remember: one value under one key in one scope, with a kind that says how fast it fades.
 
+pub mod draft;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +94,8 @@ impl Place {
         let scope_id = scope_id.unwrap_or_default();
         match (known, scope_id.is_empty()) {
             (Scope::Global, false) => Err(refused("global scope cannot have a scope_id".to_owned())),
+            // An agent is the same however it writes its name.
+            (Scope::Agent, false) => Ok(Self { scope: known, scope_id: scope_id.trim().to_lowercase() }),
             (Scope::Global, true) | (_, false) => Ok(Self { scope: known, scope_id: scope_id.to_owned() }),
             (_, true) => Err(refused(format!("{scope} scope requires a scope_id"))),
         }

@@ -72,16 +72,7 @@ fn check(request: &Request) -> Result<()> {
         let message = format!("the description is longer than {} bytes", limits::DESCRIPTION_BYTES_MAX);
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    if let Some(project) = &request.project_id {
-        let fits = !project.trim().is_empty()
-            && project.len() <= limits::PROJECT_ID_BYTES_MAX
-            && !project.chars().any(char::is_control);
-        if !fits {
-            let max = limits::PROJECT_ID_BYTES_MAX;
-            let message = format!("the project id must be 1 to {max} bytes without control characters");
-            return Err(Error::new(ErrorCode::InvalidInput, message));
-        }
-    }
+    request.project_id.as_deref().map_or(Ok(()), check_project)?;
     // Secrets are not stored; a task that holds one could never be shown as it was written.
     let project = request.project_id.as_deref().unwrap_or_default();
     let texts = [&request.title, &request.description, project];
@@ -90,6 +81,19 @@ fn check(request: &Request) -> Result<()> {
         return Err(
             Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept")
         );
+    }
+    Ok(())
+}
+
+/// A project's id names a stream of the log.
+pub(crate) fn check_project(project: &str) -> Result<()> {
+    let fits = !project.trim().is_empty()
+        && project.len() <= limits::PROJECT_ID_BYTES_MAX
+        && !project.chars().any(char::is_control);
+    if !fits {
+        let max = limits::PROJECT_ID_BYTES_MAX;
+        let message = format!("the project id must be 1 to {max} bytes without control characters");
+        return Err(Error::new(ErrorCode::InvalidInput, message));
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use contract::continuity::TaskView;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
-use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules};
 use serde::{Deserialize, Serialize};
@@ -54,13 +53,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Give
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
         super::note_evidence(work, &task, &request.seen)?;
-        if to == Status::InProgress && task.claim.is_none() && task.part.is_none() {
-            // Who starts a task holds it, whatever verb was used.
-            let token = work.tx.next_number("fencing")?;
-            let agent = work.caller.agent.clone();
-            let command = Command::Claim { agent, lease: limits::CLAIM_LEASE, token };
-            super::carry_out(work, &mut task, &command, "Task claimed")?;
-        }
+        super::hold_what_was_started(work, &mut task)?;
         Ok(Answer { task: TaskView::from(&task), event_id })
     })
 }

@@ -93,7 +93,7 @@ fn the_holder_may_begin_again() {
     let first = world.try_begin("a", "a-1", &id).unwrap();
     let second = world.try_begin("a", "a-2", &id).unwrap();
     assert!(second.token > first.token);
-    assert_eq!(ops::status::status(&mut world.cx, Some("a")).unwrap().focus_task_id, Some(id));
+    assert_eq!(ops::status::status(&mut world.cx, Some("a")).unwrap().agent.unwrap().focus_task_id, id);
 }
 
 #[test]

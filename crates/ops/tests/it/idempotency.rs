@@ -10,13 +10,14 @@ use contract::domain::status::Status;
 use ops::context::Key;
 use ops::registry::{self, OPERATIONS};
 use ops::run::journal::{self, Entry};
-use ops::{Context, Error, Given, run, task};
+use ops::{Context, Error, Given, memory, push, resume, run, task};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::Store;
 
 use crate::world::{
-    DEAD, World, begin, caller, cancel, complete, context, create, key, owner, set_status, submit,
+    DEAD, World, begin, caller, cancel, complete, context, create, key, named, owner, pushed, remember,
+    set_status, submit,
 };
 
 /// Which of a verb's requests.
@@ -130,6 +131,42 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
+        name: "agent.push",
+        prepare: |world| {
+            let id = world.task("first");
+            let whole = |status: &str| {
+                pushed(json!({
+                    "task_id": id,
+                    "event": {"kind": "progress", "message": "half", "metadata": {"part": 1}},
+                    "memories": [{"key": "k", "value": "v", "scope": "global"}],
+                    "artifacts": [{"file_path": "out.md"}],
+                    "task_status": {"status": status, "summary": "s"},
+                }))
+            };
+            let mut refused = whole("completed");
+            refused.task_id = Some("task_0".to_owned());
+            let requests = [whole("completed"), whole("blocked"), refused];
+            Box::new(move |cx, key, which| push::push(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "memory.set",
+        prepare: |_| {
+            let requests =
+                [remember("k", "v", Some("1h")), remember("k", "w", None), remember("", "v", None)];
+            Box::new(move |cx, key, which| memory::set::set(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "memory.delete",
+        prepare: |world| {
+            let requests = [world.memory("one"), world.memory("two"), "three".to_owned()].map(|k| named(&k));
+            Box::new(move |cx, key, which| {
+                memory::delete::delete(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
         name: "task.remove_dependency",
         prepare: |world| {
             let [a, b, c] = ["first", "second", "third"].map(|title| world.task(title));
@@ -170,6 +207,37 @@ const VERBS: &[Verb] = &[
                 after: None,
             });
             Box::new(move |cx, key, which| ops::gc::gc(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "resume.resume",
+        prepare: |world| {
+            world.task("first");
+            let request = |limit, focus: Option<&str>| resume::Request {
+                project_dir: None,
+                limit: Some(limit),
+                focus: focus.map(str::to_owned),
+                budget: None,
+                program: None,
+            };
+            let requests = [request(10, None), request(11, None), request(10, Some("task_0"))];
+            Box::new(move |cx, key, which| resume::resume(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "memory.pin",
+        prepare: |world| {
+            let requests = [world.memory("one"), world.memory("two"), "three".to_owned()]
+                .map(|k| memory::pin::Request { name: named(&k), unpin: false });
+            Box::new(move |cx, key, which| memory::pin::pin(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "memory.gc",
+        prepare: |world| {
+            world.memory("one");
+            let requests = [5, 6, 0].map(|limit| memory::gc::Request { limit: Some(limit) });
+            Box::new(move |cx, key, which| memory::gc::gc(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
     Verb {
@@ -216,7 +284,9 @@ const VERBS: &[Verb] = &[
 
 #[test]
 fn no_verb_that_writes_is_left_out() {
-    for operation in OPERATIONS.iter().filter(|operation| operation.mutates()) {
+    // Giving back what one holds has no second request that differs: it is tested with claims.
+    let others = OPERATIONS.iter().filter(|operation| operation.name != "agent.leave");
+    for operation in others.filter(|operation| operation.mutates()) {
         assert!(
             VERBS.iter().any(|verb| verb.name == operation.name),
             "{} is not tested here",

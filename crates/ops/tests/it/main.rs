@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod clock;
 mod dependencies;
 mod gc;
 mod idempotency;
+mod resume;
 mod runs;
 mod secrets;
 mod shapes;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use contract::continuity::memory::MemoryText;
+use contract::continuity::push::Push;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, Owner, RunId};
 use contract::domain::task::Task;
@@ -10,7 +12,7 @@ use contract::plan::{Plan, PlanTask};
 use ops::context::Key;
 use ops::run::own::Owned;
 use ops::run::{Liveness, Probe};
-use ops::{Caller, Context, Tip, run, task};
+use ops::{Caller, Context, Tip, memory, run, task};
 use store::Store;
 use testkit::{ManualClock, SeededIds, TempStore};
 
@@ -59,6 +61,12 @@ impl World {
             seen: Vec::new(),
         };
         task::complete::complete(&mut self.cx, &key("ann", &format!("close {id}")), &request).unwrap();
+    }
+
+    /// The key of a new memory.
+    pub(crate) fn memory(&mut self, name: &str) -> String {
+        let key = key("setup", &format!("remember {name}"));
+        memory::set::set(&mut self.cx, &key, &remember(name, "v", None)).unwrap().answer.key
     }
 
     pub(crate) fn get(&mut self, id: &str) -> Task {
@@ -136,6 +144,25 @@ pub(crate) fn complete(id: &str, outcome: &str) -> task::complete::Request {
         blocked_reason: None,
         seen: Vec::new(),
     }
+}
+
+pub(crate) fn pushed(document: serde_json::Value) -> Push {
+    Push::of(document).unwrap()
+}
+
+/// A value for everyone, under a key.
+pub(crate) fn remember(key: &str, value: &str, expires_in: Option<&str>) -> memory::set::Request {
+    let memory = MemoryText {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        scope: "global".to_owned(),
+        ..MemoryText::default()
+    };
+    memory::set::Request { memory, expires_in: expires_in.map(str::to_owned) }
+}
+
+pub(crate) fn named(key: &str) -> memory::Name {
+    memory::Name { key: key.to_owned(), scope: "global".to_owned(), scope_id: None }
 }
 
 pub(crate) fn cancel(id: &str) -> run::cancel::Request {

@@ -84,3 +84,8 @@ INSERT INTO task_tallies (project_id, status, tasks)
 CREATE INDEX tasks_finished ON tasks (project_id, updated_at DESC, id DESC) WHERE status = 'done';
 CREATE INDEX tasks_ready_in_project ON tasks (project_id, priority DESC, created_at, id)
     WHERE status = 'todo' AND open_dependencies = 0 AND run_id IS NULL;
+-- Work outside of runs: an agent that resumes looks here for what another left behind.
+CREATE INDEX tasks_working ON tasks (project_id, priority DESC, created_at, id)
+    WHERE status = 'in_progress' AND run_id IS NULL;
+CREATE INDEX tasks_working_anywhere ON tasks (status, priority DESC, created_at, id)
+    WHERE status = 'in_progress' AND run_id IS NULL;

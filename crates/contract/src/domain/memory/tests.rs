@@ -3,7 +3,7 @@ use super::*;
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-fn memory(kind: MemoryKind) -> Memory {
+pub(super) fn memory(kind: MemoryKind) -> Memory {
     let at = Timestamp::from_millis(0);
     let written = NewMemory {
         id: 1,
@@ -32,6 +32,7 @@ fn a_scope_and_its_id_belong_together() {
     assert_eq!(Place::new("global", None), Ok(Place::global()));
     assert_eq!(Place::new("global", Some("")), Ok(Place::global()));
     assert_eq!(Place::new("task", Some("t")).unwrap().shown_id(), Some("t"));
+    assert_eq!(Place::new("agent", Some(" Ann ")), Place::new("agent", Some("ann")));
     let said = |scope, id| Place::new(scope, id).unwrap_err().message;
     assert_eq!(said("global", Some("x")), "global scope cannot have a scope_id");
     assert_eq!(said("task", None), "task scope requires a scope_id");

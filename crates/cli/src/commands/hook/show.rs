@@ -1,0 +1,119 @@
+//! How installations are told, and what is remembered of them.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ops::Result;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::hooks::claude::Record;
+use crate::hooks::{FileChange, files, places};
+use crate::output::Output;
+
+/// The contract prints a list that is empty as null.
+pub(super) fn names(names: &[&str]) -> Value {
+    if names.is_empty() { Value::Null } else { json!(names) }
+}
+
+/// What was made around a file that is ours alone.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Directories {
+    pub(super) path: String,
+    pub(super) directories: Vec<String>,
+}
+
+/// What an earlier installation left. One that cannot be read is as good as none.
+pub(super) fn record(settings: &Path) -> Result<Option<Record>> {
+    let record: Option<Record> = remembered(settings)?;
+    Ok(record.filter(|record| Path::new(&record.path) == settings))
+}
+
+pub(super) fn directories(plugin: &Path) -> Result<Option<Directories>> {
+    let record: Option<Directories> = remembered(plugin)?;
+    Ok(record.filter(|record| Path::new(&record.path) == plugin))
+}
+
+fn remembered<R: DeserializeOwned>(of: &Path) -> Result<Option<R>> {
+    let Some(file) = places::record(of) else { return Ok(None) };
+    Ok(files::read(&file)?.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+pub(super) fn answer(
+    output: &Output,
+    mut told: Map<String, Value>,
+    changes: &[FileChange],
+    dry_run: bool,
+) -> ExitCode {
+    if dry_run {
+        told.insert("dry_run".to_owned(), json!(true));
+        told.insert("files".to_owned(), changes.iter().map(described).collect());
+    }
+    output.answer(&told, || {
+        let verb = if dry_run { "would " } else { "" };
+        let mut text: String = changes
+            .iter()
+            .map(|change| {
+                format!("{verb}{} {}\n{}", action(change), change.path.display(), bytes(change, dry_run))
+            })
+            .collect();
+        if changes.is_empty() {
+            text.push_str("nothing to do\n");
+        }
+        text
+    })
+}
+
+fn action(change: &FileChange) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "create",
+        (Some(_), Some(_)) => "change",
+        (Some(_), None) => "remove",
+    }
+}
+
+fn described(change: &FileChange) -> Value {
+    let (at, removed, inserted) = difference(change);
+    let directories: Vec<String> =
+        files::missing_directories(&change.path).iter().map(|path| path.display().to_string()).collect();
+    let mut value = json!({
+        "path": change.path.display().to_string(),
+        "action": action(change),
+        "at": at,
+        "removed": removed,
+        "inserted": inserted,
+    });
+    if !directories.is_empty() && change.after.is_some() {
+        value["directories"] = json!(directories);
+    }
+    value
+}
+
+/// The bytes for people, as lines that go and lines that come.
+fn bytes(change: &FileChange, dry_run: bool) -> String {
+    if !dry_run {
+        return String::new();
+    }
+    let (at, removed, inserted) = difference(change);
+    let lines =
+        |mark: char, text: &str| text.lines().map(|line| format!("  {mark} {line}\n")).collect::<String>();
+    format!("  at byte {at}\n{}{}", lines('-', removed), lines('+', inserted))
+}
+
+/// From the first byte that differs to the last.
+fn difference(change: &FileChange) -> (usize, &str, &str) {
+    let before = change.before.as_deref().unwrap_or_default();
+    let after = change.after.as_deref().unwrap_or_default();
+    let mut start = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
+    while !before.is_char_boundary(start) || !after.is_char_boundary(start) {
+        start -= 1;
+    }
+    let rest = before.len().min(after.len()) - start;
+    let same = |(a, b): &(u8, u8)| a == b;
+    let mut end = before.bytes().rev().zip(after.bytes().rev()).take(rest).take_while(same).count();
+    while !before.is_char_boundary(before.len() - end) || !after.is_char_boundary(after.len() - end) {
+        end -= 1;
+    }
+    (start, &before[start..before.len() - end], &after[start..after.len() - end])
+}

@@ -1,0 +1,22 @@
+//! `writ memory get`
+
+use std::process::ExitCode;
+
+use ops::Result;
+use ops::memory::get::get;
+
+use super::NameArgs;
+use crate::app::Globals;
+use crate::host;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    name: NameArgs,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let memory = get(&mut host::open(globals)?, &args.name.name())?;
+    Ok(output.answer(&memory, || memory.value.clone()))
+}

@@ -1,0 +1,27 @@
+//! `writ memory list`
+
+use std::process::ExitCode;
+
+use ops::Result;
+use ops::memory::list::{Request, list};
+
+use super::PlaceArgs;
+use crate::app::Globals;
+use crate::host;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// At most this many, up to 1000
+    #[arg(long, allow_negative_numbers = true)]
+    limit: Option<i64>,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let PlaceArgs { scope, scope_id } = &args.place;
+    let request = Request { scope: scope.clone(), scope_id: scope_id.clone(), limit: args.limit };
+    let answer = list(&mut host::open(globals)?, &request)?;
+    Ok(output.answer(&answer, || super::lines(&answer.page)))
+}

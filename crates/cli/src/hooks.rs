@@ -1,0 +1,58 @@
+//! Putting writ into the hooks of agent programs, and taking it out again.
+
+pub(crate) mod claude;
+mod edits;
+pub(crate) mod files;
+pub(crate) mod handling;
+mod json_edit;
+mod json_text;
+pub(crate) mod opencode;
+pub(crate) mod places;
+
+use std::path::{Path, PathBuf};
+
+/// The program that the hooks call, and the store it shall use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Program {
+    pub(crate) path: String,
+    pub(crate) db_path: Option<String>,
+}
+
+/// Names under which our entries are known.
+const OWN_NAMES: [&str; 2] = ["writ", "vybe"];
+
+impl Program {
+    /// The command line of one handler, as a shell reads it.
+    pub(crate) fn hook_line(&self, handler: &str) -> String {
+        let words = [self.path.as_str(), "hook", handler].into_iter();
+        let database = self.db_path.iter().flat_map(|path| ["--db-path", path.as_str()]);
+        let words: Vec<String> = words.chain(database).map(quoted).collect();
+        words.join(" ")
+    }
+
+    /// Whether a command line is one of ours: the program by its name, then the word `hook`.
+    pub(crate) fn is_ours(&self, line: &str) -> bool {
+        let words = shlex::split(line).unwrap_or_default();
+        let [program, hook, ..] = words.as_slice() else { return false };
+        let name = base_name(program);
+        hook == "hook" && (OWN_NAMES.contains(&name) || name == base_name(&self.path))
+    }
+}
+
+fn base_name(program: &str) -> &str {
+    Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn quoted(word: &str) -> String {
+    // Only a NUL byte cannot be quoted, and no path has one.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// Something to do to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileChange {
+    pub(crate) path: PathBuf,
+    pub(crate) before: Option<String>,
+    /// `None` removes the file.
+    pub(crate) after: Option<String>,
+}

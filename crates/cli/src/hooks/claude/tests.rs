@@ -1,0 +1,136 @@
+use super::*;
+
+fn program() -> Program {
+    Program { path: "/opt/my tools/writ".to_owned(), db_path: None }
+}
+
+#[track_caller]
+fn installed(before: Option<&str>, record: Option<&Record>) -> (String, Record) {
+    install("s.json", before, record, &program()).unwrap().change.expect("there was something to do")
+}
+
+/// Settings as people and programs write them.
+const STYLES: &[&str] = &[
+    "{}",
+    "{ }\n",
+    "",
+    " \n",
+    "{\"a\":1}",
+    "{\"a\": 1, \"hooks\": {}}",
+    "{\"hooks\":{\"Stop\":[],\"PreToolUse\":[]}}",
+    "{\n    \"a\": [1,\n  2],\n    \"hooks\": {\n        \"Stop\": [\n            {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n        ]\n    },\n    \"z\": 1.50\n}\n",
+    "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": []\r\n\t}\r\n}",
+    "{\n  \"hooks\": {\"Stop\": [ {\"hooks\":[{\"command\":\"x\"}]} ]}, \"ü\": \"\\u00fc ü\"}",
+];
+
+#[test]
+fn an_installation_is_taken_back_byte_for_byte_in_every_style() {
+    for style in STYLES.iter().copied() {
+        let (text, record) = installed(Some(style), None);
+        let root = json_text::read(&text).unwrap_or_else(|error| panic!("{style:?}: {error}\n{text}"));
+        for event in EVENTS {
+            assert_eq!(ours_of(&text, &root, event.name, &program()), [entry(event, &program())], "{text}");
+        }
+        let back = uninstall(&text, Some(&record), &program()).unwrap();
+        assert_eq!((back.text.as_deref(), back.restored), (Some(style), true));
+        assert_eq!(back.removed.len(), EVENTS.len());
+        // Once more changes nothing.
+        let again = install("s.json", Some(&text), Some(&record), &program()).unwrap();
+        assert_eq!((again.change, again.skipped.len()), (None, EVENTS.len()));
+    }
+}
+
+#[test]
+fn without_a_record_or_after_a_change_only_our_entries_go() {
+    for &style in STYLES.iter().filter(|style| !is_blank(style)) {
+        let (text, record) = installed(Some(style), None);
+        let mut value: Value = serde_json::from_str(style).unwrap();
+        let stripped = uninstall(&text, None, &program()).unwrap();
+        assert!(!stripped.restored);
+        let mut left: Value = serde_json::from_str(stripped.text.as_deref().unwrap()).unwrap();
+        // Lists that were empty before cannot be told from ours without the record.
+        for side in [&mut value, &mut left] {
+            let hooks = side.as_object_mut().unwrap().entry("hooks").or_insert_with(|| json!({}));
+            hooks.as_object_mut().unwrap().retain(|_, list| list != &json!([]));
+        }
+        assert_eq!(left, value);
+        // With the record they stay, and so does what somebody added meanwhile.
+        let root = json_text::read(&text).unwrap();
+        let more = json_edit::append(&text, &root, &[Item { key: Some("model"), value: &json!("m") }]);
+        let changed = edits::apply(&text, &[more]).unwrap();
+        let back = uninstall(&changed, Some(&record), &program()).unwrap();
+        let mut expected: Value = serde_json::from_str(style).unwrap();
+        expected["model"] = json!("m");
+        assert_eq!(serde_json::from_str::<Value>(back.text.as_deref().unwrap()).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_file_we_made_goes_away_unless_something_else_is_in_it() {
+    let (text, record) = installed(None, None);
+    assert_eq!(uninstall(&text, Some(&record), &program()).unwrap().text, None);
+    // Written anew by the agent in another style, but with nothing of its own.
+    let compact = serde_json::from_str::<Value>(&text).unwrap().to_string();
+    assert_eq!(uninstall(&compact, Some(&record), &program()).unwrap().text, None);
+    let mut more: Value = serde_json::from_str(&text).unwrap();
+    more["model"] = json!("m");
+    let left = uninstall(&more.to_string(), Some(&record), &program()).unwrap();
+    assert_eq!((left.text.as_deref(), left.restored), (Some(r#"{"model":"m"}"#), false));
+}
+
+#[test]
+fn what_others_have_in_our_entries_and_events_stays() {
+    let (text, _) = installed(Some("{}"), None);
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    let other = json!({"type": "command", "command": "notify done"});
+    value["hooks"]["Stop"][0]["hooks"].as_array_mut().unwrap().push(other.clone());
+    value["hooks"]["PreToolUse"] = json!([{"matcher": "Bash", "hooks": [other]}]);
+    let left = uninstall(&value.to_string(), None, &program()).unwrap();
+    let left: Value = serde_json::from_str(left.text.as_deref().unwrap()).unwrap();
+    let stop = json!({"matcher": "", "hooks": [other]});
+    assert_eq!(
+        left,
+        json!({"hooks": {"Stop": [stop], "PreToolUse": [{"matcher": "Bash", "hooks": [other]}]}})
+    );
+}
+
+#[test]
+fn entries_of_another_place_or_store_are_updated_and_back_still_leads_to_the_beginning() {
+    let (old, record) = installed(Some("{\"a\":1}"), None);
+    let moved = Program { path: "/usr/bin/vybe".to_owned(), db_path: Some("/data/x y.db".to_owned()) };
+    let found = install("s.json", Some(&old), Some(&record), &moved).unwrap();
+    assert_eq!((found.updated.len(), found.installed.len()), (EVENTS.len(), 0));
+    let (text, record) = found.change.unwrap();
+    assert!(text.contains("/usr/bin/vybe hook stop --db-path '/data/x y.db'"), "{text}");
+    assert!(!text.contains("my tools"));
+    let back = uninstall(&text, Some(&record), &moved).unwrap();
+    assert_eq!(back.text.as_deref(), Some("{\"a\":1}"));
+}
+
+#[test]
+fn our_commands_are_known_by_program_and_word() {
+    let program = program();
+    for line in [
+        "writ hook stop",
+        "'/a b/writ' hook prompt",
+        "\"/x/vybe\" hook session-start",
+        "/x/writ hook stop -a b",
+    ] {
+        assert!(program.is_ours(line), "{line}");
+    }
+    for line in
+        ["writ", "writ task list", "/writ/other hook stop", "echo writ hook stop", "writ'", "writhook stop"]
+    {
+        assert!(!program.is_ours(line), "{line}");
+    }
+}
+
+#[test]
+fn settings_that_we_could_only_guess_about_are_refused() {
+    for text in
+        ["{", "[]", "null", "{\"hooks\":[]}", "{\"hooks\":{\"Stop\":{}}}", "{\"a\":1,\"a\":2}", "// x\n{}"]
+    {
+        assert!(install("s.json", Some(text), None, &program()).is_err(), "{text}");
+        assert!(uninstall(text, None, &program()).is_err(), "{text}");
+    }
+}

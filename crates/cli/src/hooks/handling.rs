@@ -1,0 +1,242 @@
+//! What a hook of an agent program means to the store. Pure: the input decides, nothing is read or written.
+
+use clap::Subcommand;
+use contract::digest;
+use serde_json::{Map, Value, json};
+
+/// What hooks call. Each is a hidden command of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub(crate) enum Handler {
+    #[command(hide = true)]
+    SessionStart,
+    #[command(hide = true)]
+    Prompt,
+    #[command(hide = true)]
+    ToolFailure,
+    #[command(hide = true)]
+    ToolSuccess,
+    #[command(hide = true)]
+    Checkpoint,
+    #[command(hide = true)]
+    TaskCompleted,
+    #[command(hide = true)]
+    Retrospective,
+    #[command(hide = true)]
+    RetrospectiveBg,
+    #[command(hide = true)]
+    SessionEnd,
+    #[command(hide = true)]
+    SubagentStop,
+    #[command(hide = true)]
+    SubagentStart,
+    #[command(hide = true)]
+    Stop,
+}
+
+/// What an agent program tells a hook. Everything in it may be missing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Input {
+    pub(crate) raw: Map<String, Value>,
+    /// How long the session's transcript is: it tells a hook that fires again from one that is told twice.
+    pub(crate) transcript_bytes: u64,
+}
+
+/// What shall be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// Give the session its context.
+    Resume,
+    /// Write an event down.
+    Note {
+        kind: &'static str,
+        message: String,
+        metadata: Value,
+        then: Then,
+    },
+    /// The same, and close the task it names if there is such a task.
+    Complete {
+        task_id: String,
+        message: String,
+        metadata: Value,
+    },
+    /// Tidy up while the session goes on.
+    Checkpoint,
+    /// Give back what the session holds.
+    End,
+    Nothing,
+}
+
+/// What follows an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    Silence,
+    /// Remind the agent of its task.
+    Remind,
+    /// The person asked what is going on.
+    Brief,
+}
+
+const PROMPT_CHARS_MAX: usize = 500;
+const INPUT_CHARS_MAX: usize = 2048;
+const OUTPUT_CHARS_MAX: usize = 4096;
+/// What a person says to be told where things stand.
+const BRIEF_WORDS: [&str; 6] = ["brief", "brief me", "remember", "remember?", "status", "what's pending"];
+
+impl Handler {
+    /// Whether a word calls a handler.
+    pub(crate) fn is_one(word: &str) -> bool {
+        Handler::has_subcommand(word)
+    }
+
+    /// The agent program's name for the event.
+    pub(crate) fn event(self) -> &'static str {
+        match self {
+            Handler::SessionStart => "SessionStart",
+            Handler::Prompt => "UserPromptSubmit",
+            Handler::ToolFailure => "PostToolUseFailure",
+            Handler::ToolSuccess => "PostToolUse",
+            Handler::Checkpoint => "PreCompact",
+            Handler::TaskCompleted => "TaskCompleted",
+            Handler::Retrospective | Handler::RetrospectiveBg => "SessionEnd",
+            Handler::SessionEnd => "SessionEnd",
+            Handler::SubagentStop => "SubagentStop",
+            Handler::SubagentStart => "SubagentStart",
+            Handler::Stop => "Stop",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Handler::SessionStart => "session_start",
+            Handler::Prompt => "prompt",
+            Handler::ToolFailure => "tool_failure",
+            Handler::ToolSuccess => "tool_success",
+            Handler::Checkpoint => "checkpoint",
+            Handler::TaskCompleted => "task_completed",
+            Handler::Retrospective | Handler::RetrospectiveBg => "retrospective",
+            Handler::SessionEnd => "session_end",
+            Handler::SubagentStop => "subagent_stop",
+            Handler::SubagentStart => "subagent_start",
+            Handler::Stop => "stop",
+        }
+    }
+
+    pub(crate) fn act(self, input: &Input) -> Act {
+        let note = |kind, message: String| Act::Note {
+            kind,
+            message,
+            metadata: input.metadata(&["source", "reason", "agent_id", "agent_type", "description"]),
+            then: Then::Silence,
+        };
+        match self {
+            Handler::SessionStart => Act::Resume,
+            Handler::Prompt => prompted(input),
+            Handler::ToolFailure => tool_ended(input, "tool_failure"),
+            Handler::ToolSuccess => tool_ended(input, "tool_success"),
+            Handler::Checkpoint => Act::Checkpoint,
+            Handler::SessionEnd => Act::End,
+            Handler::SubagentStart => note("agent_spawned", format!("subagent started: {}", subagent(input))),
+            Handler::SubagentStop => {
+                note("agent_completed", format!("subagent stopped: {}", subagent(input)))
+            }
+            Handler::Stop => note("heartbeat", "turn ended".to_owned()),
+            Handler::TaskCompleted => completed(input),
+            // No model is asked behind anybody's back.
+            Handler::Retrospective | Handler::RetrospectiveBg => Act::Nothing,
+        }
+    }
+
+    /// The same for the same input, so that a hook which is told twice does its work once.
+    pub(crate) fn request_id(self, input: &Input) -> String {
+        let content = json!([self.word(), input.raw, input.transcript_bytes]);
+        let digest = digest::of_bytes(content.to_string().as_bytes());
+        let digest = digest.trim_start_matches("sha256:");
+        format!("cc_{}_{}", self.word(), &digest[..digest.len().min(24)])
+    }
+}
+
+impl Input {
+    /// Reads what an agent program wrote. What is no JSON object says nothing.
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let raw = serde_json::from_slice::<Value>(bytes).ok();
+        let raw = raw.and_then(|value| value.as_object().cloned()).unwrap_or_default();
+        Self { raw, transcript_bytes: 0 }
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.raw.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// The identity of the session, for agents that give none of their own.
+    pub(crate) fn agent(&self) -> String {
+        match self.text("session_id") {
+            Some(session) => format!("claude-{}", session.chars().take(8).collect::<String>()),
+            None => "claude".to_owned(),
+        }
+    }
+
+    /// Some of the fields, and the session they are from.
+    fn metadata(&self, names: &[&str]) -> Value {
+        let named = names.iter().chain(&["session_id"]);
+        let fields = named
+            .filter_map(|name| Some(((*name).to_owned(), json!(clip(self.text(name)?, INPUT_CHARS_MAX)))));
+        Value::Object(fields.collect())
+    }
+}
+
+fn prompted(input: &Input) -> Act {
+    let Some(prompt) = input.text("prompt") else { return Act::Nothing };
+    let asks = BRIEF_WORDS.contains(&prompt.to_lowercase().as_str());
+    Act::Note {
+        kind: "user_prompt",
+        message: clip(prompt, PROMPT_CHARS_MAX),
+        metadata: input.metadata(&[]),
+        then: if asks { Then::Brief } else { Then::Remind },
+    }
+}
+
+fn tool_ended(input: &Input, kind: &'static str) -> Act {
+    let tool = clip(input.text("tool_name").unwrap_or("a tool"), 100);
+    let failed = kind == "tool_failure";
+    let mut metadata = input.metadata(&["tool_name", "tool_use_id"]);
+    metadata["input"] = json!(preview(input.raw.get("tool_input"), INPUT_CHARS_MAX));
+    if failed {
+        let said = ["error", "tool_response"].iter().find_map(|name| input.raw.get(*name));
+        metadata["output"] = json!(preview(said, OUTPUT_CHARS_MAX));
+    }
+    let message = format!("{tool} {}", if failed { "failed" } else { "succeeded" });
+    Act::Note { kind, message, metadata, then: Then::Silence }
+}
+
+fn completed(input: &Input) -> Act {
+    let subject =
+        ["task_subject", "description", "task_description"].iter().find_map(|name| input.text(name));
+    let message = clip(subject.unwrap_or("a task was completed"), PROMPT_CHARS_MAX);
+    let metadata = input.metadata(&["task_id", "description"]);
+    // The agent's own list has ids too; only one of ours names a task.
+    match input.text("task_id").filter(|id| id.starts_with("task_")) {
+        Some(id) => Act::Complete { task_id: id.to_owned(), message, metadata },
+        None => Act::Note { kind: "task_completed_signal", message, metadata, then: Then::Silence },
+    }
+}
+
+fn subagent(input: &Input) -> String {
+    let said = ["agent_type", "description", "agent_id"].iter().find_map(|name| input.text(name));
+    clip(said.unwrap_or("unnamed"), PROMPT_CHARS_MAX)
+}
+
+fn preview(value: Option<&Value>, max: usize) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => clip(text, max),
+        Some(other) => clip(&other.to_string(), max),
+    }
+}
+
+/// The beginning of a text that is only a preview.
+fn clip(text: &str, chars: usize) -> String {
+    text.chars().take(chars).collect()
+}
+
+#[cfg(test)]
+mod tests;

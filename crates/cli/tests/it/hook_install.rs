@@ -1,0 +1,279 @@
+//! Into the settings of agent programs, and out again without a trace.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use testkit::{Cli, Output, Scratch};
+
+use crate::documents::writ;
+
+const EVENTS: [&str; 10] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolUseFailure",
+    "PostToolUse",
+    "PreCompact",
+    "SessionEnd",
+    "TaskCompleted",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+];
+const SETTINGS: &str = "home/.claude/settings.json";
+const PLUGIN: &str = "home/.config/opencode/plugin/writ.js";
+
+#[track_caller]
+fn data(output: &Output) -> Value {
+    let envelope = output.success().json();
+    assert_eq!((&envelope["success"], output.stderr.as_str()), (&json!(true), ""), "{output}");
+    envelope["data"].clone()
+}
+
+fn hook(cli: &Cli, words: &[&str]) -> Output {
+    cli.run(["hook"].iter().chain(words))
+}
+
+/// Every file and directory below, with what is in it and its mode.
+fn contents(scratch: &Scratch, below: &str) -> Vec<(String, Option<String>, u32)> {
+    let mut found = Vec::new();
+    let mut pending = vec![scratch.join(below)];
+    while let Some(path) = pending.pop() {
+        for entry in fs::read_dir(&path).unwrap().flatten() {
+            let path = entry.path();
+            let mode = fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o7777;
+            let text = path.is_file().then(|| fs::read_to_string(&path).unwrap());
+            if path.is_dir() {
+                pending.push(path.clone());
+            }
+            found.push((path.display().to_string(), text, mode));
+        }
+    }
+    // What we keep for ourselves is not part of anybody's settings.
+    found.retain(|(path, _, _)| !path.contains("/.local/"));
+    found.sort();
+    found
+}
+
+fn settings(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn both_agents_get_their_hooks_and_lose_them_without_a_trace() {
+    let cli = writ();
+    let before = contents(cli.scratch(), "home");
+    let made = data(&hook(&cli, &["install"]));
+    let (path, plugin) = (cli.scratch().join(SETTINGS), cli.scratch().join(PLUGIN));
+    let claude = json!({"path": path.to_str().unwrap(), "installed": EVENTS, "skipped": null});
+    let opencode = json!({"path": plugin.to_str().unwrap(), "status": "installed"});
+    assert_eq!(made, json!({"message": made["message"], "claude": claude, "opencode": opencode}));
+    let hooks = settings(&path)["hooks"].clone();
+    assert_eq!(hooks.as_object().unwrap().len(), EVENTS.len());
+    let start = &hooks["SessionStart"][0];
+    assert_eq!(start["matcher"], "startup|resume|clear|compact");
+    let command = start["hooks"][0]["command"].as_str().unwrap();
+    assert_eq!(command, format!("{} hook session-start", env!("CARGO_BIN_EXE_writ")));
+    // Claude Code counts seconds.
+    assert!(
+        hooks
+            .as_object()
+            .unwrap()
+            .values()
+            .all(|list| list[0]["hooks"][0]["timeout"].as_i64().unwrap() <= 60)
+    );
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let again = data(&hook(&cli, &["install"]));
+    assert_eq!((&again["claude"]["installed"], &again["claude"]["skipped"]), (&Value::Null, &json!(EVENTS)));
+    assert_eq!(again["opencode"]["status"], "skipped");
+
+    let gone = data(&hook(&cli, &["uninstall"]));
+    let sorted = |value: &Value| {
+        let mut names: Vec<String> = serde_json::from_value(value.clone()).unwrap();
+        names.sort();
+        names
+    };
+    assert_eq!(sorted(&gone["claude"]["removed"]), sorted(&json!(EVENTS)));
+    assert_eq!((&gone["claude"]["restored"], &gone["opencode"]["removed"]), (&json!(true), &json!(true)));
+    assert_eq!(contents(cli.scratch(), "home"), before);
+    let nothing = data(&hook(&cli, &["uninstall", "--force"]));
+    assert_eq!(
+        (&nothing["claude"]["removed"], &nothing["opencode"]["status"]),
+        (&Value::Null, &json!("not_found"))
+    );
+    assert!(!cli.db().exists(), "hooks are installed without a store");
+}
+
+#[test]
+fn settings_of_others_are_kept_and_come_back_byte_for_byte() {
+    let cli = writ();
+    let original = "{\r\n   \"model\" : \"m\",\r\n   \"hooks\": {\r\n      \"Stop\": [ {\"hooks\":[{\"type\":\"command\",\"command\":\"say 'writ hook'\"}]} ],\r\n      \"PreToolUse\": []\r\n   }\r\n}";
+    let path = cli.scratch().write(SETTINGS, original);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let made = data(&hook(&cli, &["install", "--claude"]));
+    assert_eq!(made.get("opencode"), None);
+    let after = settings(&path);
+    assert_eq!((&after["model"], &after["hooks"]["PreToolUse"]), (&json!("m"), &json!([])));
+    assert_eq!(after["hooks"]["Stop"].as_array().unwrap().len(), 2);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    data(&hook(&cli, &["uninstall", "--claude"]));
+    assert_eq!(fs::read_to_string(&path).unwrap(), original);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+
+    // Changed since: only our entries go.
+    data(&hook(&cli, &["install", "--claude"]));
+    let changed = fs::read_to_string(&path).unwrap().replace("\"m\"", "\"n\"");
+    fs::write(&path, changed).unwrap();
+    let gone = data(&hook(&cli, &["uninstall", "--claude"]));
+    assert_eq!(gone["claude"]["restored"], false);
+    assert_eq!(fs::read_to_string(&path).unwrap(), original.replace("\"m\"", "\"n\""));
+}
+
+#[test]
+fn a_dry_run_shows_every_byte_and_touches_none() {
+    let cli = writ();
+    let path = cli.scratch().write(SETTINGS, "{\n  \"model\": \"m\"\n}\n");
+    let before = contents(cli.scratch(), "");
+    let plan = data(&hook(&cli, &["install", "--dry-run"]));
+    let unchanged = |found: Vec<(String, Option<String>, u32)>| {
+        let calls = |entry: &(String, Option<String>, u32)| !entry.0.contains("/calls/");
+        found.into_iter().filter(calls).collect::<Vec<_>>()
+    };
+    assert_eq!(unchanged(contents(cli.scratch(), "")), unchanged(before));
+    assert!(!cli.scratch().has("home/.local/share/writ"));
+    assert_eq!(plan["dry_run"], true);
+    // Making the shown edits by hand gives what the installation gives.
+    let files = plan["files"].as_array().unwrap().clone();
+    let shown = |file: &Value| -> String {
+        let old = fs::read_to_string(file["path"].as_str().unwrap()).unwrap_or_default();
+        let (at, removed) = (file["at"].as_u64().unwrap(), file["removed"].as_str().unwrap());
+        let at = usize::try_from(at).unwrap();
+        assert_eq!(&old[at..at + removed.len()], removed);
+        format!("{}{}{}", &old[..at], file["inserted"].as_str().unwrap(), &old[at + removed.len()..])
+    };
+    let expected: Vec<(String, String)> =
+        files.iter().map(|file| (file["path"].as_str().unwrap().to_owned(), shown(file))).collect();
+    assert!(expected.iter().any(|(name, _)| *name == path.to_str().unwrap()));
+    data(&hook(&cli, &["install"]));
+    for (name, text) in expected {
+        assert_eq!(fs::read_to_string(&name).unwrap(), text, "{name}");
+    }
+    let plan = data(&hook(&cli, &["uninstall", "--dry-run"]));
+    assert_eq!(plan["files"][0]["action"], "change");
+    assert_eq!(settings(&path)["hooks"].as_object().unwrap().len(), EVENTS.len());
+    let text = hook(&cli, &["uninstall", "--dry-run", "--output", "text"]);
+    assert!(
+        text.success().stdout.contains("would change") && text.stdout.contains("hook session-start"),
+        "{text}"
+    );
+}
+
+#[test]
+fn settings_that_are_not_json_are_refused_and_nothing_is_written() {
+    let cli = writ();
+    let path = cli.scratch().write(SETTINGS, "{\"hooks\": // mine\n {}}");
+    let before = contents(cli.scratch(), "home");
+    for verb in ["install", "uninstall"] {
+        let refused = hook(&cli, &[verb]).fails_with(1).json();
+        assert_eq!(
+            (&refused["error_code"], &refused["error_context"]["path"]),
+            (&json!("INVALID_INPUT"), &json!(path.to_str().unwrap()))
+        );
+        assert!(refused["error"].as_str().unwrap().contains("not valid JSON"), "{refused}");
+    }
+    assert_eq!(contents(cli.scratch(), "home"), before);
+}
+
+#[test]
+fn every_configured_place_is_honoured() {
+    let cli = writ();
+    let dirs = ["cc", "oc", "xdg"].map(|name| cli.scratch().join(name));
+    let call = |words: &[&str]| {
+        let call = cli.call(["hook"].iter().chain(words)).env("CLAUDE_CONFIG_DIR", &dirs[0]);
+        call.env("XDG_CONFIG_HOME", &dirs[2])
+    };
+    data(&call(&["install"]).run());
+    assert!(cli.scratch().has("cc/settings.json") && cli.scratch().has("xdg/opencode/plugin/writ.js"));
+    data(&call(&["uninstall"]).run());
+    data(&call(&["install", "--opencode"]).env("OPENCODE_CONFIG_DIR", &dirs[1]).run());
+    assert!(cli.scratch().has("oc/plugin/writ.js") && !cli.scratch().has("xdg"));
+    assert!(!cli.scratch().has("cc"), "directories made for nothing else are gone");
+    data(&hook(&cli, &["install", "--project"]));
+    assert!(cli.scratch().has("project/.claude/settings.json"));
+    assert!(cli.scratch().has("project/.opencode/plugin/writ.js"));
+    data(&hook(&cli, &["uninstall", "--project"]));
+    assert_eq!(fs::read_dir(cli.project()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_link_to_settings_stays_a_link() {
+    let cli = writ();
+    let real = cli.scratch().write("dotfiles/claude.json", "{}\n");
+    let link = cli.scratch().join(SETTINGS);
+    cli.scratch().dir("home/.claude");
+    symlink(&real, &link).unwrap();
+    data(&hook(&cli, &["install", "--claude"]));
+    assert!(link.is_symlink());
+    assert_eq!(settings(&real)["hooks"].as_object().unwrap().len(), EVENTS.len());
+    data(&hook(&cli, &["uninstall", "--claude"]));
+    assert_eq!((link.is_symlink(), fs::read_to_string(&real).unwrap().as_str()), (true, "{}\n"));
+}
+
+#[test]
+fn the_store_of_the_installation_is_written_into_the_commands() {
+    let cli = writ();
+    data(&hook(&cli, &["install", "--db-path", "my store.db"]));
+    let command = settings(&cli.scratch().join(SETTINGS))["hooks"]["Stop"][0]["hooks"][0]["command"].clone();
+    let store = cli.project().join("my store.db");
+    assert!(
+        command.as_str().unwrap().ends_with(&format!("hook stop --db-path '{}'", store.display())),
+        "{command}"
+    );
+    assert!(
+        cli.scratch()
+            .read(PLUGIN)
+            .contains(&format!("const STORE = [\"--db-path\",\"{}\"];", store.display()))
+    );
+    let other = data(&hook(&cli, &["install"]));
+    assert_eq!(
+        (&other["claude"]["updated"], &other["opencode"]["status"]),
+        (&json!(EVENTS), &json!("updated"))
+    );
+    data(&hook(&cli, &["uninstall"]));
+    assert!(!cli.scratch().has("home/.claude"));
+}
+
+#[test]
+fn a_plugin_that_somebody_changed_is_left_alone() {
+    let cli = writ();
+    data(&hook(&cli, &["install", "--opencode"]));
+    let mine = format!("{}// mine\n", cli.scratch().read(PLUGIN));
+    cli.scratch().write(PLUGIN, &mine);
+    let refused = hook(&cli, &["install"]).fails_with(1).json();
+    assert_eq!(refused["error_code"], "ALREADY_EXISTS");
+    assert!(!cli.scratch().has(SETTINGS), "nothing is written when a part is refused");
+    let skipped = data(&hook(&cli, &["uninstall", "--opencode"]));
+    assert_eq!(
+        (&skipped["opencode"]["status"], &skipped["opencode"]["removed"]),
+        (&json!("skipped_conflict"), &json!(false))
+    );
+    assert_eq!(cli.scratch().read(PLUGIN), mine);
+    data(&hook(&cli, &["uninstall", "--opencode", "--force"]));
+    assert!(!cli.scratch().has("home/.config/opencode"));
+}
+
+#[test]
+fn installations_at_the_same_time_leave_one_entry_each() {
+    let cli = writ();
+    cli.scratch().write(SETTINGS, "{}\n");
+    let installing: Vec<_> = (0..6).map(|_| cli.spawn(["hook", "install"])).collect();
+    for call in installing {
+        data(&call.wait(std::time::Duration::from_secs(20)));
+    }
+    let hooks = settings(&cli.scratch().join(SETTINGS))["hooks"].clone();
+    assert!(hooks.as_object().unwrap().values().all(|list| list.as_array().unwrap().len() == 1), "{hooks}");
+    data(&hook(&cli, &["uninstall"]));
+    assert_eq!(cli.scratch().read(SETTINGS), "{}\n");
+}

@@ -1,0 +1,331 @@
+//! What an agent is told when it resumes: built from the ledger alone, inside a budget of tokens, the same bytes for
+//! the same state and the same moment.
+
+mod fit;
+mod prompt;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ArtifactView, EventView, MemoryView, TaskView};
+use crate::digest;
+use crate::domain::limits;
+use crate::domain::memory::{Memory, Scope};
+use crate::domain::status::Status;
+use crate::domain::task::Task;
+use crate::domain::time::Timestamp;
+use fit::{Shelf, choose, clip};
+
+/// Bytes that are counted as one token.
+const TOKEN_BYTES: usize = 4;
+/// Events in which an agent says what not to try again, and in which it thinks aloud.
+const REJECTED: &[&str] = &["rejected", "rejected_approach"];
+const REASONING: &str = "reasoning";
+const NEXT_ACTION: &str = "next_action";
+const PIPELINE_MAX: usize = 5;
+const EVENTS_MAX: usize = 20;
+const REASONING_MAX: usize = 10;
+const FILES_MAX: usize = 50;
+const MEMORIES_MAX: usize = 50;
+const DEPENDENCIES_MAX: usize = 10;
+
+/// Everything the brief is made of. The lists come in the order in which they matter.
+#[derive(Debug, Clone)]
+pub struct Situation<'s> {
+    /// The name under which commands are printed.
+    pub program: &'s str,
+    pub agent: &'s str,
+    pub as_of: Timestamp,
+    pub project: Option<ProjectView>,
+    pub task: Option<&'s Task>,
+    /// Dependencies of the task that are not done.
+    pub waits_for: Vec<TaskLine>,
+    pub memories: Vec<Memory>,
+    /// The newest events of the task, newest first.
+    pub events: Vec<EventView>,
+    /// What users asked for in the project, newest first.
+    pub prompts: Vec<EventView>,
+    pub artifacts: Vec<ArtifactView>,
+    pub counts: Counts,
+    /// What could be started next.
+    pub pipeline: Vec<TaskLine>,
+    /// Tasks that wait for this one.
+    pub unlocks: Vec<TaskLine>,
+    /// Tasks of the project that were done last.
+    pub finished: Vec<TaskLine>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectView {
+    pub id: String,
+    pub name: String,
+    pub metadata: String,
+    pub created_at: String,
+}
+
+/// A task in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLine {
+    pub id: String,
+    pub title: String,
+    pub priority: i64,
+}
+
+impl From<&Task> for TaskLine {
+    fn from(task: &Task) -> Self {
+        TaskLine { id: task.id.to_string(), title: task.title.clone(), priority: task.priority }
+    }
+}
+
+/// How many tasks there are, in the agent contract's states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub pending: i64,
+    pub in_progress: i64,
+    pub completed: i64,
+    pub blocked: i64,
+}
+
+impl Counts {
+    pub fn add(&mut self, status: Status, tasks: i64) {
+        match status {
+            Status::Todo => self.pending += tasks,
+            Status::InProgress => self.in_progress += tasks,
+            Status::Done => self.completed += tasks,
+            Status::Blocked | Status::Failed | Status::Canceled => self.blocked += tasks,
+        }
+    }
+}
+
+/// The agent contract's brief, and behind it what is ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Brief {
+    pub task: Option<TaskView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectView>,
+    pub relevant_memory: Vec<MemoryView>,
+    pub recent_events: Option<Vec<EventView>>,
+    pub artifacts: Vec<ArtifactView>,
+    pub prior_reasoning: Vec<EventView>,
+    pub approx_tokens: usize,
+    pub counts: Counts,
+    pub pipeline: Vec<TaskLine>,
+    pub unlocks: Vec<TaskLine>,
+    pub done: Vec<TaskLine>,
+    pub next_action: String,
+    pub rejected: Vec<String>,
+    pub touched_files: Vec<String>,
+    pub blockers: Vec<String>,
+    pub budget_tokens: usize,
+    /// Things that did not fit.
+    pub omitted: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composed {
+    pub brief: Brief,
+    pub prompt: String,
+    /// Over both.
+    pub digest: String,
+}
+
+/// Says where the work stands, in no more than `budget` tokens for the brief and as many for the prompt.
+pub fn compose(situation: &Situation<'_>, budget: usize) -> Composed {
+    let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
+    let found = Found::in_situation(situation);
+    let brief = brief(situation, &found, budget);
+    let prompt = prompt::render(situation, &found, budget * TOKEN_BYTES);
+    let both = digest::of_value(&(&brief, &prompt)).unwrap_or_else(|_| digest::of_bytes(prompt.as_bytes()));
+    Composed { brief, prompt, digest: both }
+}
+
+/// What the events and rows say once they are read together.
+struct Found {
+    memories: Vec<MemoryView>,
+    events: Vec<EventView>,
+    reasoning: Vec<EventView>,
+    rejected: Vec<String>,
+    files: Vec<String>,
+    blockers: Vec<String>,
+    next_action: String,
+}
+
+impl Found {
+    fn in_situation(situation: &Situation<'_>) -> Self {
+        let events = || situation.events.iter();
+        let rejected = events().filter(|event| REJECTED.contains(&event.kind.as_str()));
+        let reasoning = events().filter(|event| event.kind == REASONING);
+        Found {
+            memories: ranked(&situation.memories, situation.as_of),
+            reasoning: reasoning.take(REASONING_MAX).cloned().collect(),
+            rejected: rejected.map(|event| event.message.clone()).collect(),
+            files: touched_files(situation),
+            blockers: blockers(situation),
+            next_action: next_action(situation),
+            events: events().take(EVENTS_MAX).cloned().collect(),
+        }
+    }
+}
+
+/// Pinned memories first, then by how much each still matters; the task's own before those of everyone.
+fn ranked(memories: &[Memory], at: Timestamp) -> Vec<MemoryView> {
+    let mut alive: Vec<&Memory> = memories.iter().filter(|memory| !memory.is_expired(at)).collect();
+    let nearness = |memory: &Memory| match memory.written.place.scope {
+        Scope::Task => 0,
+        Scope::Project => 1,
+        Scope::Agent => 2,
+        Scope::Global => 3,
+    };
+    alive.sort_by(|a, b| {
+        let by_pin = b.written.pinned.cmp(&a.written.pinned);
+        let by_relevance = b.relevance(at).total_cmp(&a.relevance(at));
+        let by_nearness = nearness(a).cmp(&nearness(b));
+        by_pin.then(by_relevance).then(by_nearness).then(b.written.id.cmp(&a.written.id))
+    });
+    alive.into_iter().take(MEMORIES_MAX).map(|memory| MemoryView::at(memory, at)).collect()
+}
+
+/// Registered files first, then those that events name.
+fn touched_files(situation: &Situation<'_>) -> Vec<String> {
+    let registered = situation.artifacts.iter().map(|artifact| artifact.file_path.as_str());
+    let named = situation.events.iter().flat_map(|event| {
+        let one = event.metadata.get("file_path").into_iter();
+        let many = event.metadata.get("files").and_then(Value::as_array).into_iter().flatten();
+        one.chain(many).filter_map(Value::as_str)
+    });
+    let mut seen = BTreeSet::new();
+    registered.chain(named).filter(|path| seen.insert(*path)).take(FILES_MAX).map(str::to_owned).collect()
+}
+
+fn blockers(situation: &Situation<'_>) -> Vec<String> {
+    let waits = situation.waits_for.iter().map(|task| format!("waits for {} ({})", task.title, task.id));
+    let reason = situation.task.and_then(Task::continuity_reason).filter(|reason| reason != "dependency");
+    reason.into_iter().chain(waits).collect()
+}
+
+/// The last word of an agent on what comes next, or what follows from the state of the task.
+fn next_action(situation: &Situation<'_>) -> String {
+    let Some(task) = situation.task else {
+        return "nothing is waiting here; ask for work or create a task".to_owned();
+    };
+    let said = situation.events.iter().find_map(|event| {
+        let named = ["next_action", "next_step"].iter().find_map(|name| event.metadata.get(*name)?.as_str());
+        named.or_else(|| (event.kind == NEXT_ACTION).then_some(event.message.as_str()))
+    });
+    match (said, task.status) {
+        (Some(said), _) => said.to_owned(),
+        (None, Status::Todo) => format!("begin the task: {} task begin --id {}", situation.program, task.id),
+        (None, Status::InProgress) => format!("go on with the task: {}", task.title),
+        (None, Status::Blocked) => "the task is blocked; resolve what blocks it or take another".to_owned(),
+        (None, Status::Done | Status::Failed | Status::Canceled) => {
+            "the task is closed; take another".to_owned()
+        }
+    }
+}
+
+fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
+    let room = budget * TOKEN_BYTES;
+    // One thing takes no more than this, however long it is.
+    let most = room / 12;
+    let event = |event: &EventView| {
+        let too_long = event.metadata.to_string().len() > most;
+        let metadata = if too_long { Value::Null } else { event.metadata.clone() };
+        EventView { message: clipped(&event.message, most), metadata, ..event.clone() }
+    };
+    let memory = |memory: &MemoryView| MemoryView { value: clipped(&memory.value, most), ..memory.clone() };
+    let texts = |texts: &[String]| texts.iter().map(|text| clipped(text, most)).collect::<Vec<String>>();
+    let (rejected, files, blockers) = (texts(&found.rejected), texts(&found.files), texts(&found.blockers));
+    let events: Vec<EventView> = found.events.iter().map(event).collect();
+    let reasoning: Vec<EventView> = found.reasoning.iter().map(event).collect();
+    let memories: Vec<MemoryView> = found.memories.iter().map(memory).collect();
+    let pipeline = &situation.pipeline[..situation.pipeline.len().min(PIPELINE_MAX)];
+    let shelves = [
+        shelf(3, &blockers),
+        shelf(6, &memories),
+        shelf(3, &rejected),
+        shelf(3, &events),
+        shelf(2, pipeline),
+        shelf(2, &situation.finished),
+        shelf(2, &files),
+        shelf(2, &reasoning),
+        shelf(2, &situation.artifacts),
+        shelf(1, &situation.unlocks),
+    ];
+    let frame = frame(situation, clipped(&found.next_action, most), budget);
+    let chosen = choose(&shelves, room.saturating_sub(bytes(&frame)));
+    let mut brief = Brief {
+        blockers: kept(&blockers, &chosen[0]),
+        relevant_memory: kept(&memories, &chosen[1]),
+        rejected: kept(&rejected, &chosen[2]),
+        recent_events: Some(kept(&events, &chosen[3])).filter(|events| !events.is_empty()),
+        pipeline: kept(pipeline, &chosen[4]),
+        done: kept(&situation.finished, &chosen[5]),
+        touched_files: kept(&files, &chosen[6]),
+        prior_reasoning: kept(&reasoning, &chosen[7]),
+        artifacts: kept(&situation.artifacts, &chosen[8]),
+        unlocks: kept(&situation.unlocks, &chosen[9]),
+        omitted: chosen.iter().flatten().filter(|taken| !**taken).count(),
+        ..frame
+    };
+    brief.approx_tokens = bytes(&brief).div_ceil(TOKEN_BYTES);
+    brief
+}
+
+/// The brief without its lists.
+fn frame(situation: &Situation<'_>, next_action: String, budget: usize) -> Brief {
+    let most = budget * TOKEN_BYTES / 12;
+    let task = situation.task.map(|task| {
+        let mut view = TaskView::from(task);
+        view.depends_on.truncate(DEPENDENCIES_MAX);
+        TaskView {
+            title: clipped(&view.title, most),
+            description: clipped(&view.description, most),
+            blocked_reason: view.blocked_reason.as_deref().map(|reason| clipped(reason, most)),
+            ..view
+        }
+    });
+    Brief {
+        task,
+        project: situation.project.clone(),
+        relevant_memory: Vec::new(),
+        recent_events: None,
+        artifacts: Vec::new(),
+        prior_reasoning: Vec::new(),
+        approx_tokens: budget,
+        counts: situation.counts,
+        pipeline: Vec::new(),
+        unlocks: Vec::new(),
+        done: Vec::new(),
+        next_action,
+        rejected: Vec::new(),
+        touched_files: Vec::new(),
+        blockers: Vec::new(),
+        budget_tokens: budget,
+        // As many digits as there can be.
+        omitted: 9999,
+    }
+}
+
+fn clipped(text: &str, most: usize) -> String {
+    let short = clip(text, most);
+    // Characters that JSON has to escape take up to six times their room.
+    if bytes(&short) > 2 * most { clip(text, most / 6).into_owned() } else { short.into_owned() }
+}
+
+fn shelf<T: Serialize>(weight: usize, things: &[T]) -> Shelf {
+    // A comma between two things.
+    Shelf { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
+}
+
+fn kept<T: Clone>(things: &[T], chosen: &[bool]) -> Vec<T> {
+    things.iter().zip(chosen).filter(|(_, taken)| **taken).map(|(thing, _)| thing.clone()).collect()
+}
+
+fn bytes<T: Serialize>(value: &T) -> usize {
+    serde_json::to_string(value).map_or(0, |text| text.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! A memory that somebody wants to be kept, checked, and what becomes of it beside what is there.
+
+use std::time::Duration;
+
+use super::{Memory, MemoryKind, NewMemory, Place, ValueType, fits_type, infer_type};
+use crate::domain::code::ErrorCode;
+use crate::domain::limits;
+use crate::domain::task::Refusal;
+use crate::domain::text::one_line;
+use crate::domain::time::{Timestamp, parse_duration};
+use crate::secrets;
+
+/// When a memory is to be forgotten. A length is counted from the moment it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    Never,
+    After(Duration),
+    At(Timestamp),
+}
+
+/// What is asked for, with everything checked that does not depend on the time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    pub place: Place,
+    pub key: String,
+    pub value: String,
+    pub value_type: ValueType,
+    /// `None` keeps what is there; a new memory is a fact.
+    pub kind: Option<MemoryKind>,
+    /// `None` keeps what is there.
+    pub half_life_days: Option<f64>,
+    /// Pins the memory; nothing here unpins it.
+    pub pin: bool,
+    pub expiry: Expiry,
+    pub source_task_id: Option<String>,
+}
+
+impl Draft {
+    /// The memory as it is to be written over `known`, which is what the key holds and is not expired.
+    pub fn written(&self, known: Option<&Memory>, number: i64, now: Timestamp) -> Result<NewMemory, Refusal> {
+        let known = known.map(|memory| &memory.written);
+        Ok(NewMemory {
+            id: known.map_or(number, |memory| memory.id),
+            place: self.place.clone(),
+            key: self.key.clone(),
+            value: self.value.clone(),
+            value_type: self.value_type,
+            kind: self.kind.or(known.map(|memory| memory.kind)).unwrap_or(MemoryKind::Fact),
+            half_life_days: self.half_life_days.or(known.and_then(|memory| memory.half_life_days)),
+            pinned: self.pin || known.is_some_and(|memory| memory.pinned),
+            expires_at: self.expiry.moment(now)?,
+            // Where a memory came from is decided once.
+            source_task_id: known.map_or(&self.source_task_id, |memory| &memory.source_task_id).clone(),
+        })
+    }
+}
+
+impl Expiry {
+    /// Reads `1h30m`, `90s`, `7d`, `2w`.
+    pub fn after(text: &str) -> Result<Self, Refusal> {
+        let length = parse_duration(text).filter(|length| !length.is_zero()).ok_or_else(|| {
+            refused(format!("invalid expiry '{text}': must be a positive duration"))
+                .hint("such as 90s, 1h30m, 7d or 2w")
+        })?;
+        if length > limits::MEMORY_LIFE_MAX {
+            return Err(refused(format!("invalid expiry '{text}': longer than a hundred years")));
+        }
+        Ok(Expiry::After(length))
+    }
+
+    pub fn at(text: &str) -> Result<Self, Refusal> {
+        Timestamp::parse(text)
+            .map(Expiry::At)
+            .map_err(|error| refused(format!("invalid expires_at '{text}': {error}")))
+    }
+
+    fn moment(self, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
+        match self {
+            Expiry::Never => Ok(None),
+            Expiry::After(length) => Ok(Some(now.plus(length))),
+            Expiry::At(at) if at <= now => Err(refused(format!("expires_at {at} is over already"))),
+            Expiry::At(at) if at > now.plus(limits::MEMORY_LIFE_MAX) => {
+                Err(refused(format!("expires_at {at} is more than a hundred years ahead")))
+            }
+            Expiry::At(at) => Ok(Some(at)),
+        }
+    }
+}
+
+/// A key that may be looked for.
+pub fn checked_key(key: &str) -> Result<&str, Refusal> {
+    one_line("key", key, limits::MEMORY_KEY_BYTES_MAX)
+}
+
+/// A scope and its id that may be looked for.
+pub fn checked_place(scope: &str, scope_id: Option<&str>) -> Result<Place, Refusal> {
+    let place = Place::new(scope, scope_id)?;
+    if let Some(id) = place.shown_id() {
+        one_line("scope_id", id, limits::MEMORY_SCOPE_ID_BYTES_MAX)?;
+    }
+    Ok(place)
+}
+
+/// A value with its type: the one that was named and fits, or the one it looks like.
+pub fn checked_value(value: &str, named: Option<&str>) -> Result<ValueType, Refusal> {
+    let max = limits::MEMORY_VALUE_BYTES_MAX;
+    if value.len() > max {
+        let message = format!("value has {} bytes; the limit is {max}", value.len());
+        return Err(
+            Refusal::new(ErrorCode::TooLarge, message).hint("put it into a file and remember the path")
+        );
+    }
+    if value.contains('\0') {
+        return Err(refused("value has a NUL character".to_owned()));
+    }
+    let Some(word) = named.filter(|word| !word.is_empty()) else { return Ok(infer_type(value)) };
+    let known = ValueType::parse(word).ok_or_else(|| {
+        refused(format!("invalid value type '{word}'"))
+            .hint(format!("one of {}", ValueType::WORDS.join(", ")))
+    })?;
+    if fits_type(value, known) { Ok(known) } else { Err(refused(format!("the value is no {word}"))) }
+}
+
+pub fn checked_kind(word: &str) -> Result<MemoryKind, Refusal> {
+    MemoryKind::parse(word).ok_or_else(|| {
+        refused(format!("invalid kind '{word}'")).hint(format!("one of {}", MemoryKind::WORDS.join(", ")))
+    })
+}
+
+pub fn checked_half_life(days: f64) -> Result<f64, Refusal> {
+    let max = limits::MEMORY_HALF_LIFE_DAYS_MAX;
+    if days > 0.0 && days <= max {
+        return Ok(days);
+    }
+    Err(refused(format!("half_life_days must be more than 0 and at most {max}")))
+}
+
+/// A memory is given back as it was written, so a secret in it is refused and not replaced.
+pub fn without_secrets(texts: &[&str]) -> Result<(), Refusal> {
+    match texts.iter().find_map(|text| secrets::find(text)) {
+        None => Ok(()),
+        Some(rule) => Err(refused(format!("the text looks like it holds a secret ({rule})"))
+            .hint("leave the secret out; name where it is kept")),
+    }
+}
+
+fn refused(message: String) -> Refusal {
+    Refusal::new(ErrorCode::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests;

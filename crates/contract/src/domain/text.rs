@@ -1,0 +1,20 @@
+//! Short texts that name something: one line, bounded.
+
+use super::code::ErrorCode;
+use super::task::Refusal;
+
+/// The text, if it is one line that says something and has at most `max` bytes.
+pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Refusal> {
+    let refused = |code, message: String| Err(Refusal::new(code, message));
+    if text.trim().is_empty() {
+        return refused(ErrorCode::InvalidInput, format!("{what} is required"));
+    }
+    if text.len() > max {
+        let message = format!("{what} has {} bytes; the limit is {max}", text.len());
+        return refused(ErrorCode::TooLarge, message);
+    }
+    if text.chars().any(char::is_control) {
+        return refused(ErrorCode::InvalidInput, format!("{what} has control characters"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,3 @@
+//! Artifacts: the files that belong to tasks, by their paths.
+
+pub mod list;

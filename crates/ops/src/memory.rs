@@ -1,0 +1,119 @@
+//! Memory: what agents write down for each other and for later.
+
+pub mod delete;
+pub mod gc;
+pub mod get;
+pub mod list;
+pub mod pin;
+pub mod search;
+pub mod set;
+
+use contract::continuity::MemoryView;
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::id::{Corr, mint};
+use contract::domain::memory::draft::{Draft, checked_key, checked_place};
+use contract::domain::memory::{Memory, NewMemory, Place, Scope};
+use contract::domain::priority::Priority;
+use contract::domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use store::Tx;
+
+use crate::error::{Error, Result};
+use crate::record::{About, Scribe, stream_of};
+use crate::task;
+
+/// One memory, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    pub key: String,
+    #[serde(default = "contract::continuity::memory::global")]
+    pub scope: String,
+    #[serde(default)]
+    pub scope_id: Option<String>,
+}
+
+impl Name {
+    pub(crate) fn checked(&self) -> Result<(Place, &str)> {
+        let key = checked_key(&self.key)?;
+        Ok((checked_place(&self.scope, self.scope_id.as_deref())?, key))
+    }
+}
+
+/// Many memories, the first of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    pub count: usize,
+    pub memories: Vec<MemoryView>,
+    /// Whether there are more than were asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub more: bool,
+}
+
+impl Page {
+    /// Of what was found when one more than `limit` was asked for.
+    pub(crate) fn of(found: &[Memory], limit: usize, now: Timestamp) -> Self {
+        let memories: Vec<MemoryView> =
+            found.iter().take(limit).map(|memory| MemoryView::at(memory, now)).collect();
+        Page { count: memories.len(), memories, more: found.len() > limit }
+    }
+}
+
+/// The memory, unless its time is over.
+pub(crate) fn living(tx: &Tx<'_>, place: &Place, key: &str, now: Timestamp) -> Result<Memory> {
+    let found = tx.memory(place, key)?.filter(|memory| !memory.is_expired(now));
+    found.ok_or_else(|| Error::new(ErrorCode::NotFound, "memory entry not found"))
+}
+
+/// Writes a memory. Returns its event's number and what was written.
+pub(crate) fn write(
+    work: &mut Scribe<'_, '_>,
+    draft: &Draft,
+    corr: Option<&str>,
+) -> Result<(i64, NewMemory)> {
+    let about = about(work, &draft.place, corr)?;
+    let mut known = work.tx.memory(&draft.place, &draft.key)?;
+    if let Some(over) = known.take_if(|memory| memory.is_expired(work.now.at)) {
+        // Whether the collector has been here must make no difference: what is over is not taken up again.
+        let collected = Change::MemoryCollected { ids: vec![over.written.id] };
+        work.change(&about, "Expired memory removed", &collected)?;
+    }
+    let number = match &known {
+        Some(memory) => memory.written.id,
+        None => work.tx.next_number("memory")?,
+    };
+    let memory = draft.written(known.as_ref(), number, work.now.at)?;
+    let message = format!("Memory set: {}", memory.key);
+    let event_id = work.change(&about, &message, &Change::MemorySet { memory: memory.clone() })?;
+    Ok((event_id, memory))
+}
+
+/// Events of a memory stand with the task or project it is for. Without a task they need a correlation: the one that
+/// is given, or one of their own.
+pub(crate) fn about(work: &mut Scribe<'_, '_>, place: &Place, corr: Option<&str>) -> Result<About> {
+    if place.scope == Scope::Task
+        && let Ok(task) = task::required(work.tx, &place.scope_id)
+    {
+        return task::about(work.tx, &task);
+    }
+    let project_id = Some(place.scope_id.clone()).filter(|_| place.scope == Scope::Project);
+    Ok(about_project(work, project_id, corr))
+}
+
+/// What belongs to no task.
+pub(crate) fn about_project(
+    work: &mut Scribe<'_, '_>,
+    project_id: Option<String>,
+    corr: Option<&str>,
+) -> About {
+    let corr = corr.map_or_else(|| mint::<Corr>(work.ids, work.now.at).to_string(), str::to_owned);
+    About {
+        stream: stream_of(project_id.as_deref()),
+        corr,
+        reply_to: None,
+        priority: Priority::default(),
+        project_id,
+        task_id: None,
+        run_id: None,
+    }
+}

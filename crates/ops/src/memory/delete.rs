@@ -1,0 +1,34 @@
+//! Forgets a memory.
+
+use contract::domain::change::Change;
+use serde::{Deserialize, Serialize};
+
+use super::Name;
+use crate::context::{Context, Key};
+use crate::error::Result;
+use crate::once::Given;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub event_id: i64,
+    pub key: String,
+    pub scope: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope_id: Option<String>,
+}
+
+pub fn delete(cx: &mut Context, key: &Key, request: &Name) -> Result<Given<Answer>> {
+    let (place, name) = request.checked()?;
+    cx.once(key, "memory.delete", request, |work| {
+        super::living(work.tx, &place, name, work.now.at)?;
+        let about = super::about(work, &place, None)?;
+        let deleted = Change::MemoryDeleted { place: place.clone(), key: name.to_owned() };
+        let event_id = work.change(&about, &format!("Memory deleted: {name}"), &deleted)?;
+        Ok(Answer {
+            event_id,
+            key: name.to_owned(),
+            scope: place.scope.as_str().to_owned(),
+            scope_id: place.shown_id().map(str::to_owned),
+        })
+    })
+}

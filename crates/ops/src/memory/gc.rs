@@ -1,0 +1,45 @@
+//! Removes memories whose time is over. There is always an event, also when there was nothing to remove.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::limit::positive;
+use crate::once::Given;
+use crate::record::Scribe;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    #[serde(default)]
+    pub limit: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub event_id: i64,
+    pub deleted: usize,
+    pub limit: usize,
+}
+
+pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let limit = request.limit.map_or(Ok(limits::MEMORY_GC_DEFAULT), positive)?;
+    if limit > limits::MEMORY_GC_MAX {
+        let message = format!("limit must be at most {}", limits::MEMORY_GC_MAX);
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    cx.once(key, "memory.gc", request, |work| {
+        let ids = work.tx.expired_memories(work.now.at, limit)?;
+        let deleted = ids.len();
+        Ok(Answer { event_id: remove(work, ids)?, deleted, limit })
+    })
+}
+
+/// Removes memories whose time is over. Returns the event's number.
+pub(crate) fn remove(work: &mut Scribe<'_, '_>, ids: Vec<i64>) -> Result<i64> {
+    let about = super::about_project(work, None, None);
+    let message = format!("Expired memories removed: {}", ids.len());
+    work.change(&about, &message, &Change::MemoryCollected { ids })
+}

@@ -1,0 +1,117 @@
+//! Writes down an event, memories, artifacts and a status in one piece: all of it, or nothing.
+
+mod checked;
+mod status;
+
+use contract::continuity::push::Push;
+use contract::domain::artifact::NewArtifact;
+use contract::domain::change::Change;
+use contract::domain::id::{Corr, mint};
+use contract::domain::task::Task;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::error::Result;
+use crate::once::Given;
+use crate::record::{About, Says, Scribe};
+use crate::{memory, task};
+use checked::{Checked, File, Note};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<i64>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub memories: Vec<Remembered>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub artifacts: Vec<Added>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_status: Option<Moved>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remembered {
+    pub key: String,
+    pub event_id: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Added {
+    pub artifact_id: String,
+    pub file_path: String,
+    pub event_id: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    pub task_id: String,
+    pub status: String,
+    pub status_event_id: i64,
+    /// Present when the task was closed: completed or blocked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub close_event_id: Option<i64>,
+}
+
+pub fn push(cx: &mut Context, key: &Key, request: &Push) -> Result<Given<Answer>> {
+    let checked = Checked::of(request)?;
+    cx.once(key, "agent.push", request, |work| write(work, &checked))
+}
+
+fn write(work: &mut Scribe<'_, '_>, checked: &Checked<'_>) -> Result<Answer> {
+    let mut task = checked.task(work.tx)?;
+    let corr = match &checked.task_id {
+        Some(id) => id.to_string(),
+        None => mint::<Corr>(work.ids, work.now.at).to_string(),
+    };
+    let mut answer = Answer::default();
+    if let Some(note) = &checked.note {
+        let about = about(work, checked, task.as_ref(), &corr)?;
+        answer.event_id = Some(say(work, &about, note)?);
+    }
+    for draft in &checked.memories {
+        let (event_id, memory) = memory::write(work, draft, Some(&corr))?;
+        answer.memories.push(Remembered { key: memory.key, event_id });
+    }
+    if let Some(task) = &task {
+        for file in &checked.files {
+            answer.artifacts.push(add(work, task, file)?);
+        }
+    }
+    if let (Some(task), Some(wanted)) = (&mut task, &checked.status) {
+        answer.task_status = Some(wanted.carry_out(work, task)?);
+    }
+    Ok(answer)
+}
+
+/// An event stands with its task, or else in the project its agent looks at. It may name a task that is not there.
+fn about(work: &mut Scribe<'_, '_>, checked: &Checked<'_>, task: Option<&Task>, corr: &str) -> Result<About> {
+    if let Some(task) = task {
+        return task::about(work.tx, task);
+    }
+    let agent = work.tx.agent(work.caller.agent.as_str())?;
+    let project_id = agent.and_then(|state| state.focus_project_id);
+    let about = memory::about_project(work, project_id, Some(corr));
+    Ok(About { task_id: checked.task_id.clone(), ..about })
+}
+
+fn say(work: &mut Scribe<'_, '_>, about: &About, note: &Note<'_>) -> Result<i64> {
+    let mut says = Says::event(note.kind, note.message, note.metadata.clone());
+    // The word is the agent's own, so it is not said in writ's name.
+    says.intent = format!("agent.{}", note.kind);
+    work.say(about, says)
+}
+
+fn add(work: &mut Scribe<'_, '_>, task: &Task, file: &File) -> Result<Added> {
+    let artifact = NewArtifact {
+        id: mint(work.ids, work.now.at),
+        task_id: task.id.clone(),
+        project_id: task.project_id.clone(),
+        file_path: file.path.clone(),
+        content_type: file.content_type.clone(),
+    };
+    let about = task::about(work.tx, task)?;
+    let added = Added { artifact_id: artifact.id.to_string(), file_path: file.path.clone(), event_id: 0 };
+    let message = format!("Artifact added: {}", file.path);
+    let event_id = work.change(&about, &message, &Change::ArtifactAdded { artifact })?;
+    Ok(Added { event_id, ..added })
+}

@@ -1,0 +1,77 @@
+//! The status that a push gives its task. Completed and blocked close it, as `task complete` does.
+
+use contract::continuity::push::PushStatus;
+use contract::domain::code::ErrorCode;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Rules, Task};
+use serde_json::json;
+
+use super::Moved;
+use crate::error::{Error, Result};
+use crate::record::{Says, Scribe};
+use crate::task;
+
+pub(super) struct Wanted<'p> {
+    to: Status,
+    reason: Option<String>,
+    asked: &'p PushStatus,
+}
+
+impl<'p> Wanted<'p> {
+    pub(super) fn of(asked: &'p PushStatus) -> Result<Self> {
+        let to = Status::from_continuity(&asked.status).ok_or_else(|| {
+            Error::new(ErrorCode::InvalidInput, format!("invalid status '{}'", asked.status))
+                .hint("one of pending, in_progress, completed, blocked")
+                .details(json!({"path": "$.task_status.status"}))
+        })?;
+        task::bounded("the summary", asked.summary.as_deref().unwrap_or_default())?;
+        task::bounded("the label", asked.label.as_deref().unwrap_or_default())?;
+        let given = |text: &'p Option<String>| text.as_deref().filter(|text| !text.trim().is_empty());
+        let reason = task::reason(given(&asked.blocked_reason).or(given(&asked.summary)))?;
+        Ok(Self { to, reason: reason.filter(|_| to == Status::Blocked), asked })
+    }
+
+    pub(super) fn carry_out(&self, work: &mut Scribe<'_, '_>, task: &mut Task) -> Result<Moved> {
+        let command = Command::Move {
+            to: self.to,
+            reason: self.reason.clone(),
+            rules: Rules::Continuity,
+            // Nobody ran checks here, so a task that has some cannot be completed by a push.
+            verified: false,
+            by: Some(work.caller.agent.clone()),
+        };
+        let message = format!("Status changed to: {}", self.asked.status);
+        let made = task::carry_out(work, task, &command, &message).map_err(with_a_way_out)?;
+        let status_event_id = made
+            .last()
+            .map(|(number, _)| *number)
+            .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        task::hold_what_was_started(work, task)?;
+        Ok(Moved {
+            task_id: task.id.to_string(),
+            status: self.asked.status.clone(),
+            status_event_id,
+            close_event_id: self.close(work, task)?,
+        })
+    }
+
+    fn close(&self, work: &mut Scribe<'_, '_>, task: &Task) -> Result<Option<i64>> {
+        let outcome = match self.to {
+            Status::Done => "done",
+            Status::Blocked => "blocked",
+            Status::Todo | Status::InProgress | Status::Failed | Status::Canceled => return Ok(None),
+        };
+        let PushStatus { summary, label, .. } = self.asked;
+        let payload = json!({"outcome": outcome, "summary": summary, "label": label});
+        let message = summary.clone().unwrap_or_else(|| format!("Task closed: {outcome}"));
+        let about = task::about(work.tx, task)?;
+        work.say(&about, Says::event("task_closed", message, payload)).map(Some)
+    }
+}
+
+fn with_a_way_out(error: Error) -> Error {
+    match error.code {
+        ErrorCode::CheckFailed => error.hint("`writ task complete` runs them"),
+        _ => error,
+    }
+}

@@ -1,0 +1,253 @@
+//! Where the work stands: what happened since, what to do next, and a claim on it.
+
+mod focus;
+mod situation;
+
+use contract::continuity::EventView;
+use contract::continuity::brief::{Brief, Composed, compose};
+use contract::continuity::focus::FocusRule;
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::priority::Priority;
+use contract::domain::request::Agent;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Task};
+use contract::domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use store::Event;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::event;
+use crate::once::Given;
+use crate::record::{About, Scribe, stream_of};
+use focus::{Asked, Chosen};
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// The workspace, which is the project's id; else the one the agent was in.
+    #[serde(default)]
+    pub project_dir: Option<String>,
+    /// Events to hand over at most, 1 to 1000.
+    #[serde(default)]
+    pub limit: Option<i64>,
+    /// The task to look at, instead of the one that would be chosen.
+    #[serde(default)]
+    pub focus: Option<String>,
+    /// Tokens for the brief, and as many for the prompt.
+    #[serde(default)]
+    pub budget: Option<i64>,
+    /// The name under which commands are printed; no part of what is asked.
+    #[serde(skip)]
+    pub program: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub agent_name: String,
+    pub old_cursor: i64,
+    pub new_cursor: i64,
+    pub deltas: Option<Vec<EventView>>,
+    /// Empty when there is nothing to do.
+    pub focus_task_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub focus_project_id: Option<String>,
+    pub brief: Brief,
+    pub prompt: String,
+    pub focus_rule: FocusRule,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimView>,
+    pub as_of: Timestamp,
+    /// Over brief and prompt.
+    pub digest: String,
+}
+
+/// The agent's hold on its task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimView {
+    pub token: i64,
+    pub lease_seconds: u64,
+}
+
+/// What a look without consequences gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Peek {
+    pub agent_name: String,
+    pub brief: Brief,
+    pub focus_rule: FocusRule,
+    pub as_of: Timestamp,
+    pub digest: String,
+}
+
+/// What was asked, checked and with its defaults.
+struct Wanted<'r> {
+    project_dir: Option<&'r str>,
+    limit: usize,
+    focus: Option<&'r str>,
+    budget: usize,
+    program: &'r str,
+}
+
+impl Request {
+    fn wanted(&self) -> Result<Wanted<'_>> {
+        let project_dir = self.project_dir.as_deref().filter(|dir| !dir.is_empty());
+        if let Some(project) = project_dir {
+            crate::task::create::check_project(project)?;
+        }
+        let most = i64::try_from(limits::LIST_ROWS_MAX).unwrap_or(i64::MAX);
+        let limit = self.limit.unwrap_or(most).clamp(1, most);
+        let budget = match self.budget {
+            None => limits::BRIEF_TOKENS_DEFAULT,
+            Some(tokens) => usize::try_from(tokens)
+                .ok()
+                .filter(|tokens| (limits::BRIEF_TOKENS_MIN..=limits::BRIEF_TOKENS_MAX).contains(tokens))
+                .ok_or_else(|| {
+                    let (min, max) = (limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
+                    Error::new(ErrorCode::InvalidInput, format!("--budget must be {min} to {max} tokens"))
+                })?,
+        };
+        Ok(Wanted {
+            project_dir,
+            limit: usize::try_from(limit).unwrap_or(1),
+            focus: self.focus.as_deref().filter(|id| !id.is_empty()),
+            budget,
+            program: self.program.as_deref().unwrap_or("writ"),
+        })
+    }
+}
+
+pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let wanted = request.wanted()?;
+    cx.once(key, "resume", request, |work| {
+        let agent = work.caller.agent.clone();
+        let known = work.tx.agent(agent.as_str())?;
+        let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
+        let project = wanted.project_dir.map(str::to_owned).or(before);
+        if let Some(project) = wanted.project_dir {
+            ensure_project(work, project)?;
+        }
+        let old_cursor = work.tx.cursor(agent.as_str(), project.as_deref())?;
+        let deltas = bounded(work.tx.events_since(old_cursor, project.as_deref(), wanted.limit)?);
+        let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);
+
+        let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
+        let asked = Asked { agent: &agent, project: project.as_deref(), named: wanted.focus, current };
+        let Chosen { mut task, rule } = focus::choose(work.tx, work.now, &asked, &deltas)?;
+        let claim = task.as_mut().map(|task| hold(work, task, &agent)).transpose()?.flatten();
+        let focused = Change::AgentFocused {
+            agent: agent.as_str().to_owned(),
+            task_id: task.as_ref().map(|task| task.id.clone()),
+            project_id: project.clone(),
+        };
+        let same = known.is_some_and(|state| {
+            state.focus_task_id.as_deref() == task.as_ref().map(|task| task.id.as_str())
+                && state.focus_project_id == project
+        });
+        if !same {
+            let about = about(&agent, project.as_deref(), task.as_ref());
+            work.change(&about, "Agent focus set", &focused)?;
+        }
+        work.tx.advance_cursor(agent.as_str(), project.as_deref(), new_cursor, work.now.at)?;
+        let place = situation::Place { agent: &agent, project: project.as_deref(), program: wanted.program };
+        let composed = look(work.tx, &place, task.as_ref(), work.now.at, wanted.budget)?;
+        let handed: Vec<i64> = composed.brief.relevant_memory.iter().map(|memory| memory.id).collect();
+        work.tx.memories_handed_out(&handed, work.now.at)?;
+        let views: Vec<EventView> = deltas.iter().map(event::view).collect();
+        Ok(Answer {
+            agent_name: agent.as_str().to_owned(),
+            old_cursor,
+            new_cursor,
+            deltas: Some(views).filter(|views| !views.is_empty()),
+            focus_task_id: task.map(|task| task.id.to_string()).unwrap_or_default(),
+            focus_project_id: project,
+            brief: composed.brief,
+            prompt: composed.prompt,
+            focus_rule: rule,
+            claim,
+            as_of: work.now.at,
+            digest: composed.digest,
+        })
+    })
+}
+
+/// The same as it would be at `as_of`, without a claim, a cursor or any other trace.
+pub fn peek(cx: &mut Context, agent: &Agent, request: &Request, as_of: Option<Timestamp>) -> Result<Peek> {
+    let wanted = request.wanted()?;
+    let now = cx.now();
+    let as_of = as_of.unwrap_or(now.at);
+    let tx = cx.store.read()?;
+    let known = tx.agent(agent.as_str())?;
+    let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
+    let project = wanted.project_dir.map(str::to_owned).or(before);
+    let cursor = tx.cursor(agent.as_str(), project.as_deref())?;
+    let deltas = bounded(tx.events_since(cursor, project.as_deref(), wanted.limit)?);
+    let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
+    let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current };
+    let Chosen { task, rule } = focus::choose(&tx, &now, &asked, &deltas)?;
+    let place = situation::Place { agent, project: project.as_deref(), program: wanted.program };
+    let Composed { brief, digest, .. } = look(&tx, &place, task.as_ref(), as_of, wanted.budget)?;
+    Ok(Peek { agent_name: agent.as_str().to_owned(), brief, focus_rule: rule, as_of, digest })
+}
+
+fn look(
+    tx: &store::Tx<'_>,
+    place: &situation::Place<'_>,
+    task: Option<&Task>,
+    as_of: Timestamp,
+    budget: usize,
+) -> Result<Composed> {
+    Ok(compose(&situation::gather(tx, place, task, as_of)?, budget))
+}
+
+/// As many as fit into one answer; the others come with the next.
+fn bounded(mut deltas: Vec<Event>) -> Vec<Event> {
+    let mut bytes = 0;
+    let fitting = deltas.iter().take_while(|event| {
+        bytes += event.record.message.len() + event.record.payload.to_string().len();
+        bytes <= limits::DELTA_BYTES_MAX
+    });
+    // One at least: a cursor that cannot move would never see what comes behind.
+    let kept = fitting.count().max(1);
+    deltas.truncate(kept);
+    deltas
+}
+
+fn ensure_project(work: &mut Scribe<'_, '_>, project: &str) -> Result<()> {
+    if work.tx.project_row(project)?.is_some() {
+        return Ok(());
+    }
+    let name = project.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty());
+    let name = name.unwrap_or(project).to_owned();
+    let about = about(&work.caller.agent.clone(), Some(project), None);
+    let added = Change::ProjectAdded { project_id: project.to_owned(), name };
+    work.change(&about, &format!("Project seen: {project}"), &added)?;
+    Ok(())
+}
+
+/// Claims the task, unless the agent holds it or it is closed.
+fn hold(work: &mut Scribe<'_, '_>, task: &mut Task, agent: &Agent) -> Result<Option<ClaimView>> {
+    let claimable = task.part.is_none() && matches!(task.status, Status::Todo | Status::InProgress);
+    if claimable && task.live_claim(work.now).is_none() {
+        let token = work.tx.next_number("fencing")?;
+        let command = Command::Claim { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };
+        crate::task::carry_out(work, task, &command, "Task claimed")?;
+    }
+    let lease_seconds = limits::CLAIM_LEASE.as_secs();
+    Ok(task.claim.as_ref().filter(|_| claimable).map(|claim| ClaimView { token: claim.token, lease_seconds }))
+}
+
+fn about(agent: &Agent, project: Option<&str>, task: Option<&Task>) -> About {
+    task.map_or_else(
+        || About {
+            stream: stream_of(project),
+            corr: format!("agent-{}", agent.as_str()),
+            reply_to: None,
+            priority: Priority::default(),
+            project_id: project.map(str::to_owned),
+            task_id: None,
+            run_id: None,
+        },
+        About::task,
+    )
+}

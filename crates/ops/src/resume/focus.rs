@@ -1,0 +1,77 @@
+//! Choosing the task: the rules are the contract's, the candidates come from the store.
+
+use contract::continuity::focus::{FocusRule, is_open_to, keeps};
+use contract::domain::request::Agent;
+use contract::domain::status::Status;
+use contract::domain::task::{Task, not_held_by_another};
+use contract::domain::time::Now;
+use store::{Event, Seeker, Tx, Waiting};
+
+use crate::error::{Error, Result};
+use crate::task::required;
+
+/// The kind of the event that tells an agent of a task.
+const ASSIGNED: &str = "task_assigned";
+
+pub(super) struct Asked<'a> {
+    pub(super) agent: &'a Agent,
+    pub(super) project: Option<&'a str>,
+    /// The task that the caller named.
+    pub(super) named: Option<&'a str>,
+    /// The one the agent looked at last.
+    pub(super) current: Option<&'a str>,
+}
+
+pub(super) struct Chosen {
+    pub(super) task: Option<Task>,
+    pub(super) rule: FocusRule,
+}
+
+impl Chosen {
+    fn of(task: Task, rule: FocusRule) -> Self {
+        Self { task: Some(task), rule }
+    }
+}
+
+pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]) -> Result<Chosen> {
+    if let Some(id) = asked.named {
+        let task = required(tx, id)?;
+        not_held_by_another(&task, asked.agent, now).map_err(Error::from)?;
+        return Ok(Chosen::of(task, FocusRule::Asked));
+    }
+    let mut kept = None;
+    if let Some(current) = known(tx, asked.current)?
+        && is_open_to(&current, asked.agent, asked.project, now)
+        && let Some(rule) = keeps(&current, tx.open_dependencies(&current.id)?)
+    {
+        match rule {
+            FocusRule::Kept => kept = Some(current),
+            stays => return Ok(Chosen::of(current, stays)),
+        }
+    }
+    for event in deltas.iter().filter(|event| event.record.kind == ASSIGNED) {
+        if let Some(task) = known(tx, event.record.task_id.as_deref())?
+            && task.status == Status::Todo
+            && is_open_to(&task, asked.agent, asked.project, now)
+            && tx.open_dependencies(&task.id)? == 0
+        {
+            return Ok(Chosen::of(task, FocusRule::Assigned));
+        }
+    }
+    if let Some(task) = kept {
+        return Ok(Chosen::of(task, FocusRule::Kept));
+    }
+    let seeker = Seeker { agent: asked.agent.as_str(), project: asked.project };
+    for (waiting, rule) in [(Waiting::Left, FocusRule::Left), (Waiting::Ready, FocusRule::Next)] {
+        if let Some(task) = tx.takeable(waiting, seeker, now, 1)?.pop() {
+            return Ok(Chosen::of(task, rule));
+        }
+    }
+    Ok(Chosen { task: None, rule: FocusRule::None })
+}
+
+/// A task that may have been deleted since it was named.
+fn known(tx: &Tx<'_>, id: Option<&str>) -> Result<Option<Task>> {
+    let parsed = id.and_then(|id| contract::domain::id::Id::parse(id).ok());
+    Ok(parsed.map(|id| tx.task(&id)).transpose()?.flatten())
+}

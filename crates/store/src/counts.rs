@@ -1,0 +1,63 @@
+//! How much there is of everything.
+
+use contract::domain::status::Status;
+use contract::domain::time::Timestamp;
+use rusqlite::params;
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// The states that some task is in.
+    pub tasks: Vec<(Status, i64)>,
+    pub events: i64,
+    pub archived_events: i64,
+    pub memories: i64,
+    pub expired_memories: i64,
+    pub agents: i64,
+    pub active_agents: i64,
+    pub projects: i64,
+}
+
+impl Tx<'_> {
+    /// Counts at `at`; an agent counts as active if it did something since `active_since`. Tasks and events, of which
+    /// there may be many, are counted by their tallies.
+    pub fn counts(&self, at: Timestamp, active_since: Timestamp) -> Result<Counts> {
+        let number = |sql: &str, values: &[i64]| -> Result<i64> {
+            Ok(self.prepare(sql)?.query_row(rusqlite::params_from_iter(values), |row| row.get(0))?)
+        };
+        Ok(Counts {
+            tasks: self.tallied_tasks()?,
+            events: self.events_ever()?,
+            archived_events: number("SELECT coalesce(sum(archived_seq - anchor_seq), 0) FROM heads", &[])?,
+            memories: number("SELECT count(*) FROM memories", &[])?,
+            expired_memories: number(
+                "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND pinned = 0 AND expires_at <= ?1",
+                &[at.millis()],
+            )?,
+            agents: number("SELECT count(*) FROM agents", &[])?,
+            active_agents: number(
+                "SELECT count(*) FROM agents WHERE last_active_at >= ?1",
+                &[active_since.millis()],
+            )?,
+            projects: number("SELECT count(*) FROM projects", &[])?,
+        })
+    }
+
+    fn tallied_tasks(&self) -> Result<Vec<(Status, i64)>> {
+        let mut statement = self.prepare(
+            "SELECT status, sum(tasks) FROM task_tallies GROUP BY status HAVING sum(tasks) > 0 ORDER BY status",
+        )?;
+        let mut rows = statement.query(params![])?;
+        let mut counts = Vec::new();
+        while let Some(row) = rows.next()? {
+            let word: String = row.get(0)?;
+            counts.push((
+                Status::parse(&word).ok_or_else(|| unreadable("status", "a tally", &word))?,
+                row.get(1)?,
+            ));
+        }
+        Ok(counts)
+    }
+}

@@ -1,0 +1,114 @@
+//! What an agent that resumes could work on, and what happened since it last looked.
+
+use contract::domain::status::Status;
+use contract::domain::task::Task;
+use contract::domain::time::Now;
+use rusqlite::params;
+
+use crate::Tx;
+use crate::conditions::rows;
+use crate::error::{Result, unreadable};
+use crate::events::{self, Event};
+use crate::tasks::COLUMNS;
+
+/// Free for this agent: unclaimed, its own, or under a lease that has ended.
+const FREE: &str = "(claim_agent IS NULL OR claim_agent = ?1 OR claim_boot_id <> ?2 OR claim_until <= ?3)";
+
+/// A state in which tasks outside of runs wait to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// Never started, and nothing stands in its way.
+    Ready,
+    /// Started, and left by whoever held it.
+    Left,
+}
+
+/// Who looks for work, and in which project; without one, in all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeker<'s> {
+    pub agent: &'s str,
+    pub project: Option<&'s str>,
+}
+
+impl Waiting {
+    fn condition(self) -> &'static str {
+        match self {
+            Waiting::Ready => "status = 'todo' AND open_dependencies = 0 AND run_id IS NULL",
+            Waiting::Left => "status = 'in_progress' AND run_id IS NULL",
+        }
+    }
+}
+
+impl Tx<'_> {
+    /// Tasks that this agent could take, of one project or of all: highest priority first, then oldest.
+    pub fn takeable(
+        &self,
+        waiting: Waiting,
+        seeker: Seeker<'_>,
+        now: &Now,
+        limit: usize,
+    ) -> Result<Vec<Task>> {
+        let Seeker { agent, project } = seeker;
+        let narrowed = if project.is_some() { "project_id = ?5 AND " } else { "" };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE {narrowed}{} AND {FREE}
+             ORDER BY priority DESC, created_at, id LIMIT ?4",
+            waiting.condition()
+        );
+        let (boot, millis, limit) = (&now.boot.boot_id, now.boot.millis, rows(limit));
+        match project {
+            Some(project) => self.task_list(&sql, params![agent, boot, millis, limit, project]),
+            None => self.task_list(&sql, params![agent, boot, millis, limit]),
+        }
+    }
+
+    /// Events after number `after`, oldest first: of one project and of none, or all of them. A summary stands for
+    /// those that are archived.
+    pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<Event>> {
+        let (columns, live) = (events::COLUMNS, events::LIVE);
+        let Some(project) = project else {
+            let sql = format!("SELECT {columns} FROM events WHERE id > ?1 AND {live} ORDER BY id LIMIT ?2");
+            return self.event_list(&sql, params![after, rows(limit)]);
+        };
+        let of_project = format!(
+            "SELECT {columns} FROM events WHERE project_id = ?1 AND id > ?2 AND {live} ORDER BY id LIMIT ?3"
+        );
+        let of_none = format!(
+            "SELECT {columns} FROM events WHERE project_id IS NULL AND id > ?1 AND {live} ORDER BY id LIMIT ?2"
+        );
+        let mut found = self.event_list(&of_project, params![project, after, rows(limit)])?;
+        found.extend(self.event_list(&of_none, params![after, rows(limit)])?);
+        found.sort_unstable_by_key(|event| event.id);
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// The newest events of a project.
+    pub fn newest_in_project(&self, project: &str, limit: usize) -> Result<Vec<Event>> {
+        let columns = events::COLUMNS;
+        let sql = format!("SELECT {columns} FROM events WHERE project_id = ?1 ORDER BY id DESC LIMIT ?2");
+        self.event_list(&sql, params![project, rows(limit)])
+    }
+
+    /// Tasks of a project that were done, the last one first.
+    pub fn finished_tasks(&self, project: Option<&str>, limit: usize) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE status = 'done' AND project_id IS ?1
+             ORDER BY updated_at DESC, id DESC LIMIT ?2"
+        );
+        self.task_list(&sql, params![project, rows(limit)])
+    }
+
+    /// How many tasks a project has in each state; without one, those outside of projects.
+    pub fn task_tallies(&self, project: Option<&str>) -> Result<Vec<(Status, i64)>> {
+        let mut statement = self.prepare("SELECT status, tasks FROM task_tallies WHERE project_id = ?1")?;
+        let found = statement
+            .query_map([project.unwrap_or_default()], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        found
+            .map(|row| {
+                let (word, tasks) = row?;
+                Ok((Status::parse(&word).ok_or_else(|| unreadable("status", "a tally", &word))?, tasks))
+            })
+            .collect()
+    }
+}
