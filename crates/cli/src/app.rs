@@ -85,11 +85,15 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(subcommand)]
     Events(commands::events::Command),
+    /// Give one task after the other to an agent program
+    Loop(commands::looping::Args),
     /// Let agent programs call writ, and stop that
     #[command(subcommand)]
     Hook(commands::hook::Command),
     /// Show what is in the store
     Status(commands::status::Args),
+    /// Bring the store to this program's schema
+    Upgrade(commands::upgrade::Args),
     /// Copy the store to a file while others use it
     Backup(commands::backup::Args),
     /// Write everything in the store as lines of JSON
@@ -98,8 +102,6 @@ pub(crate) enum Command {
     Import(commands::import::Args),
     /// Archive long streams of events and remove what is old
     Gc(commands::gc::Args),
-    /// Bring the store to this program's schema
-    Upgrade(commands::upgrade::Args),
     /// Verify the log, or print where it ends
     #[command(subcommand)]
     Audit(commands::audit::Command),

@@ -16,6 +16,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod logs;
+pub(crate) mod looping;
 pub(crate) mod memory;
 pub(crate) mod personality;
 pub(crate) mod plan;
@@ -57,13 +58,14 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Push(args) => push::run(args, globals, output),
         Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
+        Command::Loop(args) => looping::run(args, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
+        Command::Upgrade(args) => upgrade::run(args, globals, output),
         Command::Backup(args) => backup::run(args, globals, output),
         Command::Export(args) => export::run(args, globals, output),
         Command::Import(args) => import::run(args, globals, output),
         Command::Gc(args) => gc::run(args, globals, output),
-        Command::Upgrade(args) => upgrade::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),

@@ -1,4 +1,6 @@
-//! Reading the event log.
+//! The event log: reading it, and writing down what happened to an agent.
+
+pub mod note;
 
 use contract::aee::{Envelope, Type};
 use contract::continuity::EventView;

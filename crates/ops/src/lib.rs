@@ -12,7 +12,6 @@ pub mod push;
 pub mod registry;
 pub mod resume;
 pub mod run;
-pub mod session;
 pub mod status;
 pub mod task;
 pub mod transfer;

@@ -46,6 +46,6 @@ fn read_back(copy: &Path) -> Result<Verification> {
     if !matches!(sqlite::header(&connection)?, Header::Ours { .. }) {
         return Err(Error::Corrupt("the copy is no store".to_owned()));
     }
-    let mut copied = Store { connection, path: copy.to_owned(), found_schema: 0 };
+    let mut copied = Store { connection, path: copy.to_owned(), found_schema: sqlite::MIGRATIONS.len() };
     copied.read()?.verify(None)
 }

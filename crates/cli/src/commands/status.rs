@@ -104,9 +104,8 @@ fn unopened(error: &Error) -> Diagnostic {
     }
 }
 
-/// What is done about old events when `writ gc` is called or a session ends.
+/// What hooks and `writ gc` do about old events.
 fn maintenance() -> Value {
-    // A configuration that cannot be read is the doctor's to tell; it changes nothing here.
     let retention =
         config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
     json!({

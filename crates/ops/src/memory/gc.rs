@@ -43,3 +43,9 @@ pub(crate) fn remove(work: &mut Scribe<'_, '_>, ids: Vec<i64>) -> Result<i64> {
     let message = format!("Expired memories removed: {}", ids.len());
     work.change(&about, &message, &Change::MemoryCollected { ids })
 }
+
+/// Whether there is anything to remove.
+pub fn is_due(cx: &mut Context) -> Result<bool> {
+    let now = cx.clock.now();
+    Ok(!cx.store.read()?.expired_memories(now.at, 1)?.is_empty())
+}

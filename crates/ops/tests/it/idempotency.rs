@@ -196,20 +196,6 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
-        name: "store.gc",
-        prepare: |world| {
-            // Old, but not so old that the keys of this test expire with it.
-            let task = world.task("old");
-            world.close(&task);
-            world.clock().advance(std::time::Duration::from_hours(3 * 24));
-            let requests = [2, 1, 0].map(|events_retention_days| ops::gc::Request {
-                retention: Retention { events_retention_days, ..Retention::default() },
-                after: None,
-            });
-            Box::new(move |cx, key, which| ops::gc::gc(cx, key, &chosen(which, &requests)).map(plain))
-        },
-    },
-    Verb {
         name: "resume.resume",
         prepare: |world| {
             world.task("first");
@@ -238,6 +224,20 @@ const VERBS: &[Verb] = &[
             world.memory("one");
             let requests = [5, 6, 0].map(|limit| memory::gc::Request { limit: Some(limit) });
             Box::new(move |cx, key, which| memory::gc::gc(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "store.gc",
+        prepare: |world| {
+            // Old, but not so old that the keys of this test expire with it.
+            let task = world.task("old");
+            world.close(&task);
+            world.clock().advance(std::time::Duration::from_hours(3 * 24));
+            let requests = [2, 1, 0].map(|events_retention_days| ops::gc::Request {
+                retention: Retention { events_retention_days, ..Retention::default() },
+                after: None,
+            });
+            Box::new(move |cx, key, which| ops::gc::gc(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
     Verb {

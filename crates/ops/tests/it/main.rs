@@ -7,6 +7,8 @@ mod clock;
 mod dependencies;
 mod gc;
 mod idempotency;
+mod memory;
+mod push;
 mod resume;
 mod runs;
 mod secrets;

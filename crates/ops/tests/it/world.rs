@@ -50,6 +50,12 @@ impl World {
             .id
     }
 
+    /// The key of a new memory.
+    pub(crate) fn memory(&mut self, name: &str) -> String {
+        let key = key("setup", &format!("remember {name}"));
+        memory::set::set(&mut self.cx, &key, &remember(name, "v", None)).unwrap().answer.key
+    }
+
     /// Ends a task well.
     pub(crate) fn close(&mut self, id: &str) {
         let request = task::complete::Request {
@@ -61,12 +67,6 @@ impl World {
             seen: Vec::new(),
         };
         task::complete::complete(&mut self.cx, &key("ann", &format!("close {id}")), &request).unwrap();
-    }
-
-    /// The key of a new memory.
-    pub(crate) fn memory(&mut self, name: &str) -> String {
-        let key = key("setup", &format!("remember {name}"));
-        memory::set::set(&mut self.cx, &key, &remember(name, "v", None)).unwrap().answer.key
     }
 
     pub(crate) fn get(&mut self, id: &str) -> Task {
