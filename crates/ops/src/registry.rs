@@ -266,6 +266,7 @@ pub const OPERATIONS: &[Operation] = &[
         call: Call::Keyless,
     },
     Operation { name: "ledger.open", summary: "Open the ledger of a plan", call: Call::Hosted },
+    Operation { name: "ledger.close", summary: "Close a ledger whose rows have ended", call: Call::Hosted },
     Operation { name: "ledger.apply", summary: "Change a ledger by deltas", call: Call::Hosted },
     Operation { name: "ledger.reconcile", summary: "Hold a ledger against itself", call: Call::Keyless },
     Operation { name: "assignment.issue", summary: "Give a task out", call: Call::Hosted },

@@ -34,6 +34,9 @@ pub struct Answer {
     pub timed_out: Vec<Value>,
     /// Locks of tasks that had not begun, whose lease had run out.
     pub released: Vec<Value>,
+    /// Approvals whose time ran out, which is a no.
+    #[serde(default)]
+    pub denied: Vec<String>,
     /// Rows whose heartbeat makes no sense; a person has to look.
     pub problems: Vec<Value>,
 }
@@ -58,7 +61,8 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
         let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;
         sweep_run(&mut work, &mut sheet, &mut answer)?;
     }
-    if !answer.timed_out.is_empty() || !answer.released.is_empty() {
+    answer.denied = crate::approval::deny_expired(&mut work)?;
+    if !answer.timed_out.is_empty() || !answer.released.is_empty() || !answer.denied.is_empty() {
         tx.commit()?;
     }
     Ok(answer)

@@ -156,6 +156,9 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "locks of a run", |tx| drop(tx.active_locks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "all locks of a run", |tx| drop(tx.lock_history(&id(1), 5).unwrap()));
     looks_up(&tx, "a ledger", |tx| drop(tx.ledger_rows(&id(1)).unwrap()));
+    looks_up(&tx, "a task by its name", |tx| {
+        drop(tx.task_named(&id(1), &contract::domain::crew::reference_of(1)).unwrap());
+    });
     looks_up(&tx, "its version", |tx| assert_eq!(tx.ledger_version(&id(1)).unwrap(), 0));
     looks_up(&tx, "a row", |tx| drop(tx.ledger_row(&id(1)).unwrap()));
     looks_up(&tx, "a delta", |tx| drop(tx.applied_delta(&id(1), "d").unwrap()));

@@ -42,6 +42,20 @@ pub(crate) fn reference(text: &str) -> Result<Reference> {
     })
 }
 
+/// One task of a run, without the rest of its ledger.
+pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &Reference) -> Result<(Run, Task)> {
+    let run = find_run(tx, run)?;
+    let task = match tx.task_named(&run.asked.id, name)? {
+        Some(id) => tx.task(&id)?,
+        None => None,
+    };
+    Ok((run, task.ok_or_else(|| missing(name))?))
+}
+
+fn missing(name: &Reference) -> Error {
+    deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
+}
+
 impl Sheet {
     pub(crate) fn load(tx: &Tx<'_>, run: Run) -> Result<Self> {
         let mut known: BTreeMap<TaskId, store::LedgerRow> =
@@ -84,9 +98,7 @@ impl Sheet {
     }
 
     pub(crate) fn task(&self, reference: &Reference) -> Result<&Task> {
-        self.tasks.get(reference).ok_or_else(|| {
-            deny(Code::LedgerInconsistent, "base_row_missing", format!("{reference} is not in the ledger"))
-        })
+        self.tasks.get(reference).ok_or_else(|| missing(reference))
     }
 
     pub(crate) fn row(&self, reference: &Reference) -> Result<&Row> {

@@ -369,6 +369,43 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
 }
 
 #[test]
+fn a_question_that_nobody_answers_becomes_a_written_no() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let request = approval::Request {
+        run: crew.run.clone(),
+        task: "T-1".to_owned(),
+        action: None,
+        deadline_seconds: Some(60),
+    };
+    let asked = approval::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
+    assert!(crew.sweep().denied.is_empty());
+    seconds(&crew, 60);
+    assert_eq!(crew.sweep().denied, [asked.asked.id.to_string()]);
+    assert!(crew.sweep().denied.is_empty());
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_denied");
+    crew.holds();
+}
+
+#[test]
+fn a_ledger_is_closed_when_all_of_it_has_ended() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let close = |crew: &mut Crew| {
+        let (key, request) = (crew.key(), ledger::close::Request { run: crew.run.clone() });
+        ledger::close::close(&mut crew.world.cx, &key, &request, &crew.ground)
+    };
+    denied(close(&mut crew), "INVALID_TRANSITION", "illegal");
+    let token = crew.issue("T-1").unwrap().token;
+    crew.submit(crew.result("T-1", token, "done"), Vec::new()).unwrap();
+    assert_eq!(close(&mut crew).unwrap().answer.state.as_str(), "done");
+    denied(close(&mut crew), "INVALID_TRANSITION", "illegal");
+    let late = json!([{"task_id": "T-2", "status": "todo", "owner": "", "reason": "r", "delta_id": "late"}]);
+    denied(crew.apply(crew.envelope(late), false), "INVALID_TRANSITION", "run_ended");
+    crew.holds();
+}
+
+#[test]
 fn a_round_is_taken_whole_or_not_at_all() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));

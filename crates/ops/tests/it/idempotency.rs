@@ -271,6 +271,7 @@ const VERBS: &[Verb] = &[
     crew::LOCK_RELEASE,
     crew::LEDGER_OPEN,
     crew::LEDGER_APPLY,
+    crew::LEDGER_CLOSE,
     crew::ASSIGNMENT_ISSUE,
     crew::RESULT_SUBMIT,
     crew::ORCHESTRATE_STEP,
