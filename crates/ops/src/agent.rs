@@ -1,9 +1,13 @@
 //! What an agent holds.
 
-use contract::domain::task::Command;
+use contract::domain::id::Id;
+use contract::domain::limits;
+use contract::domain::request::Agent;
+use contract::domain::task::{Command, Task};
+use contract::domain::time::Lease;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Caller, Context, Key};
 use crate::error::Result;
 use crate::once::Given;
 
@@ -29,4 +33,19 @@ pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Ans
         }
         Ok(Answer { released })
     })
+}
+
+/// The task an agent looks at, if there is one.
+pub fn focus(cx: &mut Context, agent: &Agent) -> Result<Option<Task>> {
+    let tx = cx.store.read()?;
+    let id = tx.focus_of(agent.as_str())?.and_then(|id| Id::parse(&id).ok());
+    Ok(id.map(|id| tx.task(&id)).transpose()?.flatten())
+}
+
+/// A sign of life: everything the caller holds stays held for another lease. A row update, no event.
+pub fn renew(cx: &mut Context, caller: &Caller) -> Result<()> {
+    let now = cx.clock.now();
+    let tx = cx.store.begin()?;
+    tx.renew_claims(caller.agent.as_str(), &now, &Lease::starting(&now, limits::CLAIM_LEASE))?;
+    Ok(tx.commit()?)
 }

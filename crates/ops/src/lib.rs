@@ -10,6 +10,7 @@ pub mod context;
 pub mod crew;
 pub mod error;
 pub mod event;
+pub mod gc;
 pub mod heartbeat;
 pub mod ledger;
 pub mod lock;
@@ -20,9 +21,9 @@ pub mod registry;
 pub mod result;
 pub mod resume;
 pub mod run;
-pub mod session;
 pub mod status;
 pub mod task;
+pub mod transfer;
 pub mod watchdog;
 
 mod limit;

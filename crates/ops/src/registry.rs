@@ -11,7 +11,8 @@ use serde_json::json;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::{
-    agent, approval, artifact, audit, budget, event, ledger, lock, memory, push, resume, run, status, task,
+    agent, approval, artifact, audit, budget, event, gc, ledger, lock, memory, push, resume, run, status,
+    task,
 };
 
 pub struct Operation {
@@ -37,6 +38,11 @@ pub enum Call {
 impl Operation {
     pub fn mutates(&self) -> bool {
         !matches!(self.call, Call::Read(_) | Call::Keyless)
+    }
+
+    /// Changes something in one call, without a process of its own.
+    pub fn is_write(&self) -> bool {
+        matches!(self.call, Call::Write(_))
     }
 }
 
@@ -274,6 +280,11 @@ pub const OPERATIONS: &[Operation] = &[
     Operation { name: "heartbeat.send", summary: "Say that a worker lives", call: Call::Keyless },
     Operation { name: "watchdog.sweep", summary: "Take back what silent workers hold", call: Call::Keyless },
     Operation { name: "orchestrate.step", summary: "Take one round of an orchestrator", call: Call::Hosted },
+    Operation {
+        name: "store.gc",
+        summary: "Archive long streams and remove what is old",
+        call: Call::Write(|cx, key, request| answer(&gc::gc(cx, key, &read(request)?)?.answer)),
+    },
     Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
     Operation {
         name: "run.cancel",

@@ -38,8 +38,8 @@ pub struct Request {
     /// Tokens for the brief, and as many for the prompt.
     #[serde(default)]
     pub budget: Option<i64>,
-    /// The name under which commands are printed.
-    #[serde(default)]
+    /// The name under which commands are printed; no part of what is asked.
+    #[serde(skip)]
     pub program: Option<String>,
 }
 

@@ -49,6 +49,13 @@ impl Tx<'_> {
         row.map(|row| self.with_dependencies(row?)).transpose()
     }
 
+    /// The state of the task with this id, whoever gave it.
+    pub fn task_status(&self, id: &str) -> Result<Option<Status>> {
+        let mut statement = self.prepare("SELECT status FROM tasks WHERE id = ?1")?;
+        let word: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+        word.map(|word| Status::parse(&word).ok_or_else(|| unreadable("status", id, &word))).transpose()
+    }
+
     /// Highest priority first, then newest.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();

@@ -34,7 +34,7 @@ macro_rules! targets {
     ($($target:ident)*) => { $( #[test] fn $target() { replay(stringify!($target), bodies::$target); } )* };
 }
 
-targets! { json intake aop aee aocl operator bridge frontmatter text convert }
+targets! { json intake aop aee aocl operator bridge frontmatter text convert push }
 
 /// A name, the target, and how to make an input of about so many bytes.
 type Hostile = (&'static str, fn(&[u8]), fn(usize) -> Vec<u8>);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::domain::crew::reference_of;
 use contract::domain::id::Id;
-use contract::domain::run::Run;
+use contract::domain::run::{DocumentKind, Run};
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
@@ -90,6 +90,15 @@ impl Sheet {
 
     pub(crate) fn of(tx: &Tx<'_>, run: &str) -> Result<Self> {
         Self::load(tx, find_run(tx, run)?)
+    }
+
+    /// Refuses a run that an engine works: what an orchestrator says of it would be about somebody else's work.
+    pub(crate) fn of_a_crew(self) -> Result<Self> {
+        if self.run.asked.kind == DocumentKind::Ledger {
+            return Ok(self);
+        }
+        let message = format!("the run {} is worked by an engine", self.run.asked.id);
+        Err(deny(Code::NonCompliant, "run_of_an_engine", message))
     }
 
     /// The run's id as operator documents carry it.

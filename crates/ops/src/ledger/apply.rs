@@ -108,7 +108,7 @@ pub(crate) fn sheet(
             let message = format!("the run is {}; its ledger is closed", run.state.as_str());
             return Err(deny(Code::InvalidTransition, "run_ended", message));
         }
-        return Ok((Sheet::load(work.tx, run)?, false));
+        return Ok((Sheet::load(work.tx, run)?.of_a_crew()?, false));
     }
     let run = new_run(work, run_id, request)?;
     crate::run::submit::accept(work, &run)?;

@@ -31,7 +31,7 @@ pub struct Answer {
 
 pub fn close(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
     cx.once(key, "ledger.close", request, |work| {
-        let sheet = Sheet::of(work.tx, &request.run)?;
+        let sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
         if sheet.run.state.is_terminal() {
             let message = format!("the run is {} already", sheet.run.state.as_str());
             return Err(deny(Code::InvalidTransition, "illegal", message));

@@ -328,6 +328,8 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let ask = |crew: &mut Crew| {
+        // Questions are told apart by when they were asked.
+        seconds(crew, 1);
         let request = approval::Request {
             run: crew.run.clone(),
             task: "T-1".to_owned(),
@@ -402,6 +404,40 @@ fn a_ledger_is_closed_when_all_of_it_has_ended() {
     denied(close(&mut crew), "INVALID_TRANSITION", "illegal");
     let late = json!([{"task_id": "T-2", "status": "todo", "owner": "", "reason": "r", "delta_id": "late"}]);
     denied(crew.apply(crew.envelope(late), false), "INVALID_TRANSITION", "run_ended");
+    crew.holds();
+}
+
+#[test]
+fn what_an_engine_works_is_none_of_a_crews_business() {
+    let mut crew = Crew::new();
+    let run = crew.world.run(&["a"]);
+    crew.run = run.uuid().unwrap();
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "run_of_an_engine");
+    let begun =
+        json!([{"task_id": "T-1", "status": "in_progress", "owner": "w", "reason": "r", "delta_id": "d"}]);
+    denied(crew.apply(crew.envelope(begun), false), "NON_COMPLIANT", "run_of_an_engine");
+    // A lock may be taken for it; when it runs out, the task stays its engine's.
+    crew.acquire("T-1", &["src"]).unwrap();
+    crew.world.own(&run, 7);
+    let task_id = crew.world.task_of(&run, "a").id;
+    let begin = run::journal::Entry::MoveTask {
+        task_id,
+        to: contract::domain::status::Status::InProgress,
+        reason: None,
+        verified: false,
+    };
+    run::journal::write(
+        &mut crew.world.cx,
+        &crate::world::caller("writ"),
+        &run,
+        &crate::world::owner(7),
+        &[begin],
+    )
+    .unwrap();
+    crew.world.clock().advance(Duration::from_hours(1));
+    let swept = crew.sweep();
+    assert_eq!((swept.timed_out.len(), swept.released.len()), (0, 1));
+    assert_eq!(crew.row("T-1")["status"], "in_progress");
     crew.holds();
 }
 

@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 const CALL_MS_MAX = 5000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const PROMPT_CHARS_MAX = 500;
-const INPUT_CHARS_MAX = 2048;
-const OUTPUT_CHARS_MAX = 4096;
+const INPUT_BYTES_MAX = 2048;
+const OUTPUT_BYTES_MAX = 4096;
 const SNAPSHOT_DELAY_MS = 3000;
 /** Sessions whose context is remembered; the oldest are forgotten first. */
 const SESSIONS_MAX = 100;
@@ -43,9 +43,15 @@ function requestId(operation, ...parts) {
   return `oc_${operation}_${digest.slice(0, 24)}`;
 }
 
-function clip(value, max) {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+function clip(text, max) {
   return [...text.slice(0, max * 2)].slice(0, max).join("");
+}
+
+/** The beginning of a value, without what a terminal would obey. */
+function preview(value, max) {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  const plain = text.slice(0, max).replace(/[^\P{Cc}\n\t]/gu, "");
+  return Buffer.from(plain).subarray(0, max).toString();
 }
 
 function createBridge(directory) {
@@ -79,8 +85,8 @@ function createBridge(directory) {
 
   async function toolEnded(session, part, failed, output) {
     const id = requestId(failed ? "tool_failure" : "tool_success", session, part.callID);
-    const metadata = { tool: part.tool, input: clip(part.input, INPUT_CHARS_MAX) };
-    if (failed) metadata.output = clip(output, OUTPUT_CHARS_MAX);
+    const metadata = { tool: part.tool, input: preview(part.input, INPUT_BYTES_MAX) };
+    if (failed) metadata.output = preview(output, OUTPUT_BYTES_MAX);
     const message = `${part.tool} ${failed ? "failed" : "succeeded"}`;
     await push(session, id, failed ? "tool_failure" : "tool_success", message, metadata);
   }

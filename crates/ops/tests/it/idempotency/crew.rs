@@ -111,7 +111,7 @@ pub(super) const LEDGER_CLOSE: Verb = Verb {
             request.document["run_id"] = json!(run);
             ledger::apply::apply(&mut world.cx, &key("setup", run), &request, &Paper::default()).unwrap();
         }
-        let requests = [RUN, OTHER, "run_0"].map(|run| ledger::close::Request { run: run.to_owned() });
+        let requests = [RUN, OTHER, "run_none"].map(|run| ledger::close::Request { run: run.to_owned() });
         Box::new(move |cx, key, which| {
             ledger::close::close(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
         })

@@ -1,0 +1,108 @@
+//! One call of each verb that writes, on a store that has something for it to do.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use contract::domain::request::{Agent, RequestId};
+use ops::context::Key;
+use ops::registry::{self, Call};
+use ops::{Caller, Context};
+use serde_json::{Value, json};
+use testkit::{ManualClock, Scratch, SeededIds};
+
+pub(crate) struct Mutation {
+    /// Its name in the registry.
+    pub(crate) operation: &'static str,
+    /// Words in braces stand for what [`template`] made under that name.
+    pub(crate) words: &'static str,
+    /// What it reads.
+    pub(crate) input: &'static str,
+    /// On a machine that has no store yet, not even its directory.
+    pub(crate) on_nothing: bool,
+}
+
+const fn on_the_template(operation: &'static str, words: &'static str) -> Mutation {
+    Mutation { operation, words, input: "", on_nothing: false }
+}
+
+pub(crate) const MUTATIONS: &[Mutation] = &[
+    Mutation { operation: "task.create", words: "task create --title first", input: "", on_nothing: true },
+    on_the_template("task.create", "task create --title another --project-id p"),
+    on_the_template("task.begin", "task begin --id {todo}"),
+    on_the_template(
+        "task.set_status",
+        "task set-status --id {todo} --status blocked --blocked-reason waiting",
+    ),
+    on_the_template("task.complete", "task complete --id {begun} --outcome done --summary finished"),
+    on_the_template("task.set_priority", "task set-priority --id {todo} --priority 7"),
+    on_the_template("task.add_dependency", "task add-dep --id {begun} --depends-on {todo}"),
+    on_the_template("task.remove_dependency", "task remove-dep --id {waits} --depends-on {todo}"),
+    on_the_template("task.delete", "task delete --id {waits}"),
+    on_the_template("store.gc", "gc"),
+];
+
+/// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
+pub(crate) struct Template {
+    pub(crate) store: Vec<u8>,
+    pub(crate) names: Vec<(&'static str, String)>,
+}
+
+impl Template {
+    pub(crate) fn words(&self, mutation: &Mutation) -> Vec<String> {
+        let fill = |word: &str| {
+            let filled = |word: String, (name, id): &(&str, String)| word.replace(&format!("{{{name}}}"), id);
+            self.names.iter().fold(word.to_owned(), filled)
+        };
+        mutation.words.split(' ').map(fill).collect()
+    }
+}
+
+/// Made long ago, so that there is something to forget.
+pub(crate) fn template() -> &'static Template {
+    static TEMPLATE: OnceLock<Template> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let scratch = Scratch::new();
+        let path = scratch.join("writ.db");
+        let mut author = Author::new(&path, 1);
+        // Something old and finished at the beginning, for whoever forgets.
+        let finished = author.task("finished");
+        author.call("task.complete", json!({"id": finished, "outcome": "done", "summary": "well"}));
+        let todo = author.task("to do");
+        let begun = author.task("begun");
+        author.call("task.begin", json!({"id": begun}));
+        let waits = author.task("waits");
+        author.call("task.add_dependency", json!({"id": waits, "depends_on": todo}));
+        let names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
+        drop(author);
+        Template { store: std::fs::read(&path).unwrap(), names }
+    })
+}
+
+/// Somebody in this process who writes through the product's own verbs.
+pub(crate) struct Author {
+    cx: Context,
+    calls: u64,
+}
+
+impl Author {
+    pub(crate) fn new(store: &Path, seed: u64) -> Self {
+        let clock = ManualClock::at("2025-01-01T12:00:00Z");
+        let cx = Context::open(store, Box::new(clock), Box::new(SeededIds::new(seed))).unwrap();
+        Self { cx, calls: seed * 1000 }
+    }
+
+    pub(crate) fn task(&mut self, title: &str) -> String {
+        let made = self.call("task.create", json!({"title": title, "project_id": "p"}));
+        made["task"]["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn call(&mut self, operation: &str, request: Value) -> Value {
+        self.calls += 1;
+        let request_id = RequestId::parse(&format!("author-{}", self.calls)).unwrap();
+        let key = Key { caller: Caller::agent(Agent::parse("ann").unwrap()), request_id };
+        let Some(Call::Write(call)) = registry::find(operation).map(|found| &found.call) else {
+            panic!("{operation} does not write");
+        };
+        call(&mut self.cx, &key, request).unwrap_or_else(|error| panic!("{operation}: {error}"))
+    }
+}
