@@ -92,6 +92,32 @@ pub(crate) enum Command {
     Hook(commands::hook::Command),
     /// Show what is in the store
     Status(commands::status::Args),
+    /// Open, read, change and reconcile the ledger of a crew
+    #[command(subcommand)]
+    Ledger(commands::ledger::Command),
+    /// Give tasks out to workers
+    #[command(subcommand)]
+    Assignment(commands::assignment::Command),
+    /// Submit what workers did
+    #[command(subcommand)]
+    Result(commands::result::Command),
+    /// Say that a worker lives
+    Heartbeat(commands::heartbeat::Args),
+    /// Take back what silent workers hold
+    #[command(subcommand)]
+    Watchdog(commands::watchdog::Command),
+    /// Take one round of an orchestrator
+    #[command(subcommand)]
+    Orchestrate(commands::orchestrate::Command),
+    /// Take, show and give back locks
+    #[command(subcommand)]
+    Lock(commands::lock::Command),
+    /// Set and show what a run may spend
+    #[command(subcommand)]
+    Budget(commands::budget::Command),
+    /// Ask for a person's word, and give it
+    #[command(subcommand)]
+    Approval(commands::approval::Command),
     /// Bring the store to this program's schema
     Upgrade(commands::upgrade::Args),
     /// Copy the store to a file while others use it

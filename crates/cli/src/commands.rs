@@ -1,27 +1,36 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod approval;
 pub(crate) mod artifacts;
+pub(crate) mod assignment;
 pub(crate) mod audit;
 pub(crate) mod backup;
+pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod conformance;
 pub(crate) mod convert;
+pub(crate) mod crew;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod heartbeat;
 pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod ledger;
+pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod looping;
 pub(crate) mod memory;
+pub(crate) mod orchestrate;
 pub(crate) mod personality;
 pub(crate) mod plan;
 pub(crate) mod push;
 pub(crate) mod ready;
+pub(crate) mod result;
 pub(crate) mod resume;
 pub(crate) mod retry;
 pub(crate) mod run;
@@ -33,6 +42,7 @@ pub(crate) mod task;
 pub(crate) mod trace;
 pub(crate) mod upgrade;
 pub(crate) mod validate;
+pub(crate) mod watchdog;
 
 use std::process::ExitCode;
 
@@ -67,6 +77,15 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Import(args) => import::run(args, globals, output),
         Command::Gc(args) => gc::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
+        Command::Ledger(command) => ledger::run(command, globals, output),
+        Command::Assignment(command) => assignment::run(command, globals, output),
+        Command::Result(command) => result::run(command, globals, output),
+        Command::Heartbeat(args) => heartbeat::run(args, globals, output),
+        Command::Watchdog(command) => watchdog::run(command, globals, output),
+        Command::Orchestrate(command) => orchestrate::run(command, globals, output),
+        Command::Budget(command) => budget::run(command, globals, output),
+        Command::Approval(command) => approval::run(command, globals, output),
+        Command::Lock(command) => lock::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
         Command::Validate(args) => Ok(validate::run(args, output)),

@@ -14,6 +14,8 @@ pub(crate) enum Surface {
     Continuity,
     /// Everything else of writ.
     Writ,
+    /// The verbs of a crew: writ's exit codes, and JSON wherever nobody looks.
+    Crew,
     /// Validators: 0 allow, 1 deny, 2 could not work, and always an answer.
     Validator,
     /// Runs of vectors: 0 all passed, 1 some failed, 2 could not work.
@@ -32,6 +34,8 @@ impl Surface {
             "artifacts" | "events" | "hook" | "loop" | "memory" | "push" | "resume" | "status" | "task"
             | "upgrade" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
+            "ledger" | "assignment" | "result" | "heartbeat" | "watchdog" | "orchestrate" | "lock"
+            | "budget" | "approval" => Surface::Crew,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,
         }
@@ -40,7 +44,7 @@ impl Surface {
     pub(crate) fn exit(self, code: ErrorCode) -> u8 {
         match self {
             Surface::Continuity => 1,
-            Surface::Writ => code.exit(),
+            Surface::Writ | Surface::Crew => code.exit(),
             Surface::Validator | Surface::Conformance => 2,
             Surface::Handler => 0,
         }

@@ -31,8 +31,8 @@ impl Output {
         let is_contract = persona::current() == Persona::Vybe;
         let person = io::stdout().is_terminal() && !has_agent && !is_contract;
         let default = match surface {
-            Surface::Continuity | Surface::Validator if !person => Format::Json,
-            Surface::Continuity | Surface::Validator => Format::Text,
+            Surface::Continuity | Surface::Validator | Surface::Crew if !person => Format::Json,
+            Surface::Continuity | Surface::Validator | Surface::Crew => Format::Text,
             // A handler speaks to its agent in that agent's form, and complains on standard error.
             Surface::Handler | Surface::Writ | Surface::Conformance => Format::Text,
         };

@@ -45,7 +45,8 @@ fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Resul
         refuse_secrets(document)?;
     }
     match document.kind {
-        DocumentKind::Plan => read::from_value(&document.value).map(from_plan),
+        // A ledger is never read from here; where it once began as a document, it was a plan.
+        DocumentKind::Plan | DocumentKind::Ledger => read::from_value(&document.value).map(from_plan),
         DocumentKind::AopTask => from_aop::read(bytes, executors),
         DocumentKind::AeeTask => from_aee::read(bytes, executors),
     }

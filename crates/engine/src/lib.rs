@@ -1,5 +1,7 @@
 //! Makes the world match the store: the control pipeline, the scheduler, supervised executors, recovery.
 
+pub mod git;
+pub mod ground;
 pub mod observer;
 pub mod scheduler;
 pub mod settings;

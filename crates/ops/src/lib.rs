@@ -1,21 +1,31 @@
 //! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
 
 pub mod agent;
+pub mod approval;
 pub mod artifact;
+pub mod assignment;
 pub mod audit;
+pub mod budget;
 pub mod context;
+pub mod crew;
 pub mod error;
 pub mod event;
 pub mod gc;
+pub mod heartbeat;
+pub mod ledger;
+pub mod lock;
 pub mod memory;
+pub mod orchestrate;
 pub mod push;
 pub mod registry;
+pub mod result;
 pub mod resume;
 pub mod run;
 pub mod status;
 pub mod task;
 pub mod transfer;
 pub mod vybe;
+pub mod watchdog;
 
 mod limit;
 mod once;

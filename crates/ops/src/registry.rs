@@ -12,7 +12,10 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::{agent, artifact, audit, event, gc, memory, push, resume, run, status, task};
+use crate::{
+    agent, approval, artifact, audit, budget, event, gc, ledger, lock, memory, push, resume, run, status,
+    task,
+};
 
 pub struct Operation {
     /// `<thing>.<verb>`.
@@ -28,13 +31,15 @@ pub enum Call {
     Read(fn(&mut Context, Value) -> Result<Value>),
     /// Changes something, once per request id.
     Write(fn(&mut Context, &Key, Value) -> Result<Value>),
-    /// Looks at or starts processes, so it needs a door that hosts an engine.
+    /// Looks at the disk or starts processes, so it needs a door that hosts an engine.
     Hosted,
+    /// The same without a request id: asked again, it changes nothing more.
+    Keyless,
 }
 
 impl Operation {
     pub fn mutates(&self) -> bool {
-        !matches!(self.call, Call::Read(_))
+        !matches!(self.call, Call::Read(_) | Call::Keyless)
     }
 
     /// Changes something in one call, without a process of its own.
@@ -216,6 +221,67 @@ pub const OPERATIONS: &[Operation] = &[
         summary: "Show what is in the store",
         call: Call::Read(|cx, _| answer(&status::status(cx, None)?)),
     },
+    Operation { name: "lock.renew", summary: "Prolong the lease of what a task holds", call: Call::Keyless },
+    Operation {
+        name: "lock.release",
+        summary: "Give back what a task holds",
+        call: Call::Write(|cx, key, request| {
+            answer(&lock::release::release(cx, key, &read(request)?)?.answer)
+        }),
+    },
+    Operation {
+        name: "lock.list",
+        summary: "Show who holds what",
+        call: Call::Read(|cx, request| answer(&json!({"locks": lock::list::list(cx, &read(request)?)?}))),
+    },
+    Operation {
+        name: "ledger.show",
+        summary: "Show the ledger of a run",
+        call: Call::Read(|cx, request| ledger::show::show(cx, text(&request, "run")?)),
+    },
+    Operation {
+        name: "budget.set",
+        summary: "Set what a run may spend",
+        call: Call::Write(|cx, key, request| answer(&budget::set(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "budget.show",
+        summary: "Show what a run may spend, has reserved and has spent",
+        call: Call::Read(|cx, request| answer(&budget::show(cx, text(&request, "run")?)?)),
+    },
+    Operation {
+        name: "approval.request",
+        summary: "Ask for a person's word",
+        call: Call::Write(|cx, key, request| answer(&approval::request(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "approval.decide",
+        summary: "Grant or deny an approval",
+        call: Call::Write(|cx, key, request| answer(&approval::decide(cx, key, &read(request)?)?.answer)),
+    },
+    Operation {
+        name: "approval.list",
+        summary: "List approvals",
+        call: Call::Read(|cx, request| {
+            let run = request.get("run").and_then(Value::as_str);
+            answer(&json!({"approvals": approval::list(cx, run)?}))
+        }),
+    },
+    Operation { name: "lock.acquire", summary: "Take locks for a task", call: Call::Hosted },
+    Operation {
+        name: "lock.check",
+        summary: "Hold changed files against what is locked",
+        call: Call::Keyless,
+    },
+    Operation { name: "ledger.open", summary: "Open the ledger of a plan", call: Call::Hosted },
+    Operation { name: "ledger.close", summary: "Close a ledger whose rows have ended", call: Call::Hosted },
+    Operation { name: "ledger.apply", summary: "Change a ledger by deltas", call: Call::Hosted },
+    Operation { name: "ledger.reconcile", summary: "Hold a ledger against itself", call: Call::Keyless },
+    Operation { name: "assignment.issue", summary: "Give a task out", call: Call::Hosted },
+    Operation { name: "result.submit", summary: "Submit what a worker did", call: Call::Hosted },
+    Operation { name: "heartbeat.send", summary: "Say that a worker lives", call: Call::Keyless },
+    Operation { name: "watchdog.sweep", summary: "Take back what silent workers hold", call: Call::Keyless },
+    Operation { name: "orchestrate.step", summary: "Take one round of an orchestrator", call: Call::Hosted },
     Operation {
         name: "store.gc",
         summary: "Archive long streams and remove what is old",

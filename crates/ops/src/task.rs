@@ -46,8 +46,21 @@ pub(crate) fn bounded<'t>(what: &str, text: &'t str) -> Result<&'t str> {
     Ok(text)
 }
 
-/// Decides and makes a change of a task, and keeps the value in step. Returns each event's number with its change.
+/// Decides and makes a change of a task, and keeps the value in step, and the ledger it may be in. Returns each
+/// event's number with its change.
 pub(crate) fn carry_out(
+    work: &mut Scribe<'_, '_>,
+    task: &mut Task,
+    command: &Command,
+    message: &str,
+) -> Result<Vec<(i64, Change)>> {
+    let made = carry_out_alone(work, task, command, message)?;
+    crate::crew::follow(work, task)?;
+    Ok(made)
+}
+
+/// The same for whoever keeps the ledger itself.
+pub(crate) fn carry_out_alone(
     work: &mut Scribe<'_, '_>,
     task: &mut Task,
     command: &Command,

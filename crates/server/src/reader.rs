@@ -58,7 +58,7 @@ fn answer(cx: &mut Context, name: &str, request: Value) -> Result<Value> {
     let operation = find(name).ok_or_else(|| Error::not_found("operation", name))?;
     match operation.call {
         Call::Read(call) => call(cx, request),
-        Call::Write(_) | Call::Hosted => {
+        Call::Write(_) | Call::Hosted | Call::Keyless => {
             let message = format!("`{name}` changes something; this door only reads");
             Err(Error::new(ErrorCode::Denied, message).hint("use the command line"))
         }

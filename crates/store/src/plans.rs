@@ -1,5 +1,7 @@
 //! No statement may read a table that grows from its beginning to its end.
 
+mod crew;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -145,6 +147,45 @@ fn what_a_resuming_agent_reads_are_look_ups() {
 }
 
 #[test]
+fn what_a_crew_holds_is_looked_up() {
+    let mut store = Store::in_memory().unwrap();
+    let tx = store.read().unwrap();
+    let now = ManualClock::new().now();
+    let place = |text: &str| contract::domain::scope::Scope::parse(text, None).unwrap();
+    for text in ["/w/src/a.rs", "/"] {
+        looks_up(&tx, "locks around", |tx| drop(tx.locks_around(&place(text)).unwrap()));
+    }
+    looks_up(&tx, "locks of a task", |tx| drop(tx.locks_of_task(&id(1)).unwrap()));
+    looks_up(&tx, "locks of a run", |tx| drop(tx.active_locks_of_run(&id(1)).unwrap()));
+    looks_up(&tx, "all locks of a run", |tx| drop(tx.lock_history(&id(1), 5).unwrap()));
+    looks_up(&tx, "a ledger", |tx| drop(tx.ledger_rows(&id(1)).unwrap()));
+    looks_up(&tx, "a task by its name", |tx| {
+        drop(tx.task_named(&id(1), &contract::domain::crew::reference_of(1)).unwrap());
+    });
+    looks_up(&tx, "its version", |tx| assert_eq!(tx.ledger_version(&id(1)).unwrap(), 0));
+    looks_up(&tx, "a row", |tx| drop(tx.ledger_row(&id(1)).unwrap()));
+    looks_up(&tx, "a delta", |tx| drop(tx.applied_delta(&id(1), "d").unwrap()));
+    looks_up(&tx, "blockers", |tx| drop(tx.blockers_of_run(&id(1)).unwrap()));
+    looks_up(&tx, "a blocker", |tx| drop(tx.blocker_of_task(&id(1)).unwrap()));
+    looks_up(&tx, "an assignment", |tx| drop(tx.assignment(1).unwrap()));
+    looks_up(&tx, "the last assignment", |tx| drop(tx.last_assignment(&id(1)).unwrap()));
+    looks_up(&tx, "results", |tx| drop(tx.results_of_run(&id(1)).unwrap()));
+    looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
+    looks_up(&tx, "a reservation", |tx| assert_eq!(tx.open_reservation(1).unwrap(), None));
+    looks_up(&tx, "an approval", |tx| drop(tx.approval(&id(1)).unwrap()));
+    looks_up(&tx, "approvals of a task", |tx| drop(tx.approvals_of_task(&id(1)).unwrap()));
+    looks_up(&tx, "approvals of a run", |tx| drop(tx.approvals_of_run(&id(1), 5).unwrap()));
+    let pending = contract::domain::crew::approval::ApprovalState::Pending;
+    looks_up(&tx, "open approvals", |tx| drop(tx.approvals_in(pending, 5).unwrap()));
+    // What is held at all is walked by its own index, and nothing beside it.
+    let held = faults(&tx, |tx| drop(tx.expired_locks(&now).unwrap()));
+    assert_eq!(
+        held.iter().map(|fault| plan_of(fault)).collect::<Vec<_>>(),
+        ["SCAN locks USING INDEX locks_held"]
+    );
+}
+
+#[test]
 fn a_list_without_a_filter_walks_an_index_to_its_limit() {
     let mut store = Store::in_memory().unwrap();
     let tx = store.read().unwrap();
@@ -207,6 +248,8 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "heartbeat", |tx| tx.heartbeat(&id(4), now.at).unwrap());
     looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
     looks_up(&tx, "memories handed out", |tx| tx.memories_handed_out(&[1], now.at).unwrap());
+    looks_up(&tx, "renew locks", |tx| tx.renew_locks(1, &lease).unwrap());
+    looks_up(&tx, "hear a worker", |tx| tx.hear(&id(2), &now).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
     looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
     looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
@@ -258,6 +301,11 @@ fn memory(number: i64) -> NewMemory {
 
 /// Every change of tasks and runs, in an order in which each fits.
 fn one_of_each(now: &Now) -> Vec<Change> {
+    let crew = crew::one_of_each(now).into_iter().map(Change::Crew);
+    one_of_each_task_and_run(now).into_iter().chain(crew).collect()
+}
+
+fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
     let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned() };
     let run = NewRun {
         id: id(1),

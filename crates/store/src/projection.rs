@@ -1,5 +1,6 @@
 //! What each change does to the tables. The only place that writes them, so a replay rebuilds them exactly.
 
+mod crew;
 mod dependencies;
 mod memory;
 
@@ -70,6 +71,7 @@ impl Tx<'_> {
             }
             Change::RunMoved { .. } => self.run_moved(change, at),
             Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
+            Change::Crew(change) => self.project_crew(change, at),
             Change::AttemptEnded { attempt_id, state, outcome } => {
                 let outcome = json(outcome)?;
                 self.change_one(

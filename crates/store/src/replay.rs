@@ -28,6 +28,20 @@ const TABLES: &[(&str, &str)] = &[
     ("artifacts", "id, number, task_id, event_id, project_id, file_path, content_type, created_at"),
     // A state that was left for good is counted as none, or not at all.
     ("task_tallies WHERE tasks <> 0", "project_id, status, tasks"),
+    ("ledgers", "run_id, version"),
+    ("ledger_rows", "task_id, run_id, reference, row"),
+    ("ledger_deltas", "run_id, delta_id, digest"),
+    (
+        "locks",
+        "token, scope, run_id, task_id, reference, workspace, place, folded, mode, active, timeout_ms, granted_at, \
+         released_at, release_reason",
+    ),
+    ("assignments", "token, run_id, task_id, packet, snapshot, ended, issued_at, ended_at"),
+    ("results", "token, run_id, task_id, status, result, checks, changes, accepted_at"),
+    ("blockers", "task_id, run_id, blocker, raised_at"),
+    ("budgets", "run_id, cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent"),
+    ("reservations", "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent"),
+    ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
 ];
 
 const PAGE: usize = 1000;

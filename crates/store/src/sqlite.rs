@@ -18,6 +18,7 @@ const APPLICATION_ID: i32 = 0x5752_4954;
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0001_init.sql"),
     include_str!("../migrations/sqlite/0002_continuity.sql"),
+    include_str!("../migrations/sqlite/0003_crew.sql"),
 ];
 
 /// The state of a file before we touch it.

@@ -42,7 +42,7 @@ pub(crate) struct Args {
 /// A document that was read, and where it works.
 pub(crate) struct Document {
     pub(crate) intake: Intake,
-    workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -153,6 +153,7 @@ fn what(kind: DocumentKind) -> &'static str {
         DocumentKind::Plan => "plan",
         DocumentKind::AopTask => "AOP TASK",
         DocumentKind::AeeTask => "AEE task",
+        DocumentKind::Ledger => "ledger",
     }
 }
 
@@ -191,7 +192,7 @@ fn workspace_name(path: &Path) -> Result<String> {
 }
 
 /// A plan's workspace is made where it is missing; other documents name one that must be there, and L0 looks.
-fn make_workspace(path: &str) -> Result<()> {
+pub(crate) fn make_workspace(path: &str) -> Result<()> {
     std::fs::create_dir_all(path)
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not make the workspace {path}: {error}")))
 }

@@ -6,6 +6,7 @@ mod answers;
 mod bad_plans;
 mod bad_stores;
 mod continuity;
+mod crew;
 mod crowd;
 mod documents;
 mod durable;

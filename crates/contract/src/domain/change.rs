@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::artifact::NewArtifact;
 use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use super::crew::CrewChange;
 use super::memory::{NewMemory, Place};
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
@@ -109,6 +110,8 @@ pub enum Change {
         state: AttemptState,
         outcome: Outcome,
     },
+    /// What a crew is granted, with a tag of its own: `crew`.
+    Crew(CrewChange),
 }
 
 impl Change {
@@ -136,6 +139,7 @@ impl Change {
             Change::RunMoved { .. } => "run_status",
             Change::AttemptStarted { .. } => "attempt_started",
             Change::AttemptEnded { .. } => "attempt_ended",
+            Change::Crew(change) => change.kind(),
         }
     }
 
@@ -152,6 +156,7 @@ impl Change {
             Change::AgentFocused { task_id, .. } => task_id.as_ref(),
             Change::AttemptStarted { attempt } => Some(&attempt.task_id),
             Change::ArtifactAdded { artifact } => Some(&artifact.task_id),
+            Change::Crew(change) => change.task_id(),
             Change::ProjectAdded { .. }
             | Change::MemorySet { .. }
             | Change::MemoryPinned { .. }

@@ -86,6 +86,27 @@ codes! {
     Io, "IO", 1, 500, SameRequest, "a file or process could not be used";
     Interrupted, "INTERRUPTED", 130, 503, SameRequest, "stopped by a signal; the run can be continued";
     Bug, "BUG", 70, 500, Never, "something writ believed was false; please report it";
+    SchemaInvalid, "SCHEMA_INVALID", 1, 400, ChangedRequest, "the shape, a type or a value of an operator document is wrong";
+    MissingRequiredInput, "MISSING_REQUIRED_INPUT", 1, 400, ChangedRequest, "an operator document lacks something required";
+    UnknownSchemaVersion, "UNKNOWN_SCHEMA_VERSION", 1, 400, ChangedRequest, "an operator document of a major version writ does not know";
+    LockConflict, "LOCK_CONFLICT", 1, 409, SameRequest, "a scope overlaps an active lock of another task";
+    ScopeViolation, "SCOPE_VIOLATION", 1, 403, ChangedRequest, "a path outside the granted scope, in a forbidden one, or out of the workspace";
+    InvalidTransition, "INVALID_TRANSITION", 1, 409, Never, "the state machine has no such step";
+    DependencyNotMet, "DEPENDENCY_NOT_MET", 1, 409, SameRequest, "what the task depends on is not done";
+    ConcurrencyConflict, "CONCURRENCY_CONFLICT", 75, 409, ChangedRequest, "somebody else changed the row or holds the lock by now; read it again";
+    TaskTimeout, "TASK_TIMEOUT", 1, 409, Never, "the holder was silent for longer than its timeout";
+    AcceptanceFailed, "ACCEPTANCE_FAILED", 1, 409, ChangedRequest, "a criterion failed, is missing, or has no evidence";
+    LedgerInconsistent, "LEDGER_INCONSISTENT", 1, 409, Never, "the ledger contradicts its locks, events or results";
+    NonCompliant, "NON_COMPLIANT", 1, 403, ChangedRequest, "a role went beyond its mandate, its budget or its approval";
+    MissingValidator, "MISSING_VALIDATOR", 2, 500, Never, "a validator could not work, so the answer is no";
+    UntrustedContextBlock, "UNTRUSTED_CONTEXT_BLOCK", 1, 400, ChangedRequest, "a text holds a secret or tries to give orders";
+}
+
+impl ErrorCode {
+    /// The code with this name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
 }
 
 impl fmt::Display for ErrorCode {

@@ -41,6 +41,8 @@ kinds! {
     Artifact = "artifact";
     /// One working engine.
     Owner = "own";
+    /// A person's word for one exact action.
+    Approval = "approval";
 }
 
 /// An id of one kind, such as `task_01j…`.
@@ -100,6 +102,17 @@ impl<K: Kind> Id<K> {
     pub fn uuid(&self) -> Option<String> {
         let hex = format!("{:032x}", self.bits()?);
         Some(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
+    }
+
+    /// The id behind a plain UUID of an operator document, in letters of either case.
+    pub fn from_uuid(text: &str) -> Option<Self> {
+        let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+        let fits =
+            |(at, byte): (usize, u8)| if is_dash(at) { byte == b'-' } else { byte.is_ascii_hexdigit() };
+        if text.len() != 36 || !text.bytes().enumerate().all(fits) {
+            return None;
+        }
+        u128::from_str_radix(&text.replace('-', ""), 16).ok().map(Self::from_bits)
     }
 
     pub fn as_str(&self) -> &str {

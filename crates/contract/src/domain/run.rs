@@ -61,6 +61,8 @@ pub enum DocumentKind {
     Plan,
     AopTask,
     AeeTask,
+    /// No document that an engine works: the ledger of a crew, whose tasks are given out as assignments.
+    Ledger,
 }
 
 impl DocumentKind {
@@ -69,6 +71,7 @@ impl DocumentKind {
             DocumentKind::Plan => "plan",
             DocumentKind::AopTask => "aop_task",
             DocumentKind::AeeTask => "aee_task",
+            DocumentKind::Ledger => "ledger",
         }
     }
 }

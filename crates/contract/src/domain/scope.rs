@@ -20,7 +20,7 @@ pub enum ScopeFault {
     Empty,
     #[error("globs are not supported; name the file or its directory")]
     Glob,
-    #[error("must not contain control characters")]
+    #[error("must not contain control characters, nor any that cannot be seen")]
     ControlCharacter,
     #[error("leads out of the workspace")]
     Escape,
@@ -56,7 +56,7 @@ impl Scope {
         if text.len() > limits::SCOPE_BYTES_MAX {
             return Err(ScopeFault::TooLong);
         }
-        if text.chars().any(char::is_control) {
+        if text.chars().any(is_unseen) {
             return Err(ScopeFault::ControlCharacter);
         }
         if text.contains(['*', '?']) {
@@ -153,6 +153,16 @@ impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
+}
+
+/// Control characters, and those that change how a name looks without being seen: two names that a person cannot
+/// tell apart must not be two files to a lock.
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn contains(outer: &str, inner: &str) -> bool {

@@ -54,6 +54,16 @@ impl Refused {
             Refused::TimedOut => Code::TaskTimeout,
         }
     }
+
+    pub fn rule(self) -> &'static str {
+        match self {
+            Refused::Conflict => "active_lock",
+            Refused::Nothing => "missing",
+            Refused::Scope(fault) => fault.rule(),
+            Refused::StaleToken => "stale_fencing_token",
+            Refused::TimedOut => "heartbeat_too_old",
+        }
+    }
 }
 
 /// What a task asks for.

@@ -1,13 +1,14 @@
 //! One engine holds a run at a time. Ownership is a row with a lease; a dead owner's run can be taken over.
 
 use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
 use contract::domain::limits;
-use contract::domain::run::{Owner, Run, RunId, RunState};
+use contract::domain::run::{DocumentKind, Owner, Run, RunId, RunState};
 use contract::domain::time::Lease;
 
 use super::Probe;
 use crate::context::{Caller, Context};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::Scribe;
 
 #[derive(Debug)]
@@ -33,6 +34,10 @@ pub fn take(
     let run = super::required(&tx, run_id)?;
     if run.state.is_terminal() {
         return Ok(Owned::Ended(Box::new(run)));
+    }
+    if run.asked.kind == DocumentKind::Ledger {
+        let message = "the run is the ledger of a crew; its tasks are given out with `writ assignment issue`";
+        return Err(Error::new(ErrorCode::WrongState, message));
     }
     if let Some(holder) = run.owner.as_ref().filter(|holder| *holder != owner)
         && super::is_worked(&run, &now, probe)

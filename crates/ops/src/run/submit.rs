@@ -49,29 +49,37 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
     let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
     cx.once(key, "run.submit", &same, |work| {
         let run = new_run(work, request);
-        let about = About {
-            stream: store::Stream::Run(run.id.clone()),
-            corr: run.corr.clone(),
-            reply_to: None,
-            priority: run.priority(),
-            project_id: None,
-            task_id: None,
-            run_id: Some(run.id.clone()),
-        };
-        originate(work, &about, &run)?;
-        let about = About { reply_to: Some(run.origin_id.clone()), ..about };
-        let submitted = Change::RunSubmitted { run: run.clone() };
-        let message = format!("Run submitted: {}", run.objective);
-        work.change(&about, &message, &submitted)?;
-        create_tasks(work, &about, &run)?;
+        accept(work, &run)?;
         Ok(Answer { run_id: run.id, corr: run.corr })
     })
 }
 
+/// Writes the run, its originating envelope and its tasks.
+pub(crate) fn accept(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<()> {
+    let about = About {
+        stream: store::Stream::Run(run.id.clone()),
+        corr: run.corr.clone(),
+        reply_to: None,
+        priority: run.priority(),
+        project_id: None,
+        task_id: None,
+        run_id: Some(run.id.clone()),
+    };
+    originate(work, &about, run)?;
+    let about = About { reply_to: Some(run.origin_id.clone()), ..about };
+    let submitted = Change::RunSubmitted { run: run.clone() };
+    let message = format!("Run submitted: {}", run.objective);
+    work.change(&about, &message, &submitted)?;
+    create_tasks(work, &about, run)
+}
+
 /// Secrets are not stored, and a plan with a hole where one was could not be worked.
 fn refuse_secrets(request: &Request) -> Result<()> {
-    let stored = json!([request.plan, request.objective, request.workspace]);
-    let Some(rule) = secret_in(&stored) else { return Ok(()) };
+    refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))
+}
+
+pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
+    let Some(rule) = secret_in(stored) else { return Ok(()) };
     let message = format!("the document looks like it holds a secret ({rule})");
     Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
 }

@@ -1,5 +1,7 @@
 //! A request id is one logical write: repeated, it gives the same answer and does nothing more.
 
+mod crew;
+
 use std::sync::Barrier;
 
 use contract::domain::code::ErrorCode;
@@ -280,6 +282,17 @@ const VERBS: &[Verb] = &[
             })
         },
     },
+    crew::LOCK_ACQUIRE,
+    crew::LOCK_RELEASE,
+    crew::LEDGER_OPEN,
+    crew::LEDGER_APPLY,
+    crew::LEDGER_CLOSE,
+    crew::ASSIGNMENT_ISSUE,
+    crew::RESULT_SUBMIT,
+    crew::ORCHESTRATE_STEP,
+    crew::BUDGET_SET,
+    crew::APPROVAL_REQUEST,
+    crew::APPROVAL_DECIDE,
 ];
 
 #[test]

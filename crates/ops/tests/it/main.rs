@@ -4,6 +4,10 @@
 
 mod claims;
 mod clock;
+mod crew;
+mod crew_documents;
+mod crew_vectors;
+mod crew_world;
 mod dependencies;
 mod gc;
 mod idempotency;
@@ -13,4 +17,5 @@ mod resume;
 mod runs;
 mod secrets;
 mod shapes;
+mod storm;
 mod world;

@@ -1,0 +1,34 @@
+//! `writ heartbeat`
+
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::time::Timestamp;
+use ops::heartbeat::{Request, heartbeat};
+use ops::{Error, Result};
+
+use super::crew::Which;
+use crate::app::Globals;
+use crate::host;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// The token of the assignment
+    #[arg(long)]
+    token: i64,
+    /// What the worker's clock says, in RFC 3339; one that is far ahead is refused
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let at = args.at.as_deref().map(Timestamp::parse).transpose();
+    let at = at.map_err(|error| Error::new(ErrorCode::Usage, format!("--at: {error}")))?;
+    let request =
+        Request { run: args.which.run.clone(), task: args.which.task.clone(), token: args.token, at };
+    let answer = heartbeat(&mut host::open(globals)?, &request)?;
+    Ok(output.answer(&answer, || format!("{} was heard at {}", answer.task_id, answer.last_heartbeat_at)))
+}

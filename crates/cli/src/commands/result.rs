@@ -1,0 +1,100 @@
+//! `writ result`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::id::mint;
+use contract::domain::scope::Scope;
+use contract::json::Value;
+use engine::ground::{Disk, snapshot};
+use engine::verify::{Place, run_all};
+use ops::result::submit::{Request, Seen, submit};
+use ops::result::{Judged, judge};
+use ops::{Context, Error, Result};
+
+use super::assignment::dollars;
+use super::crew::read_document;
+use crate::app::Globals;
+use crate::output::Output;
+use crate::{config, env, host};
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Submit a worker's result; done is granted after writ ran the checks itself
+    Submit {
+        /// The result; - for standard input
+        #[arg(default_value = "-")]
+        file: PathBuf,
+        /// The token of the assignment [default: the document's x_fencing_token]
+        #[arg(long)]
+        token: Option<i64>,
+        /// What was spent, in dollars [default: all that was reserved]
+        #[arg(long, value_name = "USD")]
+        cost: Option<f64>,
+        /// What was spent, in tokens [default: all that was reserved]
+        #[arg(long, value_name = "COUNT")]
+        tokens: Option<i64>,
+    },
+}
+
+pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let Command::Submit { file, token, cost, tokens } = command;
+    let mut request = Request {
+        document: read_document(file)?,
+        token: *token,
+        cost: cost.map(dollars).transpose()?,
+        tokens: *tokens,
+        seen: Seen::default(),
+    };
+    let key = host::any_key(globals)?;
+    let mut cx = host::open(globals)?;
+    if !cx.was_answered(&key)? {
+        let judged = judge(&mut cx, &request.document, *token, &Disk)?;
+        request.seen = look(&mut cx, &judged)?;
+    }
+    let given = submit(&mut cx, &key, &request, &Disk)?;
+    let answer = &given.answer;
+    Ok(output.answer(answer, || {
+        let evidence = answer.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
+        format!("{} is {}{evidence}", answer.task_id, answer.status)
+    }))
+}
+
+/// Looks at the files in scope as the worker left them, and runs the author's checks here and now.
+fn look(cx: &mut Context, judged: &Judged) -> Result<Seen> {
+    let workspace = Path::new(&judged.workspace);
+    // One that was interrupted before its snapshot was kept has its result judged without one.
+    let files =
+        judged.issued.snapshot.as_ref().map(|_| snapshot(workspace, &scopes(&judged.issued.packet, judged)));
+    let checks = match judged.result.status {
+        contract::operator::Outcome::Done => check(cx, judged, workspace)?,
+        contract::operator::Outcome::Blocked | contract::operator::Outcome::Failed => Vec::new(),
+    };
+    Ok(Seen { checks, files })
+}
+
+fn scopes(packet: &Value, judged: &Judged) -> Vec<Scope> {
+    let serial = packet["task"]["type"] == "serial";
+    let texts = packet["task"]["lock_scope"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let texts: Vec<&str> = if serial { vec!["."] } else { texts.collect() };
+    let links = ops::crew::Ground::links(&Disk, &judged.workspace, &texts);
+    let root = Some(judged.workspace.as_str());
+    texts.into_iter().filter_map(|text| Scope::parse(text, root).ok()?.follow(&links, root).ok()).collect()
+}
+
+fn check(
+    cx: &mut Context,
+    judged: &Judged,
+    workspace: &Path,
+) -> Result<Vec<contract::domain::check::CheckSeen>> {
+    let task = ops::task::get::get(cx, judged.issued.task_id.as_str())?;
+    let Some(part) = task.part.filter(|part| !part.spec.checks.is_empty()) else { return Ok(Vec::new()) };
+    let run = ops::run::show::state(cx, &part.run_id)?;
+    if let Some(reason) = engine::denial(&run.asked, &config::load(workspace)?.policy) {
+        return Err(Error::new(ErrorCode::Denied, reason));
+    }
+    let (environment, shim, now) = (env::inherited(), host::shim(), cx.now().at);
+    let place = Place { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
+    Ok(run_all(&part.spec.checks, &place, &mint(cx.ids(), now)))
+}

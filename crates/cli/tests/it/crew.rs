@@ -1,0 +1,127 @@
+//! A crew through the real binary: a plan is opened, given out, worked on, checked and taken back.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use testkit::Cli;
+
+const PLAN: &str = r#"
+objective = "Write two files"
+workspace = "."
+
+[[task]]
+id = "a"
+title = "Write a"
+command = ["true"]
+writes = ["src/a"]
+[[task.checks]]
+command = ["grep", "-q", "hello", "src/a/a.txt"]
+
+[[task]]
+id = "b"
+title = "Write b"
+command = ["true"]
+writes = ["src/b"]
+depends_on = ["a"]
+[[task.checks]]
+command = "src/b/b.txt"
+expects = "FILE_EXISTS"
+"#;
+
+fn opened(cli: &Cli) -> String {
+    cli.scratch().write(cli.project().join("plan.toml"), PLAN);
+    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
+    shown["data"]["run_id"].as_str().unwrap().to_owned()
+}
+
+fn result(run: &str, task: &str, packet: &Value, changed: &str) -> String {
+    json!({
+        "schema_version": "1.0.0", "run_id": run, "task_id": task, "status": "done",
+        "changes": [{"resource": changed, "action": "create"}],
+        "acceptance_check": [{
+            "criterion": packet["task"]["acceptance_criteria"][0], "status": "pass", "evidence": "looked at it",
+        }],
+        "worklog_path": packet["task"]["worklog_path"], "notes_for_orchestrator": [],
+        "x_fencing_token": packet["x_fencing_token"],
+    })
+    .to_string()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test needs a repository")]
+fn git(directory: &Path, words: &[&str]) {
+    let name = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"];
+    let output = Command::new("git").args(name).args(words).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn done_is_granted_after_writ_ran_the_checks_and_saw_the_files() {
+    let cli = Cli::writ();
+    let run = opened(&cli);
+    let issued =
+        cli.run(["assignment", "issue", "--run", &run, "--task", "T-1", "--owner", "w"]).success().json();
+    let packet = issued["data"]["packet"].clone();
+    let token = issued["data"]["token"].to_string();
+    cli.run(["heartbeat", "--run", &run, "--task", "T-1", "--token", &token]).success();
+    let submit =
+        |document: &str, id: &str| cli.call(["result", "submit", "--request-id", id]).stdin(document).run();
+    let document = result(&run, "T-1", &packet, "src/a/a.txt");
+    let refused = submit(&document, "r1");
+    assert_eq!(refused.fails_with(1).json()["error_code"], "ACCEPTANCE_FAILED");
+    cli.scratch().write(cli.project().join("src/a/a.txt"), "hello");
+    let done = submit(&document, "r1").success().json()["data"].clone();
+    assert_eq!((&done["status"], &done["evidence"]), (&json!("done"), &json!("verified")));
+    assert_eq!(done["changes"]["seen"], json!(["src/a/a.txt"]));
+    assert_eq!(done["changes"]["unseen"], json!([]));
+    // The same request again is the same answer; another one comes too late.
+    assert_eq!(submit(&document, "r1").success().json()["data"], done);
+    let stale = submit(&document, "r2");
+    assert_eq!(stale.fails_with(75).json()["error_code"], "CONCURRENCY_CONFLICT");
+    assert_eq!(cli.run(["ledger", "reconcile", &run]).success().json()["allow"], true);
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn what_git_says_has_changed_is_held_against_the_locks() {
+    let cli = Cli::writ();
+    let run = opened(&cli);
+    let project = cli.project();
+    git(&project, &["init", "-q"]);
+    git(&project, &["add", "-A"]);
+    git(&project, &["commit", "-qm", "begin"]);
+    cli.run(["assignment", "issue", "--run", &run, "--task", "T-1", "--forbid", "docs"]).success();
+    let check = || cli.run(["lock", "check", "--run", &run, "--task", "T-1", "--diff"]);
+    cli.scratch().write(project.join("src/a/a.txt"), "hello");
+    let fine = check().success().json();
+    assert_eq!((&fine["allow"], &fine["details"]["changed_count"]), (&json!(true), &json!(1)));
+    assert!(fine["details"]["attribution"].as_str().unwrap().contains("snapshot"));
+    cli.scratch().write(project.join("docs/x"), "x");
+    let denied = check().fails_with(1).json();
+    assert_eq!(
+        (&denied["code"], &denied["details"]["rule"]),
+        (&json!("SCOPE_VIOLATION"), &json!("in_forbidden_scope"))
+    );
+    std::fs::remove_dir_all(project.join("docs")).unwrap();
+    std::os::unix::fs::symlink("/etc", project.join("src/a/out")).unwrap();
+    assert_eq!(check().fails_with(1).json()["details"]["rule"], "workspace_escape");
+}
+
+#[test]
+fn refusals_carry_the_operators_code() {
+    let cli = Cli::writ();
+    let run = opened(&cli);
+    let code = |words: &[&str], exit: i32| {
+        let words = [words, &["--run", &run]].concat();
+        cli.run(words).fails_with(exit).json()["error_code"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(code(&["assignment", "issue", "--task", "T-2"], 1), "DEPENDENCY_NOT_MET");
+    assert_eq!(code(&["lock", "acquire", "../x", "--task", "T-1"], 1), "SCOPE_VIOLATION");
+    assert_eq!(code(&["lock", "acquire", "a\u{202e}b", "--task", "T-1"], 1), "SCHEMA_INVALID");
+    assert_eq!(code(&["lock", "acquire", "a", "--task", "T-1\n"], 1), "SCHEMA_INVALID");
+    assert_eq!(code(&["lock", "acquire", "--task", "T-1"], 2), "USAGE");
+    cli.run(["lock", "acquire", "src", "--task", "T-2", "--run", &run]).success();
+    assert_eq!(code(&["assignment", "issue", "--task", "T-1"], 1), "LOCK_CONFLICT");
+    let text = cli.run(["lock", "list", "--output", "text"]).success().stdout.clone();
+    assert!(text.contains("T-2") && text.contains("src"), "{text}");
+}

@@ -1,0 +1,209 @@
+//! What the store grants to a crew: locks, rows of a ledger, assignments, money and approvals.
+
+pub mod approval;
+pub mod budget;
+pub mod lock;
+pub mod snapshot;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::check::CheckSeen;
+use super::run::RunId;
+use super::task::TaskId;
+use crate::operator::ledger::Row;
+use crate::operator::{Blocker, TaskId as Reference};
+use approval::{Approval, ApprovalId};
+use budget::Amount;
+use lock::Grant;
+use snapshot::Snapshot;
+
+/// Every change of what a crew is granted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "crew", rename_all = "snake_case")]
+pub enum CrewChange {
+    /// A row of a ledger as it is from now on. The state of its task moves with an event of its own.
+    RowWritten {
+        run_id: RunId,
+        task_id: TaskId,
+        reference: Reference,
+        /// The version of the whole ledger after this.
+        ledger_version: u64,
+        /// The delta that did it; none where writ itself took the step.
+        delta: Option<AppliedDelta>,
+        row: Box<Row>,
+    },
+    LocksGranted {
+        grant: Grant,
+    },
+    LocksReleased {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        reason: String,
+    },
+    AssignmentIssued {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        packet: Value,
+    },
+    /// What the scope held before the worker was told to begin.
+    SnapshotTaken {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        snapshot: Snapshot,
+    },
+    AssignmentEnded {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        ended: Ended,
+    },
+    ResultAccepted {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        status: String,
+        result: Value,
+        checks: Vec<CheckSeen>,
+        changes: Option<snapshot::Changes>,
+    },
+    BlockerRaised {
+        run_id: RunId,
+        task_id: TaskId,
+        blocker: Blocker,
+    },
+    BlockerCleared {
+        run_id: RunId,
+        task_id: TaskId,
+    },
+    BudgetSet {
+        run_id: RunId,
+        limit: Amount,
+    },
+    BudgetReserved {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        amount: Amount,
+    },
+    /// What was reserved is spent as far as it was used, and the rest is free again.
+    BudgetBooked {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        reserved: Amount,
+        spent: Amount,
+    },
+    ApprovalRequested {
+        approval: Approval,
+    },
+    ApprovalDecided {
+        id: ApprovalId,
+        run_id: RunId,
+        task_id: TaskId,
+        granted: bool,
+        by: String,
+        reason: Option<String>,
+    },
+    ApprovalUsed {
+        id: ApprovalId,
+        run_id: RunId,
+        task_id: TaskId,
+        token: i64,
+    },
+}
+
+/// A delta under its name, and what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedDelta {
+    pub delta_id: String,
+    pub digest: Option<String>,
+}
+
+/// How an assignment came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    Submitted,
+    TimedOut,
+    /// The row was moved by somebody else: canceled, blocked, given up.
+    Withdrawn,
+}
+
+impl Ended {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Ended::Submitted => "submitted",
+            Ended::TimedOut => "timed_out",
+            Ended::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+impl CrewChange {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            CrewChange::RowWritten { .. } => "ledger_row",
+            CrewChange::LocksGranted { .. } => "locks_granted",
+            CrewChange::LocksReleased { .. } => "locks_released",
+            CrewChange::AssignmentIssued { .. } => "assignment_issued",
+            CrewChange::SnapshotTaken { .. } => "snapshot_taken",
+            CrewChange::AssignmentEnded { .. } => "assignment_ended",
+            CrewChange::ResultAccepted { .. } => "result_accepted",
+            CrewChange::BlockerRaised { .. } => "blocker_raised",
+            CrewChange::BlockerCleared { .. } => "blocker_cleared",
+            CrewChange::BudgetSet { .. } => "budget_set",
+            CrewChange::BudgetReserved { .. } => "budget_reserved",
+            CrewChange::BudgetBooked { .. } => "budget_booked",
+            CrewChange::ApprovalRequested { .. } => "approval_requested",
+            CrewChange::ApprovalDecided { .. } => "approval_decided",
+            CrewChange::ApprovalUsed { .. } => "approval_used",
+        }
+    }
+
+    pub fn task_id(&self) -> Option<&TaskId> {
+        match self {
+            CrewChange::RowWritten { task_id, .. }
+            | CrewChange::LocksReleased { task_id, .. }
+            | CrewChange::AssignmentIssued { task_id, .. }
+            | CrewChange::SnapshotTaken { task_id, .. }
+            | CrewChange::AssignmentEnded { task_id, .. }
+            | CrewChange::ResultAccepted { task_id, .. }
+            | CrewChange::BlockerRaised { task_id, .. }
+            | CrewChange::BlockerCleared { task_id, .. }
+            | CrewChange::BudgetReserved { task_id, .. }
+            | CrewChange::BudgetBooked { task_id, .. }
+            | CrewChange::ApprovalDecided { task_id, .. }
+            | CrewChange::ApprovalUsed { task_id, .. } => Some(task_id),
+            CrewChange::LocksGranted { grant } => Some(&grant.task_id),
+            CrewChange::ApprovalRequested { approval } => Some(&approval.task_id),
+            CrewChange::BudgetSet { .. } => None,
+        }
+    }
+}
+
+/// Numbers from here on belong to tasks whose name in operator documents is no number.
+const UNNUMBERED_FROM: i64 = 1 << 40;
+
+/// The number behind `T-<n>`. Other spellings, such as `T-07`, are names of their own and have none.
+pub fn number_of(reference: &Reference) -> Option<i64> {
+    let digits = reference.as_str().strip_prefix("T-")?;
+    let number: i64 = digits.parse().ok()?;
+    (number < UNNUMBERED_FROM && number.to_string() == digits).then_some(number)
+}
+
+/// The number that a task gets whose name has none, where `others` of the run have one of these already.
+pub fn unnumbered(others: usize) -> i64 {
+    UNNUMBERED_FROM.saturating_add(i64::try_from(others).unwrap_or(i64::MAX))
+}
+
+/// The name of a plan's task in operator documents.
+pub fn reference_of(number: i64) -> Reference {
+    Reference::parse(&format!("T-{}", number.max(0))).expect("BUG: a number makes a name")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! An approval: a person's word for one exact action, good for one use, and a no when time runs out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::id::{Approval as ApprovalKind, Id};
+use crate::domain::run::RunId;
+use crate::domain::task::TaskId;
+use crate::domain::time::{Lease, Now, Timestamp};
+
+pub type ApprovalId = Id<ApprovalKind>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    Pending,
+    Granted,
+    Denied,
+    /// The action it was for was taken; it is good for nothing more.
+    Used,
+}
+
+impl ApprovalState {
+    pub const ALL: [ApprovalState; 4] =
+        [ApprovalState::Pending, ApprovalState::Granted, ApprovalState::Denied, ApprovalState::Used];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ApprovalState::Pending => "pending",
+            ApprovalState::Granted => "granted",
+            ApprovalState::Denied => "denied",
+            ApprovalState::Used => "used",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+/// What is asked for. Fixed when it is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub run_id: RunId,
+    pub task_id: TaskId,
+    /// What would be done, for the person who decides.
+    pub action: String,
+    /// Of exactly what would be done: anything else needs another approval.
+    pub action_digest: String,
+    pub requested_by: String,
+    pub deadline: Timestamp,
+    /// The same end on the clock that nobody can set back.
+    pub lease: Lease,
+}
+
+/// An approval as the store knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filed {
+    #[serde(flatten)]
+    pub asked: Approval,
+    pub state: ApprovalState,
+    pub decided_by: Option<String>,
+    pub reason: Option<String>,
+    pub used_by: Option<i64>,
+    pub requested_at: Timestamp,
+}
+
+/// Why an approval does not carry an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotApproved {
+    #[error("nobody has decided yet")]
+    Pending,
+    #[error("it was denied")]
+    Denied,
+    #[error("its deadline has passed, which is a no")]
+    Expired,
+    #[error("it was used already")]
+    Used,
+    #[error("what is to be done is not what was approved")]
+    OtherAction,
+}
+
+impl NotApproved {
+    pub fn rule(self) -> &'static str {
+        match self {
+            NotApproved::Pending => "approval_pending",
+            NotApproved::Denied => "approval_denied",
+            NotApproved::Expired => "approval_expired",
+            NotApproved::Used => "approval_used",
+            NotApproved::OtherAction => "approval_other_action",
+        }
+    }
+}
+
+impl Filed {
+    pub fn has_expired(&self, now: &Now) -> bool {
+        let same_boot = self.asked.lease.boot_id == now.boot.boot_id;
+        now.at >= self.asked.deadline || (same_boot && !self.asked.lease.is_live(now))
+    }
+
+    /// Whether somebody may still say yes or no.
+    pub fn decide(&self, now: &Now) -> Result<(), NotApproved> {
+        match self.state {
+            ApprovalState::Pending if self.has_expired(now) => Err(NotApproved::Expired),
+            ApprovalState::Pending => Ok(()),
+            ApprovalState::Granted | ApprovalState::Used => Err(NotApproved::Used),
+            ApprovalState::Denied => Err(NotApproved::Denied),
+        }
+    }
+
+    /// Whether it carries the action with this digest now.
+    pub fn admit(&self, digest: &str, now: &Now) -> Result<(), NotApproved> {
+        match self.state {
+            ApprovalState::Used => Err(NotApproved::Used),
+            ApprovalState::Denied => Err(NotApproved::Denied),
+            ApprovalState::Pending | ApprovalState::Granted if self.has_expired(now) => {
+                Err(NotApproved::Expired)
+            }
+            ApprovalState::Pending => Err(NotApproved::Pending),
+            ApprovalState::Granted if self.asked.action_digest != digest => Err(NotApproved::OtherAction),
+            ApprovalState::Granted => Ok(()),
+        }
+    }
+}

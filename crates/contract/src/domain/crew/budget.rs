@@ -1,0 +1,91 @@
+//! What a run may spend: reserved before work is given out, booked when it comes back, never lost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::money::MicroUsd;
+
+/// Money and tokens together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Amount {
+    pub cost: MicroUsd,
+    pub tokens: i64,
+}
+
+impl Amount {
+    #[must_use]
+    pub fn plus(self, other: Amount) -> Amount {
+        let cost = MicroUsd(self.cost.0.saturating_add(other.cost.0));
+        Amount { cost, tokens: self.tokens.saturating_add(other.tokens) }
+    }
+
+    #[must_use]
+    pub fn minus(self, other: Amount) -> Amount {
+        let cost = MicroUsd(self.cost.0.saturating_sub(other.cost.0));
+        Amount { cost, tokens: self.tokens.saturating_sub(other.tokens) }
+    }
+
+    pub fn fits_in(self, other: Amount) -> bool {
+        self.cost <= other.cost && self.tokens <= other.tokens
+    }
+
+    pub fn is_negative(self) -> bool {
+        self.cost.0 < 0 || self.tokens < 0
+    }
+}
+
+/// The books of a run. `limit = free + reserved + spent` at all times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Purse {
+    pub limit: Amount,
+    pub reserved: Amount,
+    pub spent: Amount,
+}
+
+/// Why nothing can be reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetFault {
+    #[error("the run has a budget, and the task does not say what it may spend")]
+    NoShare,
+    #[error("the run has less left than the task may spend")]
+    Exhausted,
+    #[error("an amount must not be negative")]
+    Negative,
+    #[error("less than what is spent and reserved already")]
+    BelowUse,
+}
+
+impl BudgetFault {
+    pub fn rule(self) -> &'static str {
+        match self {
+            BudgetFault::NoShare => "budget_missing",
+            BudgetFault::Exhausted => "budget_exhausted",
+            BudgetFault::Negative => "budget_negative",
+            BudgetFault::BelowUse => "budget_below_use",
+        }
+    }
+}
+
+impl Purse {
+    /// What nobody has a claim on. Below zero only by what was in flight when it ran over.
+    pub fn free(&self) -> Amount {
+        self.limit.minus(self.reserved).minus(self.spent)
+    }
+
+    /// What is reserved for a task that may spend `share`.
+    pub fn decide_reserve(&self, share: Option<Amount>) -> Result<Amount, BudgetFault> {
+        let share = share.ok_or(BudgetFault::NoShare)?;
+        if share.is_negative() {
+            return Err(BudgetFault::Negative);
+        }
+        if share.fits_in(self.free()) { Ok(share) } else { Err(BudgetFault::Exhausted) }
+    }
+
+    /// Whether the limit may become `limit`.
+    pub fn decide_limit(&self, limit: Amount) -> Result<(), BudgetFault> {
+        if limit.is_negative() {
+            return Err(BudgetFault::Negative);
+        }
+        let used = self.reserved.plus(self.spent);
+        if used.fits_in(limit) { Ok(()) } else { Err(BudgetFault::BelowUse) }
+    }
+}

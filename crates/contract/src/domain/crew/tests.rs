@@ -1,0 +1,134 @@
+use std::time::Duration;
+
+use super::approval::{Approval, ApprovalState, Filed, NotApproved};
+use super::budget::{Amount, BudgetFault, Purse};
+use super::lock::{Held, lease, obstacle, place};
+use super::snapshot::{Changes, Snapshot, compare};
+use super::*;
+use crate::domain::id::Id;
+use crate::domain::money::MicroUsd;
+use crate::domain::scope::Scope;
+use crate::domain::time::{BootTime, Lease, Now, Timestamp};
+use crate::operator::Mode;
+
+fn now(seconds: i64) -> Now {
+    let boot = BootTime { boot_id: "b".to_owned(), millis: seconds * 1000 };
+    Now { at: Timestamp::from_millis(seconds * 1000), boot }
+}
+
+fn amount(cost: i64, tokens: i64) -> Amount {
+    Amount { cost: MicroUsd(cost), tokens }
+}
+
+#[test]
+fn only_the_plain_spelling_of_a_number_names_a_plans_task() {
+    let number = |text: &str| number_of(&Reference::parse(text).unwrap());
+    assert_eq!(number("T-12"), Some(12));
+    assert_eq!(number("T-0"), Some(0));
+    for other in ["T-012", "T-99999999999999999999", "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4"] {
+        assert_eq!(number(other), None, "{other}");
+    }
+    assert_eq!(reference_of(12).as_str(), "T-12");
+}
+
+#[test]
+fn a_lock_holds_at_the_end_of_its_timeout_and_not_after() {
+    let lease = lease(&now(0), Duration::from_mins(1));
+    assert!(lease.is_live(&now(60)));
+    let mut late = now(60);
+    late.boot.millis += 1;
+    assert!(!lease.is_live(&late));
+}
+
+#[test]
+fn scopes_of_nested_workspaces_meet_in_one_place() {
+    let scope = |text: &str| Scope::parse(text, None).unwrap();
+    let lock = Held {
+        token: 1,
+        run_id: Id::from_bits(1),
+        task_id: Id::from_bits(1),
+        reference: reference_of(1),
+        workspace: "/srv/repo".to_owned(),
+        scope: scope("src"),
+        place: place("/srv/repo", &scope("src")).unwrap(),
+        mode: Mode::Exclusive,
+        active: true,
+        timeout_ms: 1,
+        lease: Lease { boot_id: "gone".to_owned(), until_millis: 0 },
+        granted_at: Timestamp::from_millis(0),
+        released_at: None,
+        release_reason: None,
+    };
+    let inner = place("/srv/repo/src", &scope("a.rs")).unwrap();
+    let other = Id::from_bits(2);
+    let wanted = [(inner, Mode::Exclusive)];
+    // Its lease has ended, and it still stands in the way.
+    assert!(obstacle(&other, &wanted, std::slice::from_ref(&lock), false).is_some());
+    assert!(obstacle(&lock.task_id, &wanted, std::slice::from_ref(&lock), false).is_none());
+    assert_eq!(place("/", &scope("etc")).unwrap().as_str(), "/etc");
+    assert_eq!(place("/srv", &scope(".")).unwrap().as_str(), "/srv");
+}
+
+#[test]
+fn money_is_reserved_from_what_is_free_and_nothing_else() {
+    let purse = Purse { limit: amount(100, 10), reserved: amount(40, 4), spent: amount(30, 3) };
+    assert_eq!(purse.free(), amount(30, 3));
+    assert_eq!(purse.decide_reserve(Some(amount(30, 3))), Ok(amount(30, 3)));
+    assert_eq!(purse.decide_reserve(Some(amount(31, 0))), Err(BudgetFault::Exhausted));
+    assert_eq!(purse.decide_reserve(Some(amount(0, 4))), Err(BudgetFault::Exhausted));
+    assert_eq!(purse.decide_reserve(Some(amount(-1, 0))), Err(BudgetFault::Negative));
+    assert_eq!(purse.decide_reserve(None), Err(BudgetFault::NoShare));
+    assert_eq!(purse.decide_limit(amount(69, 10)), Err(BudgetFault::BelowUse));
+}
+
+#[test]
+fn an_approval_is_for_one_action_once_and_in_time() {
+    let asked = Approval {
+        id: Id::from_bits(1),
+        run_id: Id::from_bits(1),
+        task_id: Id::from_bits(1),
+        action: "a".to_owned(),
+        action_digest: "d".to_owned(),
+        requested_by: "r".to_owned(),
+        deadline: Timestamp::from_millis(10_000),
+        lease: Lease::starting(&now(0), Duration::from_secs(10)),
+    };
+    let filed = |state| Filed {
+        asked: asked.clone(),
+        state,
+        decided_by: None,
+        reason: None,
+        used_by: None,
+        requested_at: Timestamp::from_millis(0),
+    };
+    let granted = filed(ApprovalState::Granted);
+    assert_eq!(granted.admit("d", &now(9)), Ok(()));
+    assert_eq!(granted.admit("e", &now(9)), Err(NotApproved::OtherAction));
+    assert_eq!(granted.admit("d", &now(10)), Err(NotApproved::Expired));
+    // A wall clock that is set back brings nothing back.
+    let back = Now { at: Timestamp::from_millis(0), ..now(11) };
+    assert_eq!(granted.admit("d", &back), Err(NotApproved::Expired));
+    assert_eq!(filed(ApprovalState::Pending).admit("d", &now(1)), Err(NotApproved::Pending));
+    assert_eq!(filed(ApprovalState::Denied).admit("d", &now(1)), Err(NotApproved::Denied));
+    assert_eq!(filed(ApprovalState::Used).admit("d", &now(1)), Err(NotApproved::Used));
+    assert_eq!(filed(ApprovalState::Pending).decide(&now(10)), Err(NotApproved::Expired));
+}
+
+#[test]
+fn what_changed_is_told_from_what_is_claimed() {
+    let of = |files: &[(&str, &str)]| Snapshot {
+        files: files.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect(),
+        is_partial: false,
+    };
+    let before = of(&[("src/a", "1"), ("src/b", "1"), ("src/gone", "1")]);
+    let after = of(&[("src/a", "2"), ("src/b", "1"), ("src/dir/new", "1")]);
+    let claimed = ["src/a", "src/b", "src/dir"].map(str::to_owned).into();
+    let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let expected = Changes {
+        seen: strings(&["src/a", "src/dir/new", "src/gone"]),
+        undeclared: strings(&["src/gone"]),
+        unseen: strings(&["src/b"]),
+        is_partial: false,
+    };
+    assert_eq!(compare(&before, &after, &claimed), expected);
+}

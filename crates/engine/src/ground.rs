@@ -1,0 +1,118 @@
+//! A workspace as it is on the disk: its links, its case, and what its files hold.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use contract::digest;
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::scope::{Links, Scope};
+use ops::crew::Ground;
+
+/// A snapshot of more than this says that it is partial.
+const SNAPSHOT_FILES_MAX: usize = 2_000;
+const SNAPSHOT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Links that are followed for one path; more is a loop.
+const LINKS_MAX: usize = 40;
+
+/// The disk of this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Disk;
+
+impl Ground for Disk {
+    fn links(&self, root: &str, paths: &[&str]) -> Links {
+        let mut links = Links::new();
+        for text in paths {
+            let mut next = Scope::parse(text, Some(root)).ok();
+            // Each step finds one more link on the way, and the way behind it is looked at again.
+            for _ in 0..LINKS_MAX {
+                let Some(path) = next.filter(|path| !path.is_absolute()) else { break };
+                let Some((link, target)) = first_link(root, path.as_str(), &links) else { break };
+                links.insert(link, target);
+                next = path.follow(&links, Some(root)).ok();
+            }
+        }
+        links
+    }
+
+    fn folds_case(&self, root: &str) -> bool {
+        let swapped: String = root
+            .chars()
+            .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+            .collect();
+        match (fs::metadata(root), fs::metadata(&swapped)) {
+            (Ok(one), Ok(other)) => swapped != root && one.dev() == other.dev() && one.ino() == other.ino(),
+            _ => false,
+        }
+    }
+}
+
+/// The first link on the way to `path` that is not known yet, and where it leads as seen from the root.
+fn first_link(root: &str, path: &str, known: &Links) -> Option<(String, String)> {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    for end in ends {
+        let part = &path[..end];
+        let here = Path::new(root).join(part);
+        if known.contains_key(part) || !fs::symlink_metadata(&here).is_ok_and(|meta| meta.is_symlink()) {
+            continue;
+        }
+        let target = fs::read_link(&here).ok()?.to_string_lossy().into_owned();
+        let beside = part.rsplit_once('/').map_or(String::new(), |(parent, _)| format!("{parent}/"));
+        let target = if target.starts_with('/') { target } else { format!("{beside}{target}") };
+        return Some((part.to_owned(), target));
+    }
+    None
+}
+
+/// The absolute path of a workspace under its real name.
+pub fn real_root(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Digests of every file in the scopes. What git keeps for itself is left out.
+pub fn snapshot(root: &Path, scopes: &[Scope]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let mut pending: Vec<PathBuf> = scopes.iter().map(|scope| root.join(scope.as_str())).collect();
+    let mut files = BTreeSet::new();
+    while let Some(path) = pending.pop() {
+        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
+        if !meta.is_dir() {
+            files.insert(path);
+        } else if path.file_name().is_none_or(|name| name != ".git") {
+            match fs::read_dir(&path) {
+                Ok(entries) => pending.extend(entries.flatten().map(|entry| entry.path())),
+                Err(_) => snapshot.is_partial = true,
+            }
+        }
+        if files.len() + pending.len() > SNAPSHOT_FILES_MAX {
+            snapshot.is_partial = true;
+            return snapshot;
+        }
+    }
+    let mut bytes_left = SNAPSHOT_BYTES_MAX;
+    for file in files {
+        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+        let name = Scope::parse(&name, None).map_or(name, |scope| scope.to_string());
+        match content(&file, &mut bytes_left) {
+            Some(digest) => drop(snapshot.files.insert(name, digest)),
+            None => snapshot.is_partial = true,
+        }
+    }
+    snapshot
+}
+
+fn content(file: &Path, bytes_left: &mut u64) -> Option<String> {
+    let meta = fs::symlink_metadata(file).ok()?;
+    if meta.is_symlink() {
+        return Some(digest::of_bytes(fs::read_link(file).ok()?.to_string_lossy().as_bytes()));
+    }
+    if !meta.is_file() {
+        return Some("special".to_owned());
+    }
+    *bytes_left = bytes_left.checked_sub(meta.len())?;
+    fs::read(file).ok().map(|bytes| digest::of_bytes(&bytes))
+}
+
+#[cfg(test)]
+mod tests;

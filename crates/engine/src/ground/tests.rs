@@ -1,0 +1,55 @@
+use std::os::unix::fs::symlink;
+
+use contract::domain::scope::ScopeFault;
+use testkit::Scratch;
+
+use super::*;
+
+fn real(root: &Path, text: &str) -> Result<String, ScopeFault> {
+    let root = root.to_str().unwrap();
+    let links = Disk.links(root, &[text]);
+    let scope = Scope::parse(text, Some(root)).and_then(|scope| scope.follow(&links, Some(root)));
+    scope.map(|scope| scope.to_string())
+}
+
+#[test]
+fn names_are_followed_to_the_file_they_mean() {
+    let scratch = Scratch::new();
+    let root = real_root(&scratch.dir("project"));
+    scratch.write(root.join("src/a.rs"), "a");
+    symlink("src", root.join("link")).unwrap();
+    symlink("../link", root.join("src/back")).unwrap();
+    symlink(root.join("src"), root.join("absolute")).unwrap();
+    assert_eq!(real(&root, "link/a.rs"), Ok("src/a.rs".to_owned()));
+    assert_eq!(real(&root, "src/back/a.rs"), Ok("src/a.rs".to_owned()));
+    assert_eq!(real(&root, "absolute/new.rs"), Ok("src/new.rs".to_owned()));
+    assert_eq!(real(&root, "not/there"), Ok("not/there".to_owned()));
+}
+
+#[test]
+fn a_link_out_of_the_workspace_and_a_loop_are_refused() {
+    let scratch = Scratch::new();
+    let root = real_root(&scratch.dir("project"));
+    scratch.dir("outside");
+    symlink("../outside", root.join("out")).unwrap();
+    symlink("/", root.join("all")).unwrap();
+    symlink("b", root.join("a")).unwrap();
+    symlink("a", root.join("b")).unwrap();
+    for text in ["out/x", "all/etc", "a/x"] {
+        assert_eq!(real(&root, text), Err(ScopeFault::Escape), "{text}");
+    }
+}
+
+#[test]
+fn a_snapshot_names_each_file_by_its_digest() {
+    let scratch = Scratch::new();
+    let root = real_root(&scratch.dir("project"));
+    scratch.write(root.join("src/a.rs"), "");
+    scratch.write(root.join("src/.git/config"), "x");
+    symlink("a.rs", root.join("src/b.rs")).unwrap();
+    let scopes = [Scope::parse("src", None).unwrap(), Scope::parse("gone", None).unwrap()];
+    let found = snapshot(&root, &scopes);
+    let names: Vec<&str> = found.files.keys().map(String::as_str).collect();
+    assert_eq!((names, found.is_partial), (vec!["src/a.rs", "src/b.rs"], false));
+    assert_eq!(found.files["src/a.rs"], digest::of_bytes(b""));
+}

@@ -1,0 +1,62 @@
+//! What the verbs of a crew share: the ledger as it stands, the writing of its rows, and the granting of locks.
+
+pub(crate) mod blockers;
+pub(crate) mod conditions;
+pub(crate) mod denial;
+pub(crate) mod grants;
+pub mod ground;
+pub(crate) mod packet;
+mod planned;
+pub(crate) mod rows;
+pub(crate) mod sheet;
+
+pub use ground::Ground;
+
+use contract::domain::change::Change;
+use contract::domain::crew::{CrewChange, Ended};
+use contract::domain::status::Status;
+use contract::domain::task::Task;
+use contract::operator::{Blocker, Code};
+
+use crate::error::Result;
+use crate::record::Scribe;
+use blockers::settle_blocker;
+
+/// Keeps a ledger in step with a task that some other verb has moved: its row grows a version, and what the task
+/// held goes back.
+pub(crate) fn follow(work: &mut Scribe<'_, '_>, task: &Task) -> Result<()> {
+    if !matches!(task.status, Status::Todo | Status::InProgress) {
+        grants::let_go(work, task, Ended::Withdrawn, None)?;
+    }
+    let Some(known) = work.tx.ledger_row(&task.id)? else { return Ok(()) };
+    let Some(part) = &task.part else { return Ok(()) };
+    let mut row = known.row;
+    if row.status == task.status {
+        return Ok(());
+    }
+    if task.status == Status::Blocked {
+        row.retry_count = row.retry_count.saturating_add(1);
+    }
+    row.status = task.status;
+    row.version = row.version.saturating_add(1);
+    row.reason = task.blocked_reason.clone().unwrap_or_default();
+    let ledger_version = work.tx.ledger_version(&part.run_id)?.saturating_add(1);
+    let written = CrewChange::RowWritten {
+        run_id: part.run_id.clone(),
+        task_id: task.id.clone(),
+        reference: known.reference.clone(),
+        ledger_version,
+        delta: None,
+        row: Box::new(row),
+    };
+    let about = crate::task::about(work.tx, task)?;
+    work.change(&about, &format!("{} is {}", known.reference, task.status), &Change::Crew(written))?;
+    let blocker = (task.status == Status::Blocked).then(|| Blocker {
+        task_id: known.reference,
+        code: Code::MissingRequiredInput,
+        reason: task.blocked_reason.clone().unwrap_or_else(|| "blocked by its worker".to_owned()),
+        details: None,
+        extra: contract::json::Map::new(),
+    });
+    settle_blocker(work, task, blocker.as_ref())
+}

@@ -1,0 +1,54 @@
+//! The operator contract's way of saying no, as an error of ours.
+
+use contract::domain::code::ErrorCode;
+use contract::finding::{Finding, Findings};
+use contract::operator::Code;
+use contract::operator::fencing::Refused;
+use contract::verdict::Verdict;
+use serde_json::json;
+
+use crate::error::Error;
+
+/// A verdict that does not allow. Its code is the error's, and the whole verdict stands in the details.
+pub(crate) fn denied(verdict: &Verdict) -> Error {
+    let code = ErrorCode::parse(&verdict.code).unwrap_or(ErrorCode::MissingValidator);
+    let error = Error::new(code, verdict.reason.clone()).details(json!(verdict));
+    match hint(code) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// A refusal by the store itself.
+pub(crate) fn deny(code: Code, rule: &'static str, message: impl Into<String>) -> Error {
+    denied(&verdict(code, rule, message))
+}
+
+pub(crate) fn verdict(code: Code, rule: &'static str, message: impl Into<String>) -> Verdict {
+    let message = contract::secrets::scrub(&message.into()).into_owned();
+    let finding = Finding { path: "$".to_owned(), rule, message };
+    let mut findings = Findings::default();
+    findings.push(finding.path.clone(), finding.rule, finding.message.clone());
+    let mut verdict = Verdict::denied("crew", code.as_str(), &finding, findings, Findings::default());
+    // There is no document that a path would lead into.
+    verdict.reason = finding.message;
+    verdict
+}
+
+pub(crate) fn refused(refused: Refused) -> Error {
+    deny(refused.code(), refused.rule(), refused.to_string())
+}
+
+fn hint(code: ErrorCode) -> Option<&'static str> {
+    match code {
+        ErrorCode::LockConflict => {
+            Some("wait until the other task gives it back; `writ lock list` shows who has it")
+        }
+        ErrorCode::TaskTimeout => Some("`writ watchdog sweep` frees what silent workers hold"),
+        ErrorCode::LedgerInconsistent => Some("`writ ledger reconcile` lists every contradiction"),
+        ErrorCode::ConcurrencyConflict => {
+            Some("read the ledger again with `writ ledger show`, then decide anew")
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! Granting locks and taking them back, with the money that goes with them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use contract::domain::change::Change;
+use contract::domain::crew::budget::Amount;
+use contract::domain::crew::lock::{Grant, Held, Wanted, lease, obstacle, place};
+use contract::domain::crew::{CrewChange, Ended};
+use contract::domain::run::Run;
+use contract::domain::scope::Scope;
+use contract::domain::task::Task;
+use contract::operator::fencing::Refused;
+use contract::operator::{Code, Mode, TaskId as Reference};
+use serde_json::json;
+use store::Tx;
+
+use super::denial::{denied, refused, verdict};
+use crate::error::Result;
+use crate::record::Scribe;
+
+/// What a task asks for. The scopes are real names in the run's workspace.
+pub(crate) struct Asked<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) task: &'a Task,
+    pub(crate) reference: &'a Reference,
+    pub(crate) scopes: Vec<Wanted>,
+    pub(crate) timeout: Duration,
+    pub(crate) fold: bool,
+}
+
+/// Grants all or nothing. An expired lock still stands in the way: only the watchdog's sweep frees it. What the task
+/// held before is given back, and its old token is worth nothing.
+pub(crate) fn acquire(work: &mut Scribe<'_, '_>, asked: Asked<'_>) -> Result<Grant> {
+    if asked.scopes.is_empty() {
+        return Err(refused(Refused::Nothing));
+    }
+    refuse_conflict(work.tx, &asked)?;
+    for held in distinct(&work.tx.locks_of_task(&asked.task.id)?) {
+        release(work, &held, "granted anew")?;
+    }
+    let grant = Grant {
+        token: work.tx.next_number("fencing")?,
+        run_id: asked.run.asked.id.clone(),
+        task_id: asked.task.id.clone(),
+        reference: asked.reference.clone(),
+        workspace: asked.run.asked.workspace.clone(),
+        scopes: asked.scopes,
+        timeout_ms: u64::try_from(asked.timeout.as_millis()).unwrap_or(u64::MAX),
+        lease: lease(work.now, asked.timeout),
+    };
+    let about = crate::task::about(work.tx, asked.task)?;
+    let names: Vec<&str> = grant.scopes.iter().map(|wanted| wanted.scope.as_str()).collect();
+    let message = format!("{} holds {} with token {}", grant.reference, names.join(", "), grant.token);
+    work.change(&about, &message, &Change::Crew(CrewChange::LocksGranted { grant: grant.clone() }))?;
+    Ok(grant)
+}
+
+fn refuse_conflict(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<()> {
+    let mut wanted: Vec<(Scope, Mode)> = Vec::new();
+    for scope in &asked.scopes {
+        let place = place(&asked.run.asked.workspace, &scope.scope)
+            .map_err(|fault| refused(Refused::Scope(fault)))?;
+        wanted.push((place, scope.mode));
+    }
+    for one in &wanted {
+        let around = tx.locks_around(&one.0)?;
+        let Some(lock) = obstacle(&asked.task.id, std::slice::from_ref(one), &around, asked.fold) else {
+            continue;
+        };
+        return Err(conflict(asked, &one.0, lock));
+    }
+    Ok(())
+}
+
+fn conflict(asked: &Asked<'_>, wanted: &Scope, lock: &Held) -> crate::Error {
+    let same_run = lock.run_id == asked.run.asked.id;
+    let other =
+        if same_run { lock.reference.to_string() } else { format!("{} of {}", lock.reference, lock.run_id) };
+    let message = format!("`{}` of {other} stands in the way of {}", lock.scope, asked.reference);
+    let mut verdict = verdict(Code::LockConflict, Refused::Conflict.rule(), message);
+    let conflict = json!({
+        "task_a": lock.reference, "resource_a": lock.scope, "run_a": lock.run_id.uuid(),
+        "task_b": asked.reference, "resource_b": wanted,
+    });
+    verdict.details.more.insert("conflicts".to_owned(), json!([conflict]));
+    denied(&verdict)
+}
+
+/// One lock of each grant.
+fn distinct(held: &[Held]) -> Vec<Held> {
+    let mut seen = BTreeSet::new();
+    held.iter().filter(|lock| seen.insert(lock.token)).cloned().collect()
+}
+
+/// Gives back the whole grant that a lock belongs to.
+pub(crate) fn release(work: &mut Scribe<'_, '_>, held: &Held, reason: &str) -> Result<()> {
+    let task = crate::task::required(work.tx, held.task_id.as_str())?;
+    let about = crate::task::about(work.tx, &task)?;
+    let released = CrewChange::LocksReleased {
+        token: held.token,
+        run_id: held.run_id.clone(),
+        task_id: held.task_id.clone(),
+        reason: reason.to_owned(),
+    };
+    let message = format!("{} gives back token {}: {reason}", held.reference, held.token);
+    work.change(&about, &message, &Change::Crew(released))?;
+    Ok(())
+}
+
+/// Takes back everything that a task has: its locks, its open assignment, what was reserved for it. Of money that
+/// nobody accounted for, all of it counts as spent.
+pub(crate) fn let_go(
+    work: &mut Scribe<'_, '_>,
+    task: &Task,
+    ended: Ended,
+    spent: Option<Amount>,
+) -> Result<()> {
+    let Some(part) = &task.part else { return Ok(()) };
+    for held in distinct(&work.tx.locks_of_task(&task.id)?) {
+        release(work, &held, ended.as_str())?;
+    }
+    let Some(open) = work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none()) else {
+        return Ok(());
+    };
+    let about = crate::task::about(work.tx, task)?;
+    let (run_id, task_id) = (part.run_id.clone(), task.id.clone());
+    if let Some(reserved) = work.tx.open_reservation(open.token)? {
+        let booked = CrewChange::BudgetBooked {
+            token: open.token,
+            run_id: run_id.clone(),
+            task_id: task_id.clone(),
+            reserved,
+            spent: spent.unwrap_or(reserved),
+        };
+        work.change(&about, "Budget booked", &Change::Crew(booked))?;
+    }
+    let over = CrewChange::AssignmentEnded { token: open.token, run_id, task_id, ended };
+    work.change(&about, &format!("Assignment {} {}", open.token, ended.as_str()), &Change::Crew(over))?;
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! An assignment on its way out: locks, money, approval and the packet, or nothing of it.
+
+use std::time::Duration;
+
+use contract::domain::change::Change;
+use contract::domain::crew::CrewChange;
+use contract::domain::crew::budget::Amount;
+use contract::domain::crew::lock::Wanted;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::task::Task;
+use contract::operator::assignment::TaskType;
+use contract::operator::{
+    Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskId as Reference, read_assignment,
+};
+use serde_json::{Value, json};
+
+use super::conditions::{begin_run, checks, reserve, use_approval};
+use super::denial::{denied, deny};
+use super::grants::{self, Asked};
+use super::ground::{Ground, real_scopes};
+use super::rows::{self, Along};
+use super::sheet::Sheet;
+use crate::error::Result;
+use crate::record::Scribe;
+
+/// What is to be given out. The packet lacks what only the store can add: the locks and the token.
+pub(crate) struct Draft {
+    pub(crate) reference: Reference,
+    pub(crate) packet: Value,
+    pub(crate) owner: String,
+    /// What the worker may spend.
+    pub(crate) share: Option<Amount>,
+}
+
+/// What went out.
+pub(crate) struct GivenOut {
+    pub(crate) token: i64,
+    pub(crate) packet: Value,
+    pub(crate) reserved: Option<Amount>,
+}
+
+/// Gives a task out. The caller has the ledger reconciled afterwards, in the same transaction.
+pub(crate) fn give_out(
+    work: &mut Scribe<'_, '_>,
+    sheet: &mut Sheet,
+    ground: &dyn Ground,
+    mut draft: Draft,
+) -> Result<GivenOut> {
+    let reference = draft.reference.clone();
+    let task = sheet.task(&reference)?.clone();
+    refuse_second(work, &task, &reference)?;
+    let assignment = judged(work, sheet, ground, &mut draft, &task)?;
+    let delta = step_to_work(work, sheet, &draft)?;
+    let fold = ground.folds_case(&sheet.run.asked.workspace);
+    let asked = Asked {
+        run: &sheet.run,
+        task: &task,
+        reference: &reference,
+        scopes: wanted(ground, sheet, &assignment)?,
+        timeout: Duration::from_secs(assignment.task.timeout_seconds),
+        fold,
+    };
+    let grant = grants::acquire(work, asked)?;
+    begin_run(work, sheet)?;
+    let reserved = reserve(work, sheet, &task, grant.token, draft.share)?;
+    use_approval(work, sheet, &reference, grant.token)?;
+    if task.status != Status::InProgress {
+        let delta = Delta { delta_id: format!("writ:issue:{}", grant.token), ..delta };
+        rows::step(work, sheet, &delta, Along::NOTHING)?;
+    }
+    work.tx.hear(&task.id, work.now)?;
+    sheet.heard.insert(reference.clone(), store::Heard { at: work.now.at, boot: work.now.boot.clone() });
+    let mut packet = draft.packet;
+    packet["x_fencing_token"] = json!(grant.token);
+    packet["active_locks"] = active_locks(work, sheet)?;
+    let issued = CrewChange::AssignmentIssued {
+        token: grant.token,
+        run_id: sheet.run.asked.id.clone(),
+        task_id: task.id.clone(),
+        packet: packet.clone(),
+    };
+    let message = format!("{reference} given to {} with token {}", draft.owner, grant.token);
+    work.change(&rows::about(sheet, &task), &message, &Change::Crew(issued))?;
+    Ok(GivenOut { token: grant.token, packet, reserved })
+}
+
+/// A task that somebody works on is not given out a second time.
+fn refuse_second(work: &Scribe<'_, '_>, task: &Task, reference: &Reference) -> Result<()> {
+    match work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none()) {
+        Some(open) => {
+            let message = format!("{reference} is given out already, with token {}", open.token);
+            Err(deny(Code::ConcurrencyConflict, "already_assigned", message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The packet must be one that a validator lets through, as it will be sent.
+fn judged(
+    work: &Scribe<'_, '_>,
+    sheet: &Sheet,
+    ground: &dyn Ground,
+    draft: &mut Draft,
+    task: &Task,
+) -> Result<Assignment> {
+    draft.packet["active_locks"] = active_locks(work, sheet)?;
+    let own = checks(task);
+    if draft.packet["task"]["x_checks"].as_array().is_some_and(|given| !given.is_empty() && *given != own) {
+        let message = "checks come from the plan's author; an orchestrator cannot add commands";
+        return Err(deny(Code::NonCompliant, "checks_of_another", message));
+    }
+    if !own.is_empty() {
+        draft.packet["task"]["x_checks"] = json!(own);
+    }
+    let root = sheet.run.asked.workspace.clone();
+    let task = &draft.packet["task"];
+    let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
+    let paths = lists.flatten().chain([&task["worklog_path"]]).filter_map(Value::as_str);
+    let links = ground.links(&root, &paths.collect::<Vec<_>>());
+    let options = Options {
+        root: Some(&root),
+        links: Some(&links),
+        fold: ground.folds_case(&root),
+        ..Options::default()
+    };
+    let read = read_assignment(draft.packet.to_string().as_bytes(), &options);
+    let (assignment, _) = read.map_err(|refusal| denied(&refusal))?;
+    if assignment.task.task_id != draft.reference {
+        return Err(deny(Code::NonCompliant, "identity_mismatch", "the packet is for another task"));
+    }
+    within_row(sheet, ground, &assignment)?;
+    Ok(assignment)
+}
+
+/// A packet can only narrow what the row may change.
+fn within_row(sheet: &Sheet, ground: &dyn Ground, assignment: &Assignment) -> Result<()> {
+    let row = sheet.row(&assignment.task.task_id)?;
+    let Some(allowed) = &row.columns.lock_scope else { return Ok(()) };
+    let root = &sheet.run.asked.workspace;
+    let allowed = real_scopes(ground, root, allowed)?;
+    let asked = real_scopes(ground, root, &assignment.task.lock_scope)?;
+    match asked.iter().find(|scope| !allowed.iter().any(|outer| outer.contains(scope))) {
+        Some(outside) => {
+            let message = format!("`{outside}` is not in the lock scope of {}", assignment.task.task_id);
+            Err(deny(Code::ScopeViolation, "outside_lock_scope", message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is locked. A serial task stands for the whole workspace.
+fn wanted(ground: &dyn Ground, sheet: &Sheet, assignment: &Assignment) -> Result<Vec<Wanted>> {
+    let mode = Mode::Exclusive;
+    if assignment.task.kind == TaskType::Serial {
+        let scope = Scope::parse(".", None).expect("BUG: the workspace is a scope");
+        return Ok(vec![Wanted { scope, mode }]);
+    }
+    let scopes = real_scopes(ground, &sheet.run.asked.workspace, &assignment.task.lock_scope)?;
+    Ok(scopes.into_iter().map(|scope| Wanted { scope, mode }).collect())
+}
+
+/// The step into work, judged before anything is granted: the state machine, the dependencies and the owner.
+fn step_to_work(work: &Scribe<'_, '_>, sheet: &Sheet, draft: &Draft) -> Result<Delta> {
+    let delta = Delta {
+        owner: draft.owner.clone(),
+        reason: "given out".to_owned(),
+        delta_id: "writ:issue".to_owned(),
+        last_heartbeat_at: Some(work.now.at.to_string()),
+        timed_out: Some(false),
+        ..rows::blank(&draft.reference, Status::InProgress)
+    };
+    let mut tried = sheet.ledger.clone();
+    tried.applied.clear();
+    tried.apply(std::slice::from_ref(&delta), DeltaOptions::default()).map_err(|refusal| denied(&refusal))?;
+    Ok(delta)
+}
+
+fn active_locks(work: &Scribe<'_, '_>, sheet: &Sheet) -> Result<Value> {
+    let locks = work.tx.active_locks_of_run(&sheet.run.asked.id)?;
+    let value = |lock: &contract::domain::crew::lock::Held| {
+        json!({
+            "task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode,
+            "x_fencing_token": lock.token,
+        })
+    };
+    Ok(locks.iter().map(value).collect())
+}

@@ -1,0 +1,197 @@
+//! Writing rows of a ledger: deltas in order, once each, all or nothing, and the tasks move with them.
+
+use contract::digest;
+use contract::domain::change::Change;
+use contract::domain::crew::{AppliedDelta, CrewChange, Ended, number_of, unnumbered};
+use contract::domain::id::mint;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, PlanPart, Rules, Task};
+use contract::operator::ledger::{Ignored, Row};
+use contract::operator::{Blocker, Code, Delta, DeltaOptions, TaskId as Reference};
+use contract::plan::PlanTask;
+
+use super::blockers::settle_blocker;
+use super::denial::{denied, deny};
+use super::sheet::Sheet;
+use crate::error::Result;
+use crate::record::{About, Scribe};
+
+/// What goes with a row besides its delta.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Along {
+    /// writ itself ran the task's checks and they passed.
+    pub(crate) verified: bool,
+    /// How an assignment ends that the row leaves behind.
+    pub(crate) ended: Ended,
+    pub(crate) spent: Option<contract::domain::crew::budget::Amount>,
+}
+
+impl Along {
+    pub(crate) const NOTHING: Along = Along { verified: false, ended: Ended::Withdrawn, spent: None };
+}
+
+/// Applies the deltas of one envelope, or none of them.
+pub(crate) fn apply(
+    work: &mut Scribe<'_, '_>,
+    sheet: &mut Sheet,
+    deltas: &[Delta],
+    blockers: &[Blocker],
+    options: DeltaOptions,
+) -> Result<Vec<Ignored>> {
+    recall(work, sheet, deltas)?;
+    // The first fault of all of them decides, before anything is written.
+    sheet.ledger.clone().apply(deltas, options).map_err(|refusal| denied(&refusal))?;
+    let each = DeltaOptions { base_version: None, ..options };
+    let mut ignored = Vec::new();
+    for delta in deltas {
+        let left_out =
+            sheet.ledger.apply(std::slice::from_ref(delta), each).map_err(|refusal| denied(&refusal))?;
+        if left_out.is_empty() {
+            let applied =
+                AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
+            write(work, sheet, &delta.task_id, Some(applied), Along::NOTHING)?;
+        }
+        ignored.extend(left_out);
+    }
+    for blocker in blockers {
+        if let Some(task) = sheet.tasks.get(&blocker.task_id).filter(|task| task.status == Status::Blocked) {
+            settle_blocker(work, task, Some(blocker))?;
+        }
+    }
+    Ok(ignored)
+}
+
+/// One step of a row that writ takes itself, by the same rules as a delta.
+pub(crate) fn step(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, delta: &Delta, along: Along) -> Result<()> {
+    recall(work, sheet, std::slice::from_ref(delta))?;
+    sheet
+        .ledger
+        .apply(std::slice::from_ref(delta), DeltaOptions::default())
+        .map_err(|refusal| denied(&refusal))?;
+    let applied = AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
+    write(work, sheet, &delta.task_id, Some(applied), along)
+}
+
+/// A delta that says nothing yet but where it leads.
+pub(crate) fn blank(reference: &Reference, status: Status) -> Delta {
+    Delta {
+        task_id: reference.clone(),
+        status,
+        owner: String::new(),
+        reason: String::new(),
+        delta_id: String::new(),
+        last_heartbeat_at: None,
+        timed_out: None,
+        retry_after_ms: None,
+        x_intent: None,
+        x_expected_version: None,
+        x_row: None,
+        extra: contract::json::Map::new(),
+    }
+}
+
+/// Finds out which of these names were applied before.
+fn recall(work: &Scribe<'_, '_>, sheet: &mut Sheet, deltas: &[Delta]) -> Result<()> {
+    for delta in deltas {
+        let Some(digest) = work.tx.applied_delta(&sheet.run.asked.id, &delta.delta_id)? else { continue };
+        sheet.ledger.applied.insert(delta.delta_id.clone());
+        if let Some(digest) = digest {
+            sheet.ledger.digests.insert(delta.delta_id.clone(), digest);
+        }
+    }
+    Ok(())
+}
+
+/// Makes the store agree with the row of the sheet.
+fn write(
+    work: &mut Scribe<'_, '_>,
+    sheet: &mut Sheet,
+    reference: &Reference,
+    delta: Option<AppliedDelta>,
+    along: Along,
+) -> Result<()> {
+    let row = sheet.ledger.rows[reference].clone();
+    let mut task = match sheet.tasks.get(reference) {
+        Some(task) => task.clone(),
+        None => create(work, sheet, reference, &row)?,
+    };
+    if task.status != row.status {
+        let command = Command::Move {
+            to: row.status,
+            reason: Some(row.reason.clone()),
+            rules: Rules::Operator,
+            verified: along.verified,
+            by: None,
+        };
+        let message = format!("{reference}: {}", row.status);
+        crate::task::carry_out_alone(work, &mut task, &command, &message).map_err(as_operator)?;
+    }
+    let written = CrewChange::RowWritten {
+        run_id: sheet.run.asked.id.clone(),
+        task_id: task.id.clone(),
+        reference: reference.clone(),
+        ledger_version: sheet.ledger.version,
+        delta,
+        row: Box::new(row.clone()),
+    };
+    let about = about(sheet, &task);
+    work.change(&about, &format!("{reference} is {}: {}", row.status, row.reason), &Change::Crew(written))?;
+    if !matches!(row.status, Status::Todo | Status::InProgress) {
+        super::grants::let_go(work, &task, along.ended, along.spent)?;
+    }
+    if row.status != Status::Blocked {
+        settle_blocker(work, &task, None)?;
+    }
+    sheet.tasks.insert(reference.clone(), task);
+    Ok(())
+}
+
+/// A task with checks is done when writ ran them; an orchestrator's word is not enough.
+fn as_operator(error: crate::Error) -> crate::Error {
+    use contract::domain::code::ErrorCode;
+    match error.code {
+        ErrorCode::CheckFailed => deny(Code::AcceptanceFailed, "no_evidence", error.message),
+        ErrorCode::WrongState => deny(Code::InvalidTransition, "illegal", error.message),
+        _ => error,
+    }
+}
+
+/// Events of a task that is on the sheet.
+pub(crate) fn about(sheet: &Sheet, task: &Task) -> About {
+    About { task_id: Some(task.id.clone()), ..crate::run::about(&sheet.run) }
+}
+
+fn create(work: &mut Scribe<'_, '_>, sheet: &Sheet, reference: &Reference, row: &Row) -> Result<Task> {
+    let number = number_of(reference)
+        .unwrap_or_else(|| unnumbered(sheet.tasks.keys().filter(|other| number_of(other).is_none()).count()));
+    let mut spec = PlanTask::minimal(reference.as_str());
+    // Nothing runs it but the worker it is given to.
+    spec.command = Vec::new();
+    spec.title = row.columns.title.clone().unwrap_or_else(|| reference.to_string());
+    spec.priority = row.columns.priority.unwrap_or_default();
+    spec.timeout_ms = row.columns.timeout_seconds.map_or(spec.timeout_ms, |s| s.saturating_mul(1000));
+    for text in row.columns.lock_scope.iter().flatten() {
+        let scope = Scope::parse(text, Some(&sheet.run.asked.workspace))
+            .map_err(|fault| super::denial::refused(contract::operator::fencing::Refused::Scope(fault)))?;
+        spec.writes.push(scope);
+    }
+    let needed = row.dependencies().iter().filter_map(|needed| sheet.tasks.get(needed));
+    let mut depends_on: Vec<_> = needed.map(|task| task.id.clone()).collect();
+    depends_on.sort();
+    depends_on.dedup();
+    spec.depends_on = row.dependencies().iter().map(ToString::to_string).collect();
+    let task_id: contract::domain::task::TaskId = mint(work.ids, work.now.at);
+    let created = Change::TaskCreated {
+        task_id: task_id.clone(),
+        title: spec.title.clone(),
+        description: String::new(),
+        priority: spec.priority.number(),
+        project_id: None,
+        part: Some(PlanPart { run_id: sheet.run.asked.id.clone(), number, spec }),
+        depends_on,
+    };
+    let about = About { task_id: Some(task_id.clone()), ..crate::run::about(&sheet.run) };
+    work.change(&about, &format!("Task created: {reference}"), &created)?;
+    crate::task::required(work.tx, task_id.as_str())
+}

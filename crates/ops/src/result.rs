@@ -1,0 +1,99 @@
+//! Results: what a worker says it did, held against what it was given and what can be seen.
+
+pub mod submit;
+
+use std::collections::BTreeSet;
+
+use contract::domain::crew::lock::admit;
+use contract::domain::id::Id;
+use contract::domain::run::RunId;
+use contract::domain::scope::Scope;
+use contract::domain::time::Now;
+use contract::operator::fencing::Refused;
+use contract::operator::{
+    Code, Options, SubagentResult, TaskId as Reference, read_result, recall_assignment,
+};
+use serde_json::Value;
+use store::{Issued, Tx};
+
+use crate::context::Context;
+use crate::crew::Ground;
+use crate::crew::denial::{denied, deny, refused};
+use crate::crew::sheet::Sheet;
+use crate::error::Result;
+
+/// A result that answers an open assignment by its current holder.
+pub struct Judged {
+    pub result: SubagentResult,
+    pub issued: Issued,
+    pub workspace: String,
+    /// What it says it changed, under real names.
+    pub claimed: BTreeSet<String>,
+    pub(crate) reference: Reference,
+}
+
+/// Judges a result without changing anything, so that nobody runs checks for one that is refused anyway.
+pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>, ground: &dyn Ground) -> Result<Judged> {
+    let now = cx.clock.now();
+    let tx = cx.store.read()?;
+    let sheet = sheet_of(&tx, document)?;
+    judged(&tx, &sheet, document, (token, &now), ground)
+}
+
+/// The ledger that a result speaks of.
+pub(crate) fn sheet_of(tx: &Tx<'_>, document: &Value) -> Result<Sheet> {
+    let read = read_result(document.to_string().as_bytes(), &Options::default());
+    let (result, _) = read.map_err(|refusal| denied(&refusal))?;
+    let run_id: Option<RunId> = Id::from_uuid(result.run_id.as_str());
+    match run_id.map(|run_id| tx.run(&run_id)).transpose()?.flatten() {
+        Some(run) => Sheet::load(tx, run),
+        None => {
+            Err(deny(Code::NonCompliant, "identity_mismatch", "the result belongs to no run of this store"))
+        }
+    }
+}
+
+pub(crate) fn judged(
+    tx: &Tx<'_>,
+    sheet: &Sheet,
+    document: &Value,
+    (token, now): (Option<i64>, &Now),
+    ground: &dyn Ground,
+) -> Result<Judged> {
+    let reference = document["task_id"].as_str().and_then(Reference::parse);
+    let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
+    let task = sheet.tasks.get(&reference).ok_or_else(|| {
+        deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))
+    })?;
+    // Who speaks comes before what is said: a holder from before is told so, whatever it brings.
+    let token = token.or_else(|| document["x_fencing_token"].as_i64()).ok_or_else(|| {
+        deny(Code::ConcurrencyConflict, "stale_fencing_token", "a result carries the token of its assignment")
+    })?;
+    admit(&tx.locks_of_task(&task.id)?, token, now).map_err(refused)?;
+    let issued = tx.assignment(token)?.filter(|open| open.ended.is_none());
+    let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
+    let assignment =
+        recall_assignment(issued.packet.to_string().as_bytes()).map_err(|refusal| denied(&refusal))?;
+    let root = &sheet.run.asked.workspace;
+    let changes = document["changes"].as_array().into_iter().flatten();
+    let mut paths: Vec<&str> = changes.filter_map(|change| change["resource"].as_str()).collect();
+    let task = &assignment.task;
+    paths.extend(task.lock_scope.iter().chain(&task.forbidden_scope).map(String::as_str));
+    paths.push(&task.worklog_path);
+    let links = ground.links(root, &paths);
+    let options = Options {
+        root: Some(root),
+        links: Some(&links),
+        fold: ground.folds_case(root),
+        assignment: Some(&assignment),
+        ..Options::default()
+    };
+    let read = read_result(document.to_string().as_bytes(), &options);
+    let (result, _) = read.map_err(|refusal| denied(&refusal))?;
+    let real = |text: &str| Scope::parse(text, Some(root)).and_then(|scope| scope.follow(&links, Some(root)));
+    let worklog = real(&task.worklog_path).ok();
+    let claimed = result.changes.iter().filter_map(|change| real(&change.resource).ok());
+    let claimed = claimed.filter(|scope| Some(scope) != worklog.as_ref());
+    let claimed = claimed.map(|scope| scope.to_string()).collect();
+    Ok(Judged { result, issued, workspace: root.clone(), claimed, reference })
+}

@@ -1,0 +1,195 @@
+//! Accepts a result: the row moves, the locks go back, the money is booked, and done is granted only on evidence.
+
+use contract::domain::change::Change;
+use contract::domain::check::CheckSeen;
+use contract::domain::crew::budget::Amount;
+use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
+use contract::domain::crew::{CrewChange, Ended};
+use contract::domain::money::MicroUsd;
+use contract::domain::status::{Evidence, Status};
+use contract::json::Map;
+use contract::operator::{Blocker, Code, Delta, Outcome};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Judged, judged, sheet_of};
+use crate::context::{Context, Key};
+use crate::crew::Ground;
+use crate::crew::blockers::settle_blocker;
+use crate::crew::denial::{denied, deny, verdict};
+use crate::crew::rows::{self, Along};
+use crate::crew::sheet::Sheet;
+use crate::error::Result;
+use crate::once::Given;
+use crate::record::{Scribe, scrubbed};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    /// The worker's result.
+    pub document: Value,
+    /// The token of the assignment, where the document does not carry it.
+    #[serde(default)]
+    pub token: Option<i64>,
+    /// What was spent; all that was reserved where nothing is said.
+    #[serde(default)]
+    pub cost: Option<MicroUsd>,
+    #[serde(default)]
+    pub tokens: Option<i64>,
+    /// What was seen by whoever ran the checks and looked at the files in this process; never taken from a request.
+    #[serde(skip)]
+    pub seen: Seen,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    pub checks: Vec<CheckSeen>,
+    /// The scope as it is now.
+    pub files: Option<Snapshot>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub run_id: String,
+    pub task_id: String,
+    pub token: i64,
+    pub status: Status,
+    /// What a done stands on.
+    pub evidence: Option<Evidence>,
+    pub changes: Option<Changes>,
+    pub row: Value,
+}
+
+pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+    let spent = spent(request)?;
+    cx.once(key, "result.submit", request, |work| {
+        let mut sheet = sheet_of(work.tx, &request.document)?;
+        let judged = judged(work.tx, &sheet, &request.document, (request.token, work.now), ground)?;
+        let changes = seen_changes(&judged, &request.seen)?;
+        let task = sheet.task(&judged.reference)?.clone();
+        let verified = crate::task::verified(&task, &request.seen.checks);
+        if judged.result.status == Outcome::Done && task.has_checks() && !verified {
+            return Err(failed_checks(&request.seen.checks));
+        }
+        accept(work, &sheet, &judged, &request.seen.checks, changes.clone())?;
+        let delta = delta(work, &sheet, &judged);
+        rows::step(work, &mut sheet, &delta, Along { verified, ended: Ended::Submitted, spent })?;
+        let task = sheet.task(&judged.reference)?.clone();
+        if task.status == Status::Blocked {
+            settle_blocker(work, &task, Some(&blocker(&judged)))?;
+        }
+        crate::task::note_evidence(work, &task, &request.seen.checks)?;
+        refuse_contradiction(work, &sheet, &judged, ground)?;
+        Ok(Answer {
+            run_id: sheet.run_uuid()?,
+            task_id: judged.reference.to_string(),
+            token: judged.issued.token,
+            status: task.status,
+            evidence: task.evidence,
+            changes,
+            row: sheet.view(&judged.reference),
+        })
+    })
+}
+
+fn spent(request: &Request) -> Result<Option<Amount>> {
+    let field = |name: &str| request.document.get(name).and_then(Value::as_i64);
+    let cost = request.cost.or_else(|| field("x_cost_micro_usd").map(MicroUsd));
+    let tokens = request.tokens.or_else(|| field("x_tokens"));
+    if cost.is_none() && tokens.is_none() {
+        return Ok(None);
+    }
+    let spent = Amount { cost: cost.unwrap_or_default(), tokens: tokens.unwrap_or_default() };
+    if spent.is_negative() {
+        return Err(deny(Code::SchemaInvalid, "budget_negative", "what was spent cannot be below zero"));
+    }
+    Ok(Some(spent))
+}
+
+/// What became of the files in scope. Without the snapshot from before, nothing could be said of them.
+fn seen_changes(judged: &Judged, seen: &Seen) -> Result<Option<Changes>> {
+    let Some(after) = &seen.files else { return Ok(None) };
+    let Some(before) = &judged.issued.snapshot else {
+        let message = "the assignment has no snapshot of its scope, so its changes cannot be told";
+        return Err(deny(Code::LedgerInconsistent, "snapshot_missing", message));
+    };
+    Ok(Some(compare(before, after, &judged.claimed)))
+}
+
+fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
+    let failed = seen.iter().find(|check| !check.passed);
+    let message = match failed {
+        Some(check) => {
+            let problem = check.problem.as_deref().unwrap_or("did not pass");
+            format!("check `{}`: {problem}", check.command.join(" "))
+        }
+        None => "the task has checks that writ has not run".to_owned(),
+    };
+    let mut refusal = verdict(Code::AcceptanceFailed, "criterion_failed", message);
+    refusal.details.more.insert("checks".to_owned(), scrubbed(json!(seen)));
+    denied(&refusal)
+}
+
+fn accept(
+    work: &mut Scribe<'_, '_>,
+    sheet: &Sheet,
+    judged: &Judged,
+    checks: &[CheckSeen],
+    changes: Option<Changes>,
+) -> Result<()> {
+    let task = sheet.task(&judged.reference)?;
+    let accepted = CrewChange::ResultAccepted {
+        token: judged.issued.token,
+        run_id: sheet.run.asked.id.clone(),
+        task_id: task.id.clone(),
+        status: judged.result.status.as_str().to_owned(),
+        result: scrubbed(json!(judged.result)),
+        checks: checks.to_vec(),
+        changes,
+    };
+    let message = format!("{} says {}", judged.reference, judged.result.status);
+    work.change(&rows::about(sheet, task), &message, &Change::Crew(accepted))?;
+    Ok(())
+}
+
+fn delta(work: &Scribe<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
+    let status = match judged.result.status {
+        Outcome::Done => Status::Done,
+        Outcome::Blocked => Status::Blocked,
+        Outcome::Failed => Status::Failed,
+    };
+    let notes = judged.result.notes_for_orchestrator.join("; ");
+    let reason = if notes.is_empty() { format!("the worker says {status}") } else { notes };
+    Delta {
+        owner: sheet.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
+        reason,
+        delta_id: format!("writ:result:{}", judged.issued.token),
+        last_heartbeat_at: Some(work.now.at.to_string()),
+        ..rows::blank(&judged.reference, status)
+    }
+}
+
+fn blocker(judged: &Judged) -> Blocker {
+    let code = judged.result.extra.get("x_code").and_then(Value::as_str).and_then(Code::parse);
+    let notes = judged.result.notes_for_orchestrator.join("; ");
+    Blocker {
+        task_id: judged.reference.clone(),
+        code: code.filter(|code| *code != Code::Ok).unwrap_or(Code::MissingRequiredInput),
+        reason: if notes.is_empty() { "the worker is blocked".to_owned() } else { notes },
+        details: None,
+        extra: Map::new(),
+    }
+}
+
+/// A task does not enter done while what is written about it contradicts itself.
+fn refuse_contradiction(
+    work: &Scribe<'_, '_>,
+    sheet: &Sheet,
+    judged: &Judged,
+    ground: &dyn Ground,
+) -> Result<()> {
+    let fold = ground.folds_case(&sheet.run.asked.workspace);
+    let verdict = sheet.reconcile(work.tx, work.now, fold)?;
+    let issues = verdict.details.more.get("issues").and_then(Value::as_array).cloned().unwrap_or_default();
+    let own = issues.iter().any(|issue| issue["task_id"] == judged.reference.as_str());
+    if own { Err(denied(&verdict)) } else { Ok(()) }
+}

@@ -1,0 +1,174 @@
+//! The watchdog: takes back what silent workers hold, and says why their tasks do not go on.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use contract::domain::crew::Ended;
+use contract::domain::crew::lock::Held;
+use contract::domain::run::{DocumentKind, RunId};
+use contract::domain::status::Status;
+use contract::json::Map;
+use contract::operator::watchdog::{Liveness, liveness};
+use contract::operator::{Blocker, Code, Delta, TaskId as Reference};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::context::{Caller, Context};
+use crate::crew::blockers::settle_blocker;
+use crate::crew::grants;
+use crate::crew::rows::{self, Along};
+use crate::crew::sheet::{Sheet, find_run};
+use crate::error::Result;
+use crate::record::Scribe;
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// Only this run; every run that holds a lock where nothing is said.
+    #[serde(default)]
+    pub run: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Tasks that were in progress and are blocked now, with their locks free.
+    pub timed_out: Vec<Value>,
+    /// Locks of tasks that had not begun, whose lease had run out.
+    pub released: Vec<Value>,
+    /// Approvals whose time ran out, which is a no.
+    #[serde(default)]
+    pub denied: Vec<String>,
+    /// Rows whose heartbeat makes no sense; a person has to look.
+    pub problems: Vec<Value>,
+}
+
+/// Sweeps once. The same again finds nothing to do, so it needs no request id.
+pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Answer> {
+    let now = cx.clock.now();
+    let tx = cx.store.begin()?;
+    let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let runs: Vec<RunId> = match &request.run {
+        Some(run) => vec![find_run(&tx, run)?.asked.id],
+        None => tx
+            .expired_locks(&now)?
+            .into_iter()
+            .map(|lock| lock.run_id)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect(),
+    };
+    let mut answer = Answer::default();
+    for run_id in runs {
+        let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;
+        sweep_run(&mut work, &mut sheet, &mut answer)?;
+    }
+    answer.denied = crate::approval::deny_expired(&mut work)?;
+    if !answer.timed_out.is_empty() || !answer.released.is_empty() || !answer.denied.is_empty() {
+        tx.commit()?;
+    }
+    Ok(answer)
+}
+
+/// Sweeps one run in the caller's transaction.
+pub(crate) fn sweep_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, answer: &mut Answer) -> Result<()> {
+    let names: Vec<Reference> = sheet.tasks.keys().cloned().collect();
+    // The tasks of a document are watched by the engine that runs it.
+    let is_ours = sheet.run.asked.kind == DocumentKind::Ledger;
+    for name in names {
+        let task = &sheet.tasks[&name];
+        let held = work.tx.locks_of_task(&task.id)?;
+        match (task.status, expired(&held, work)) {
+            (Status::InProgress, _) if is_ours => watch(work, sheet, &name, &held, answer)?,
+            (_, Some(lock)) => {
+                grants::release(work, &lock, "lease ran out")?;
+                answer.released.push(json!({
+                    "run_id": lock.run_id.uuid(), "task_id": name, "token": lock.token, "resource": lock.scope,
+                }));
+            }
+            (_, None) => {}
+        }
+    }
+    Ok(())
+}
+
+fn expired(held: &[Held], work: &Scribe<'_, '_>) -> Option<Held> {
+    held.iter().find(|lock| !lock.lease.is_live(work.now)).cloned()
+}
+
+/// A task in progress: locks decide by their lease on the boot clock, a row without locks by what it says.
+fn watch(
+    work: &mut Scribe<'_, '_>,
+    sheet: &mut Sheet,
+    name: &Reference,
+    held: &[Held],
+    answer: &mut Answer,
+) -> Result<()> {
+    let run_id = sheet.run_uuid()?;
+    let problem = |rule: &str, reason: &str| json!({"run_id": run_id, "task_id": name, "code": Code::SchemaInvalid, "rule": rule, "reason": reason});
+    let timeout = sheet.ledger.rows[name].columns.timeout_seconds;
+    let heard = sheet.judged_heartbeat(name, work.now);
+    let age = match (held.first(), heard) {
+        (Some(lock), _) if lock.lease.is_live(work.now) => return Ok(()),
+        (Some(lock), heard) => {
+            let least = Duration::from_millis(lock.timeout_ms);
+            heard.map_or(least, |heard| work.now.at.since(heard).max(least))
+        }
+        (None, None) => {
+            answer.problems.push(problem("heartbeat_missing", "in progress and never heard of"));
+            return Ok(());
+        }
+        (None, Some(heard)) => {
+            match liveness(work.now.at, heard, timeout.map_or(Duration::MAX, Duration::from_secs)) {
+                Liveness::Live { .. } => return Ok(()),
+                Liveness::InFuture => {
+                    answer.problems.push(problem("heartbeat_in_future", "its heartbeat is ahead of now"));
+                    return Ok(());
+                }
+                Liveness::TimedOut { age } => age,
+            }
+        }
+    };
+    answer.timed_out.push(block(work, sheet, name, held, age)?);
+    Ok(())
+}
+
+/// In this order: the row is blocked, its locks are free, and only then can it be planned anew.
+fn block(
+    work: &mut Scribe<'_, '_>,
+    sheet: &mut Sheet,
+    name: &Reference,
+    held: &[Held],
+    age: Duration,
+) -> Result<Value> {
+    let row = &sheet.ledger.rows[name];
+    let task = &sheet.tasks[name];
+    let token = held.first().map(|lock| lock.token);
+    let timeout = held.first().map_or(row.columns.timeout_seconds, |lock| Some(lock.timeout_ms / 1000));
+    let reason = format!("silent for {} s", age.as_secs());
+    let tries = i64::try_from(row.retry_count).unwrap_or(i64::MAX).saturating_add(2);
+    let wait = task.part.as_ref().map_or(Duration::ZERO, |part| part.spec.backoff(tries));
+    let retry_after_ms = u64::try_from(wait.as_millis()).unwrap_or(0);
+    let heard = sheet.last_heartbeat(name);
+    let delta = Delta {
+        owner: row.owner.clone(),
+        reason: format!("{}: {reason}", Code::TaskTimeout),
+        delta_id: format!("writ:watchdog:{name}:{}", row.version),
+        last_heartbeat_at: heard.map(|heard| heard.to_string()),
+        timed_out: Some(true),
+        retry_after_ms: Some(retry_after_ms),
+        ..rows::blank(name, Status::Blocked)
+    };
+    let facts = json!({
+        "run_id": sheet.run_uuid()?, "task_id": name, "last_heartbeat_at": heard, "timeout_seconds": timeout,
+        "age_seconds": age.as_secs(), "token": token, "retry_after_ms": retry_after_ms,
+    });
+    rows::step(work, sheet, &delta, Along { verified: false, ended: Ended::TimedOut, spent: None })?;
+    let blocker = Blocker {
+        task_id: name.clone(),
+        code: Code::TaskTimeout,
+        reason,
+        details: facts.as_object().cloned(),
+        extra: Map::new(),
+    };
+    settle_blocker(work, &sheet.tasks[name], Some(&blocker))?;
+    Ok(facts)
+}

@@ -1,0 +1,268 @@
+//! A ledger in a store, and short ways to work on it.
+
+use contract::domain::change::Change;
+use contract::domain::check::CheckSeen;
+use contract::domain::crew::CrewChange;
+use contract::domain::id::{Id, mint};
+use contract::domain::run::{DocumentKind, NewRun, RunId};
+use contract::domain::scope::Links;
+use contract::domain::status::{Evidence, Status};
+use contract::domain::task::{PlanPart, TaskId};
+use contract::operator::TaskId as Reference;
+use contract::operator::ledger::Row;
+use contract::plan::{Plan, PlanTask};
+use ops::crew::Ground;
+use ops::{Error, Result, assignment, ledger, lock, result, watchdog};
+use serde_json::{Value, json};
+use store::Stream;
+use testkit::SeededIds;
+
+use crate::world::{World, caller, key};
+
+pub(crate) const RUN: &str = "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4";
+pub(crate) const WORKSPACE: &str = "/srv/repo";
+
+/// A disk of which only this is known.
+#[derive(Default)]
+pub(crate) struct Paper {
+    pub(crate) links: Links,
+    pub(crate) fold: bool,
+}
+
+impl Ground for Paper {
+    fn links(&self, _root: &str, _paths: &[&str]) -> Links {
+        self.links.clone()
+    }
+    fn folds_case(&self, _root: &str) -> bool {
+        self.fold
+    }
+}
+
+pub(crate) struct Crew {
+    pub(crate) world: World,
+    pub(crate) ground: Paper,
+    pub(crate) run: String,
+    pub(crate) workspace: String,
+    calls: u32,
+}
+
+impl Crew {
+    pub(crate) fn new() -> Self {
+        Self {
+            world: World::new(),
+            ground: Paper::default(),
+            run: RUN.to_owned(),
+            workspace: WORKSPACE.to_owned(),
+            calls: 0,
+        }
+    }
+
+    pub(crate) fn key(&mut self) -> ops::context::Key {
+        self.calls += 1;
+        key("orchestrator", &format!("call {}", self.calls))
+    }
+
+    pub(crate) fn envelope(&self, deltas: Value) -> Value {
+        let mut stuck: Vec<Value> = Vec::new();
+        for delta in deltas.as_array().into_iter().flatten().filter(|delta| delta["status"] == "blocked") {
+            stuck.push(json!({"task_id": delta["task_id"], "code": "TASK_TIMEOUT", "reason": "stuck"}));
+        }
+        json!({
+            "schema_version": "1.0.0", "run_id": self.run, "ledger_delta": deltas, "assignments": [],
+            "active_locks": [], "blockers": stuck, "next_actions": [],
+        })
+    }
+
+    fn request(&self, document: Value, strict: bool) -> ledger::apply::Request {
+        let workspace = Some(self.workspace.clone());
+        ledger::apply::Request { document, objective: Some("an objective".to_owned()), workspace, strict }
+    }
+
+    pub(crate) fn apply(&mut self, document: Value, strict: bool) -> Result<ledger::apply::Answer> {
+        let (key, request) = (self.key(), self.request(document, strict));
+        Ok(ledger::apply::apply(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+    }
+
+    pub(crate) fn step(&mut self, document: Value, strict: bool) -> Result<ops::orchestrate::Answer> {
+        let (key, request) = (self.key(), self.request(document, strict));
+        Ok(ops::orchestrate::step(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+    }
+
+    /// Makes a task that may change `scopes`.
+    pub(crate) fn task(&mut self, name: &str, scopes: &[&str], more: Value) {
+        let mut columns = json!({
+            "title": name, "lock_scope": scopes, "acceptance_criteria": ["it works"], "timeout_seconds": 60,
+        });
+        for (field, value) in more.as_object().into_iter().flatten() {
+            columns[field] = value.clone();
+        }
+        let delta = json!({
+            "task_id": name, "status": "todo", "owner": "", "reason": "new", "delta_id": format!("create {name}"),
+            "x_intent": "create", "x_row": columns,
+        });
+        let envelope = self.envelope(json!([delta]));
+        self.apply(envelope, false).unwrap();
+    }
+
+    pub(crate) fn issue(&mut self, name: &str) -> Result<assignment::issue::Answer> {
+        self.issue_with(assignment::issue::Request { task: name.to_owned(), ..Default::default() })
+    }
+
+    pub(crate) fn issue_with(
+        &mut self,
+        request: assignment::issue::Request,
+    ) -> Result<assignment::issue::Answer> {
+        let key = self.key();
+        let request =
+            assignment::issue::Request { run: self.run.clone(), owner: Some("worker".to_owned()), ..request };
+        Ok(assignment::issue::issue(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+    }
+
+    pub(crate) fn result(&self, name: &str, token: i64, status: &str) -> Value {
+        json!({
+            "schema_version": "1.0.0", "run_id": self.run, "task_id": name, "status": status,
+            "changes": [], "worklog_path": format!("worklogs/{name}.jsonl"), "notes_for_orchestrator": ["a note"],
+            "acceptance_check": [{"criterion": "it works", "status": "pass", "evidence": "seen"}],
+            "x_fencing_token": token,
+        })
+    }
+
+    pub(crate) fn submit(
+        &mut self,
+        document: Value,
+        checks: Vec<CheckSeen>,
+    ) -> Result<result::submit::Answer> {
+        let key = self.key();
+        let seen = result::submit::Seen { checks, files: None };
+        let request = result::submit::Request { document, token: None, cost: None, tokens: None, seen };
+        Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+    }
+
+    pub(crate) fn acquire(&mut self, name: &str, scopes: &[&str]) -> Result<i64> {
+        self.acquire_with(lock::acquire::Request {
+            run: self.run.clone(),
+            task: name.to_owned(),
+            resources: scopes.iter().map(|text| (*text).to_owned()).collect(),
+            shared: false,
+            timeout_seconds: None,
+        })
+    }
+
+    pub(crate) fn acquire_with(&mut self, request: lock::acquire::Request) -> Result<i64> {
+        let key = self.key();
+        Ok(lock::acquire::acquire(&mut self.world.cx, &key, &request, &self.ground)?.answer.grant.token)
+    }
+
+    pub(crate) fn heartbeat(&mut self, name: &str, token: i64) -> Result<ops::heartbeat::Answer> {
+        let request =
+            ops::heartbeat::Request { run: self.run.clone(), task: name.to_owned(), token, at: None };
+        ops::heartbeat::heartbeat(&mut self.world.cx, &request)
+    }
+
+    pub(crate) fn sweep(&mut self) -> watchdog::Answer {
+        let request = watchdog::Request { run: Some(self.run.clone()) };
+        watchdog::sweep(&mut self.world.cx, &caller("watchdog"), &request).unwrap()
+    }
+
+    pub(crate) fn show(&mut self) -> Value {
+        ledger::show::show(&mut self.world.cx, &self.run.clone()).unwrap()
+    }
+
+    pub(crate) fn row(&mut self, name: &str) -> Value {
+        let shown = self.show();
+        let rows = shown["ledger"].as_array().unwrap();
+        rows.iter().find(|row| row["task_id"] == name).unwrap().clone()
+    }
+
+    /// The log rebuilds the tables.
+    pub(crate) fn holds(&mut self) {
+        let differences = ops::audit::replay_differences(&mut self.world.cx).unwrap();
+        assert_eq!(differences, Vec::<String>::new());
+    }
+
+    /// Writes a ledger as it stands in a vector, past all the verbs.
+    pub(crate) fn seed(&mut self, base: &Value) -> Vec<(Reference, TaskId)> {
+        let mut store = self.world.temp.open();
+        let now = self.world.temp.now();
+        let mut ids = SeededIds::new(77);
+        let tx = store.begin().unwrap();
+        let run_id: RunId = Id::from_uuid(&self.run).unwrap();
+        let change = |ids: &mut SeededIds, change: Change| {
+            let event = testkit::event(ids, &now, "seeded");
+            tx.change(&Stream::Run(run_id.clone()), event, &change).unwrap();
+        };
+        change(&mut ids, Change::RunSubmitted { run: self.new_run(&run_id) });
+        let mut made = Vec::new();
+        for (number, (name, row)) in base["rows"].as_object().unwrap().iter().enumerate() {
+            let reference = Reference::parse(name).unwrap();
+            let row: Row = serde_json::from_value(row.clone()).unwrap();
+            let task_id: TaskId = mint(&mut ids, now.at);
+            let number = contract::domain::crew::number_of(&reference)
+                .unwrap_or_else(|| contract::domain::crew::unnumbered(number));
+            let spec = PlanTask::minimal(name);
+            change(&mut ids, created(&task_id, PlanPart { run_id: run_id.clone(), number, spec }));
+            if row.status != Status::Todo {
+                change(&mut ids, moved(&task_id, row.status));
+            }
+            let written = CrewChange::RowWritten {
+                run_id: run_id.clone(),
+                task_id: task_id.clone(),
+                reference: reference.clone(),
+                ledger_version: base["version"].as_u64().unwrap_or(0),
+                delta: None,
+                row: Box::new(row),
+            };
+            change(&mut ids, Change::Crew(written));
+            made.push((reference, task_id));
+        }
+        tx.commit().unwrap();
+        made
+    }
+
+    fn new_run(&self, id: &RunId) -> NewRun {
+        NewRun {
+            id: id.clone(),
+            corr: "corr".to_owned(),
+            origin_id: "evt_0".to_owned(),
+            kind: DocumentKind::Ledger,
+            objective: "objective".to_owned(),
+            workspace: self.workspace.clone(),
+            plan: Plan::default(),
+            intent: None,
+            requested_by: "human.a".to_owned(),
+            depth: 1,
+            parent_run: None,
+            document_digest: "sha256:0".to_owned(),
+        }
+    }
+}
+
+fn created(task_id: &TaskId, part: PlanPart) -> Change {
+    Change::TaskCreated {
+        task_id: task_id.clone(),
+        title: "title".to_owned(),
+        description: String::new(),
+        priority: 0,
+        project_id: None,
+        part: Some(part),
+        depends_on: Vec::new(),
+    }
+}
+
+fn moved(task_id: &TaskId, to: Status) -> Change {
+    let evidence = (to == Status::Done).then_some(Evidence::Claimed);
+    Change::TaskMoved { task_id: task_id.clone(), from: Status::Todo, to, evidence, reason: None }
+}
+
+/// The operator's code and rule behind an error.
+pub(crate) fn denial(error: &Error) -> (String, String) {
+    let rule = error.details["details"]["rule"].as_str().unwrap_or_default();
+    (error.code.as_str().to_owned(), rule.to_owned())
+}
+
+#[track_caller]
+pub(crate) fn denied<A: std::fmt::Debug>(answer: Result<A>, code: &str, rule: &str) {
+    let error = answer.expect_err("it should be refused");
+    assert_eq!(denial(&error), (code.to_owned(), rule.to_owned()), "{error}");
+    assert_eq!(error.details["allow"], false, "{}", error.details);
+}

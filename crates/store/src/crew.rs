@@ -1,0 +1,10 @@
+//! Reading what a crew was granted.
+
+mod approvals;
+mod assignments;
+mod budgets;
+mod ledger;
+mod locks;
+
+pub use assignments::{Accepted, Issued};
+pub use ledger::{Heard, LedgerRow};

@@ -1,0 +1,97 @@
+//! Assignments and the results that answered them.
+
+use contract::domain::check::CheckSeen;
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::id::Id;
+use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+use rusqlite::{OptionalExtension, Row, params};
+use serde_json::Value;
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+/// What was given out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Issued {
+    pub token: i64,
+    pub run_id: RunId,
+    pub task_id: TaskId,
+    pub packet: Value,
+    pub snapshot: Option<Snapshot>,
+    /// How it ended; none while it is open.
+    pub ended: Option<String>,
+    pub issued_at: Timestamp,
+}
+
+/// A result that was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accepted {
+    pub token: i64,
+    pub task_id: TaskId,
+    pub status: String,
+    pub result: Value,
+    pub checks: Vec<CheckSeen>,
+}
+
+const COLUMNS: &str = "token, run_id, task_id, packet, snapshot, ended, issued_at";
+
+impl Tx<'_> {
+    pub fn assignment(&self, token: i64) -> Result<Option<Issued>> {
+        let sql = format!("SELECT {COLUMNS} FROM assignments WHERE token = ?1");
+        let found = self.prepare(&sql)?.query_row([token], |row| Ok(issued_of(row))).optional()?;
+        found.transpose()
+    }
+
+    /// The last one that a task was given out with.
+    pub fn last_assignment(&self, task: &TaskId) -> Result<Option<Issued>> {
+        let sql = format!("SELECT {COLUMNS} FROM assignments WHERE task_id = ?1 ORDER BY token DESC LIMIT 1");
+        let found = self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(issued_of(row))).optional()?;
+        found.transpose()
+    }
+
+    /// The results of a run, oldest grants first.
+    pub fn results_of_run(&self, run: &RunId) -> Result<Vec<Accepted>> {
+        let sql =
+            "SELECT token, task_id, status, result, checks FROM results WHERE run_id = ?1 ORDER BY token";
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query(params![run.as_str()])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(accepted_of(row)?);
+        }
+        Ok(found)
+    }
+}
+
+fn issued_of(row: &Row<'_>) -> Result<Issued> {
+    let token: i64 = row.get(0)?;
+    let owner = format!("assignment {token}");
+    let (run, task, packet): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
+    let snapshot: Option<String> = row.get(4)?;
+    Ok(Issued {
+        token,
+        run_id: Id::parse(&run).map_err(|_| unreadable("run", &owner, &run))?,
+        task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
+        packet: serde_json::from_str(&packet).map_err(|_| unreadable("packet", &owner, &packet))?,
+        snapshot: snapshot
+            .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("snapshot", &owner, &text)))
+            .transpose()?,
+        ended: row.get(5)?,
+        issued_at: Timestamp::from_millis(row.get(6)?),
+    })
+}
+
+fn accepted_of(row: &Row<'_>) -> Result<Accepted> {
+    let token: i64 = row.get(0)?;
+    let owner = format!("result {token}");
+    let (task, result, checks): (String, String, String) = (row.get(1)?, row.get(3)?, row.get(4)?);
+    Ok(Accepted {
+        token,
+        task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
+        status: row.get(2)?,
+        result: serde_json::from_str(&result).map_err(|_| unreadable("result", &owner, &result))?,
+        checks: serde_json::from_str(&checks).map_err(|_| unreadable("checks", &owner, &checks))?,
+    })
+}

@@ -1,0 +1,130 @@
+//! The rows of a run's ledger, the names of its deltas, and its blockers.
+
+use contract::domain::crew::number_of;
+use contract::domain::id::Id;
+use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
+use contract::domain::time::{BootTime, Now, Timestamp};
+use contract::operator::ledger::Row as OperatorRow;
+use contract::operator::{Blocker, TaskId as Reference};
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::Tx;
+use crate::error::{Result, unreadable};
+
+/// What the operator contract knows of a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LedgerRow {
+    pub task_id: TaskId,
+    pub reference: Reference,
+    pub row: OperatorRow,
+    pub heard: Option<Heard>,
+}
+
+/// A heartbeat on both clocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    pub at: Timestamp,
+    pub boot: BootTime,
+}
+
+const COLUMNS: &str = "task_id, reference, row, heard_at, heard_boot_id, heard_boot_ms";
+
+impl Tx<'_> {
+    /// One step for every delta that was ever applied.
+    pub fn ledger_version(&self, run: &RunId) -> Result<u64> {
+        let mut statement = self.prepare("SELECT version FROM ledgers WHERE run_id = ?1")?;
+        let version: Option<i64> = statement.query_row([run.as_str()], |row| row.get(0)).optional()?;
+        Ok(version.map_or(0, |version| u64::try_from(version).unwrap_or(0)))
+    }
+
+    /// The rows that were written; a task of a plan that nothing happened to has none yet.
+    pub fn ledger_rows(&self, run: &RunId) -> Result<Vec<LedgerRow>> {
+        let sql = format!("SELECT {COLUMNS} FROM ledger_rows WHERE run_id = ?1");
+        let mut statement = self.prepare(&sql)?;
+        let mut rows = statement.query([run.as_str()])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(row_of(row)?);
+        }
+        Ok(found)
+    }
+
+    pub fn ledger_row(&self, task: &TaskId) -> Result<Option<LedgerRow>> {
+        let sql = format!("SELECT {COLUMNS} FROM ledger_rows WHERE task_id = ?1");
+        let found = self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(row_of(row))).optional()?;
+        found.transpose()
+    }
+
+    /// The task that operator documents call by this name, by index look-ups alone.
+    pub fn task_named(&self, run: &RunId, reference: &Reference) -> Result<Option<TaskId>> {
+        let mut statement =
+            self.prepare("SELECT task_id FROM ledger_rows WHERE run_id = ?1 AND reference = ?2")?;
+        let keys = [run.as_str(), reference.as_str()];
+        let mut id: Option<String> = statement.query_row(keys, |row| row.get(0)).optional()?;
+        if let Some(number) = number_of(reference).filter(|_| id.is_none()) {
+            let mut statement = self.prepare("SELECT id FROM tasks WHERE run_id = ?1 AND number = ?2")?;
+            id = statement.query_row(params![run.as_str(), number], |row| row.get(0)).optional()?;
+        }
+        id.map(|id| Id::parse(&id).map_err(|_| unreadable("task", &id, &id))).transpose()
+    }
+
+    /// What was applied under this name: nothing, or something whose digest may be known.
+    pub fn applied_delta(&self, run: &RunId, delta_id: &str) -> Result<Option<Option<String>>> {
+        let mut statement =
+            self.prepare("SELECT digest FROM ledger_deltas WHERE run_id = ?1 AND delta_id = ?2")?;
+        Ok(statement.query_row([run.as_str(), delta_id], |row| row.get(0)).optional()?)
+    }
+
+    /// Notes that the worker of a task lives. A row update, no event.
+    pub fn hear(&self, task: &TaskId, now: &Now) -> Result<()> {
+        self.prepare(
+            "UPDATE ledger_rows SET heard_at = ?2, heard_boot_id = ?3, heard_boot_ms = ?4 WHERE task_id = ?1",
+        )?
+        .execute(params![task.as_str(), now.at.millis(), now.boot.boot_id, now.boot.millis])?;
+        Ok(())
+    }
+
+    pub fn blockers_of_run(&self, run: &RunId) -> Result<Vec<(TaskId, Blocker)>> {
+        let sql = "SELECT task_id, blocker FROM blockers WHERE run_id = ?1 ORDER BY task_id";
+        let mut statement = self.prepare(sql)?;
+        let rows = statement
+            .query_map([run.as_str()], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let mut found = Vec::new();
+        for row in rows {
+            let (id, text) = row?;
+            let blocker = serde_json::from_str(&text).map_err(|_| unreadable("blocker", &id, &text))?;
+            found.push((Id::parse(&id).map_err(|_| unreadable("task", &id, &id))?, blocker));
+        }
+        Ok(found)
+    }
+
+    pub fn blocker_of_task(&self, task: &TaskId) -> Result<Option<Blocker>> {
+        let mut statement = self.prepare("SELECT blocker FROM blockers WHERE task_id = ?1")?;
+        let text: Option<String> = statement.query_row([task.as_str()], |row| row.get(0)).optional()?;
+        let read = |text: String| {
+            serde_json::from_str(&text).map_err(|_| unreadable("blocker", task.as_str(), &text))
+        };
+        text.map(read).transpose()
+    }
+}
+
+fn row_of(row: &Row<'_>) -> Result<LedgerRow> {
+    let id: String = row.get(0)?;
+    let reference: String = row.get(1)?;
+    let text: String = row.get(2)?;
+    let heard_at: Option<i64> = row.get(3)?;
+    let heard = match heard_at {
+        Some(at) => Some(Heard {
+            at: Timestamp::from_millis(at),
+            boot: BootTime { boot_id: row.get(4)?, millis: row.get(5)? },
+        }),
+        None => None,
+    };
+    Ok(LedgerRow {
+        task_id: Id::parse(&id).map_err(|_| unreadable("task", &id, &id))?,
+        reference: Reference::parse(&reference).ok_or_else(|| unreadable("name", &id, &reference))?,
+        row: serde_json::from_str(&text).map_err(|_| unreadable("ledger row", &id, &text))?,
+        heard,
+    })
+}

@@ -1,0 +1,120 @@
+//! The lock table.
+
+use contract::domain::crew::lock::Held;
+use contract::domain::id::Id;
+use contract::domain::run::RunId;
+use contract::domain::scope::Scope;
+use contract::domain::task::TaskId;
+use contract::domain::time::{Lease, Now, Timestamp};
+use contract::operator::{Mode, TaskId as Reference};
+use rusqlite::{Row, params};
+
+use crate::Tx;
+use crate::conditions::rows;
+use crate::error::{Result, unreadable};
+
+const COLUMNS: &str = "token, scope, run_id, task_id, reference, workspace, place, mode, active, timeout_ms, \
+     lease_boot_id, lease_until, granted_at, released_at, release_reason";
+
+impl Tx<'_> {
+    /// Active locks that lie in `place`, above it or at it. Case is ignored; whoever minds it looks again.
+    pub fn locks_around(&self, place: &Scope) -> Result<Vec<Held>> {
+        let folded = place.folded();
+        let text = folded.as_str();
+        let at = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 AND folded = ?1");
+        let mut found = Vec::new();
+        let above = text.match_indices('/').map(|(at, _)| if at == 0 { "/" } else { &text[..at] });
+        let mut names: Vec<&str> = above.chain([text]).collect();
+        names.dedup();
+        for name in names {
+            found.extend(self.lock_list(&at, params![name])?);
+        }
+        // `0` is what follows `/`.
+        let (first, last) = if text == "/" {
+            ("/".to_owned(), "0".to_owned())
+        } else {
+            (format!("{text}/"), format!("{text}0"))
+        };
+        let below = format!(
+            "SELECT {COLUMNS} FROM locks WHERE active = 1 AND folded > ?1 AND folded < ?2 ORDER BY folded"
+        );
+        found.extend(self.lock_list(&below, params![first, last])?);
+        Ok(found)
+    }
+
+    /// What a task holds now.
+    pub fn locks_of_task(&self, task: &TaskId) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 AND active = 1 ORDER BY token");
+        self.lock_list(&sql, params![task.as_str()])
+    }
+
+    /// What the tasks of a run hold now.
+    pub fn active_locks_of_run(&self, run: &RunId) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 AND active = 1 ORDER BY token");
+        self.lock_list(&sql, params![run.as_str()])
+    }
+
+    /// Everything a run ever held, newest grants first.
+    pub fn lock_history(&self, run: &RunId, limit: usize) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 ORDER BY token DESC LIMIT ?2");
+        self.lock_list(&sql, params![run.as_str(), rows(limit)])
+    }
+
+    /// Everything that is held in the store.
+    pub fn active_locks(&self, limit: usize) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 ORDER BY folded LIMIT ?1");
+        self.lock_list(&sql, params![rows(limit)])
+    }
+
+    /// The holder lives, so its locks do. A row update, no event.
+    pub fn renew_locks(&self, token: i64, lease: &Lease) -> Result<()> {
+        self.prepare(
+            "UPDATE locks SET lease_boot_id = ?2, lease_until = ?3 WHERE token = ?1 AND active = 1",
+        )?
+        .execute(params![token, lease.boot_id, lease.until_millis])?;
+        Ok(())
+    }
+
+    /// Active locks whose lease has run out by `now`. Only what is held is looked at.
+    pub fn expired_locks(&self, now: &Now) -> Result<Vec<Held>> {
+        let held = self.active_locks(usize::MAX)?;
+        Ok(held.into_iter().filter(|lock| !lock.lease.is_live(now)).collect())
+    }
+
+    fn lock_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Held>> {
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query(values)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(held_of(row)?);
+        }
+        Ok(found)
+    }
+}
+
+fn held_of(row: &Row<'_>) -> Result<Held> {
+    let token: i64 = row.get(0)?;
+    let owner = format!("lock {token}");
+    let text = |column: usize| row.get::<_, String>(column);
+    let scope = |column: usize| -> Result<Scope> {
+        let text = text(column)?;
+        Scope::parse(&text, None).map_err(|_| unreadable("scope", &owner, &text))
+    };
+    let (run, task, reference, mode) = (text(2)?, text(3)?, text(4)?, text(7)?);
+    Ok(Held {
+        token,
+        run_id: Id::parse(&run).map_err(|_| unreadable("run", &owner, &run))?,
+        task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
+        reference: Reference::parse(&reference).ok_or_else(|| unreadable("name", &owner, &reference))?,
+        workspace: text(5)?,
+        scope: scope(1)?,
+        place: scope(6)?,
+        mode: Mode::parse(&mode).ok_or_else(|| unreadable("mode", &owner, &mode))?,
+        active: row.get(8)?,
+        timeout_ms: u64::try_from(row.get::<_, i64>(9)?).unwrap_or(0),
+        lease: Lease { boot_id: text(10)?, until_millis: row.get(11)? },
+        granted_at: Timestamp::from_millis(row.get(12)?),
+        released_at: row.get::<_, Option<i64>>(13)?.map(Timestamp::from_millis),
+        release_reason: row.get(14)?,
+    })
+}

@@ -1,0 +1,118 @@
+//! One change of each kind that a crew can cause, on the task and the run that the others made.
+
+use contract::domain::crew::approval::Approval;
+use contract::domain::crew::budget::Amount;
+use contract::domain::crew::lock::{Grant, Wanted};
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::crew::{AppliedDelta, CrewChange, Ended, reference_of};
+use contract::domain::id::Id;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::time::{Lease, Now};
+use contract::operator::ledger::Row;
+use contract::operator::{Blocker, Code, Mode};
+use serde_json::json;
+
+pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
+    let lease = Lease::starting(now, std::time::Duration::ZERO);
+    let row: Row = serde_json::from_value(json!({"status": Status::Done})).unwrap();
+    let delta = AppliedDelta { delta_id: "d".to_owned(), digest: None };
+    let grant = Grant {
+        token: 1,
+        run_id: Id::from_bits(1),
+        task_id: Id::from_bits(2),
+        reference: reference_of(1),
+        workspace: "/w".to_owned(),
+        scopes: vec![Wanted { scope: Scope::parse("src", None).unwrap(), mode: Mode::Exclusive }],
+        timeout_ms: 1,
+        lease: lease.clone(),
+    };
+    let blocker = Blocker {
+        task_id: reference_of(1),
+        code: Code::TaskTimeout,
+        reason: "r".to_owned(),
+        details: None,
+        extra: contract::json::Map::new(),
+    };
+    let approval = Approval {
+        id: Id::from_bits(9),
+        run_id: Id::from_bits(1),
+        task_id: Id::from_bits(2),
+        action: "a".to_owned(),
+        action_digest: "d".to_owned(),
+        requested_by: "r".to_owned(),
+        deadline: now.at,
+        lease,
+    };
+    let mut changes = vec![
+        CrewChange::RowWritten {
+            run_id: Id::from_bits(1),
+            task_id: Id::from_bits(2),
+            reference: reference_of(1),
+            ledger_version: 1,
+            delta: Some(delta),
+            row: Box::new(row),
+        },
+        CrewChange::LocksGranted { grant },
+        CrewChange::ApprovalRequested { approval },
+        CrewChange::BudgetSet { run_id: Id::from_bits(1), limit: Amount::default() },
+    ];
+    changes.extend(on_the_way());
+    let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
+    changes.push(CrewChange::BlockerRaised { run_id: run_id.clone(), task_id: task_id.clone(), blocker });
+    changes.push(CrewChange::BlockerCleared { run_id, task_id });
+    changes
+}
+
+/// What happens between a grant and its end.
+fn on_the_way() -> Vec<CrewChange> {
+    let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
+    let at = |make: fn(Id<_>, Id<_>) -> CrewChange| make(run_id.clone(), task_id.clone());
+    vec![
+        at(|run_id, task_id| CrewChange::ApprovalDecided {
+            id: Id::from_bits(9),
+            run_id,
+            task_id,
+            granted: true,
+            by: "b".to_owned(),
+            reason: None,
+        }),
+        at(|run_id, task_id| CrewChange::ApprovalUsed { id: Id::from_bits(9), run_id, task_id, token: 1 }),
+        at(|run_id, task_id| CrewChange::BudgetReserved {
+            token: 1,
+            run_id,
+            task_id,
+            amount: Amount::default(),
+        }),
+        at(|run_id, task_id| CrewChange::AssignmentIssued { token: 1, run_id, task_id, packet: json!({}) }),
+        at(|run_id, task_id| CrewChange::SnapshotTaken {
+            token: 1,
+            run_id,
+            task_id,
+            snapshot: Snapshot::default(),
+        }),
+        at(|run_id, task_id| CrewChange::ResultAccepted {
+            token: 1,
+            run_id,
+            task_id,
+            status: "done".to_owned(),
+            result: json!({}),
+            checks: Vec::new(),
+            changes: None,
+        }),
+        at(|run_id, task_id| CrewChange::BudgetBooked {
+            token: 1,
+            run_id,
+            task_id,
+            reserved: Amount::default(),
+            spent: Amount::default(),
+        }),
+        at(|run_id, task_id| CrewChange::AssignmentEnded {
+            token: 1,
+            run_id,
+            task_id,
+            ended: Ended::Submitted,
+        }),
+        at(|run_id, task_id| CrewChange::LocksReleased { token: 1, run_id, task_id, reason: "r".to_owned() }),
+    ]
+}
