@@ -24,6 +24,7 @@ pub mod run;
 pub mod status;
 pub mod task;
 pub mod transfer;
+pub mod vybe;
 pub mod watchdog;
 
 mod limit;
