@@ -4,11 +4,15 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use contract::domain::request::{Agent, RequestId};
+use engine::ground::Disk;
 use ops::context::Key;
 use ops::registry::{self, Call};
 use ops::{Caller, Context};
 use serde_json::{Value, json};
 use testkit::{ManualClock, Scratch, SeededIds};
+
+/// The run of a crew.
+const LEDGER: &str = "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4";
 
 pub(crate) struct Mutation {
     /// Its name in the registry.
@@ -45,6 +49,10 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     on_the_template("memory.delete", "memory delete --key known"),
     on_the_template("memory.gc", "memory gc"),
     on_the_template("resume.resume", "resume --project-dir p"),
+    on_the_template("lock.release", "lock release --run {ledger} --task T-1 --token {token}"),
+    on_the_template("budget.set", "budget set --run {ledger} --cost 5 --tokens 100"),
+    on_the_template("approval.request", "approval request --run {ledger} --task T-1"),
+    on_the_template("approval.decide", "approval grant {approval}"),
     Mutation {
         operation: "agent.push",
         words: "push",
@@ -97,8 +105,15 @@ pub(crate) fn template() -> &'static Template {
                 json!({"key": key, "value": "v", "scope": "global", "expires_at": expires_at}),
             );
         }
-        let names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
+        let mut names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
+        names.push(("token", author.ledger().to_string()));
+        names.push(("ledger", LEDGER.to_owned()));
         drop(author);
+        // A question that is still open when the test asks it.
+        let mut late = Author::at(&path, 9, "2099-01-01T12:00:00Z");
+        let asked = late.call("approval.request", json!({"run": LEDGER, "task": "T-1"}));
+        names.push(("approval", asked["id"].as_str().unwrap().to_owned()));
+        drop(late);
         Template { store: std::fs::read(&path).unwrap(), names }
     })
 }
@@ -111,9 +126,42 @@ pub(crate) struct Author {
 
 impl Author {
     pub(crate) fn new(store: &Path, seed: u64) -> Self {
-        let clock = ManualClock::at("2025-01-01T12:00:00Z");
+        Self::at(store, seed, "2025-01-01T12:00:00Z")
+    }
+
+    fn at(store: &Path, seed: u64, time: &str) -> Self {
+        let clock = ManualClock::at(time);
         let cx = Context::open(store, Box::new(clock), Box::new(SeededIds::new(seed))).unwrap();
         Self { cx, calls: seed * 1000 }
+    }
+
+    /// A ledger with one task that holds a lock; the token of it.
+    fn ledger(&mut self) -> i64 {
+        let delta =
+            json!({"task_id": "T-1", "status": "todo", "owner": "", "reason": "new", "delta_id": "d"});
+        let request = ops::ledger::apply::Request {
+            document: json!({"schema_version": "1.0.0", "run_id": LEDGER, "ledger_delta": [delta]}),
+            objective: None,
+            workspace: Some("/nowhere".to_owned()),
+            strict: false,
+        };
+        let key = self.key();
+        ops::ledger::apply::apply(&mut self.cx, &key, &request, &Disk).unwrap();
+        let request = ops::lock::acquire::Request {
+            run: LEDGER.to_owned(),
+            task: "T-1".to_owned(),
+            resources: vec!["src".to_owned()],
+            shared: false,
+            timeout_seconds: None,
+        };
+        let key = self.key();
+        ops::lock::acquire::acquire(&mut self.cx, &key, &request, &Disk).unwrap().answer.grant.token
+    }
+
+    fn key(&mut self) -> Key {
+        self.calls += 1;
+        let request_id = RequestId::parse(&format!("author-{}", self.calls)).unwrap();
+        Key { caller: Caller::agent(Agent::parse("ann").unwrap()), request_id }
     }
 
     pub(crate) fn task(&mut self, title: &str) -> String {
@@ -122,9 +170,7 @@ impl Author {
     }
 
     pub(crate) fn call(&mut self, operation: &str, request: Value) -> Value {
-        self.calls += 1;
-        let request_id = RequestId::parse(&format!("author-{}", self.calls)).unwrap();
-        let key = Key { caller: Caller::agent(Agent::parse("ann").unwrap()), request_id };
+        let key = self.key();
         let Some(Call::Write(call)) = registry::find(operation).map(|found| &found.call) else {
             panic!("{operation} does not write");
         };

@@ -236,7 +236,9 @@ fn is_between(character: char) -> bool {
 
 fn is_volatile(word: &str) -> bool {
     let is_number = word.len() >= 7 && word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_id = ["task_", "evt_", "artifact_", "req_", "corr_"].iter().any(|prefix| word.starts_with(prefix));
+    let is_id = ["task_", "evt_", "artifact_", "req_", "corr_", "approval_"]
+        .iter()
+        .any(|prefix| word.starts_with(prefix));
     let is_time = word.len() == 24 && word.starts_with("20") && word.ends_with('Z');
     // What fades with time, and the mark around text that is not to be obeyed.
     let is_share = word.len() > 8 && word.parse::<f64>().is_ok();
