@@ -19,8 +19,9 @@ pub(super) fn choose(
     // Stable: equal weights stay in the order in which they were offered.
     sorted.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));
     let mut set = greedy(&sorted, &collide, room);
-    let all_fit = set.len() == sorted.len().min(room);
-    if !all_fit && sorted.len() <= EXACT_MAX {
+    // Where nobody got in the way, nothing can weigh more.
+    let heaviest = set.iter().copied().eq(0..sorted.len().min(room));
+    if !heaviest && sorted.len() <= EXACT_MAX {
         let mut search =
             Search { sorted: &sorted, collide: &collide, room, best: set.clone(), best_weight: 0 };
         search.best_weight = search.weigh(&set);

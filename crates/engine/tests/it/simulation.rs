@@ -31,7 +31,12 @@ fn simulate(seed: u64) {
 }
 
 fn part(number: u64) {
-    if let Some(seed) = std::env::var("WRIT_SEED").ok().and_then(|text| text.parse().ok()) {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a seed that failed is named by whoever wants to see it again"
+    )]
+    let wanted = std::env::var("WRIT_SEED");
+    if let Some(seed) = wanted.ok().and_then(|text| text.parse().ok()) {
         if seed % PARTS == number {
             simulate(seed);
         }
