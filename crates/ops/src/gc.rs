@@ -35,6 +35,8 @@ pub struct Answer {
     pub pruned: u64,
     /// Old answers to request ids, of which only a tombstone stays.
     pub answers_forgotten: u64,
+    /// Memories whose time was over.
+    pub memories_removed: u64,
     pub streams: u64,
     /// Streams with old events that are still needed.
     pub held: Vec<Held>,
@@ -65,6 +67,7 @@ impl Answer {
         self.summaries += further.summaries;
         self.pruned += further.pruned;
         self.answers_forgotten += further.answers_forgotten;
+        self.memories_removed += further.memories_removed;
         self.streams += further.streams;
         self.held_more += further.held_more;
         for Held { stream, by } in further.held {
@@ -107,7 +110,7 @@ pub fn maintain(
             let mut budget = batch(retention);
             stream::keep_small(work, &stream, extent, retention, (&mut answer, &mut budget))?;
         }
-        forget_answers(work, retention, &mut answer)?;
+        forget(work, retention, &mut answer)?;
         Ok(answer)
     })
 }
@@ -131,7 +134,7 @@ fn piece(work: &mut Scribe<'_, '_>, request: &Request) -> Result<Answer> {
         after = name;
     }
     answer.next = (!is_last).then_some(after);
-    forget_answers(work, &request.retention, &mut answer)?;
+    forget(work, &request.retention, &mut answer)?;
     Ok(answer)
 }
 
@@ -143,7 +146,13 @@ fn batch(retention: &Retention) -> usize {
     retention.events_prune_batch.clamp(1, BATCH_MAX)
 }
 
-fn forget_answers(work: &Scribe<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
+/// Answers that are old, and memories whose time is over.
+fn forget(work: &mut Scribe<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
+    let over = work.tx.expired_memories(work.now.at, batch(retention))?;
+    if !over.is_empty() {
+        answer.memories_removed += over.len() as u64;
+        crate::memory::gc::remove(work, over)?;
+    }
     let forgotten = work.tx.forget_answers(kept_since(work.now.at), batch(retention))?;
     answer.answers_forgotten += forgotten as u64;
     Ok(())

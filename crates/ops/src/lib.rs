@@ -15,6 +15,7 @@ pub mod run;
 pub mod status;
 pub mod task;
 pub mod transfer;
+pub mod vybe;
 
 mod limit;
 mod once;

@@ -1,5 +1,7 @@
 //! Every operation of the product, in one list that all doors read.
 
+pub mod commands;
+
 use contract::continuity::TaskView;
 use contract::continuity::push::Push;
 use contract::domain::code::ErrorCode;

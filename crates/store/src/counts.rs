@@ -22,15 +22,18 @@ pub struct Counts {
 
 impl Tx<'_> {
     /// Counts at `at`; an agent counts as active if it did something since `active_since`. Tasks and events, of which
-    /// there may be many, are counted by their tallies.
+    /// there may be many, are counted by their tallies and by the heads of their streams.
     pub fn counts(&self, at: Timestamp, active_since: Timestamp) -> Result<Counts> {
         let number = |sql: &str, values: &[i64]| -> Result<i64> {
             Ok(self.prepare(sql)?.query_row(rusqlite::params_from_iter(values), |row| row.get(0))?)
         };
         Ok(Counts {
             tasks: self.tallied_tasks()?,
-            events: self.events_ever()?,
-            archived_events: number("SELECT coalesce(sum(archived_seq), 0) FROM heads", &[])?,
+            events: number("SELECT coalesce(sum(seq - anchor_seq), 0) FROM heads", &[])?,
+            archived_events: number(
+                "SELECT coalesce(sum(archived_seq - anchor_seq), 0) FROM heads WHERE archived_seq > anchor_seq",
+                &[],
+            )?,
             memories: number("SELECT count(*) FROM memories", &[])?,
             expired_memories: number(
                 "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND pinned = 0 AND expires_at <= ?1",

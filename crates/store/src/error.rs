@@ -28,6 +28,8 @@ pub enum Error {
     OtherExport { found: usize, known: usize },
     #[error("the export cannot be imported{}: {message}", at_line(*line))]
     Transfer { line: u64, message: String },
+    #[error("{} is no vybe database: it has no table {table}", path.display())]
+    NotVybe { path: PathBuf, table: &'static str },
     #[error("{} belongs to another program", path.display())]
     Foreign { path: PathBuf },
     #[error("the store was written by a newer writ: its schema is {found}, this one knows {known}")]
@@ -62,7 +64,7 @@ impl Error {
             Error::Exists { .. } => ErrorCode::AlreadyExists,
             Error::NotEmpty { .. } => ErrorCode::WrongState,
             Error::OtherExport { .. } => ErrorCode::UnsupportedVersion,
-            Error::Transfer { .. } => ErrorCode::InvalidInput,
+            Error::Transfer { .. } | Error::NotVybe { .. } => ErrorCode::InvalidInput,
             Error::Corrupt(_) => ErrorCode::Corrupt,
             Error::Open { .. }
             | Error::Directory { .. }
@@ -106,7 +108,7 @@ impl Error {
             }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("`writ audit verify` says what is damaged"),
-            Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) => None,
+            Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
     }
 

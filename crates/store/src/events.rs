@@ -140,6 +140,10 @@ pub struct EventFilter {
     pub limit: usize,
 }
 
+/// Not archived. A look-up in the heads for each event, so that archiving a thousand changes one row.
+pub(crate) const LIVE: &str =
+    "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)";
+
 pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
      priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
 
@@ -227,10 +231,7 @@ impl Tx<'_> {
             }
         }
         if filter.without_archived {
-            // A look-up in the heads for each event, so that archiving a thousand changes one row.
-            conditions.hold(
-                "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)",
-            );
+            conditions.hold(LIVE);
         }
         let order = if filter.oldest_first { "id" } else { "id DESC" };
         let sql = conditions.statement(&format!("SELECT {COLUMNS} FROM events"), order, filter.limit);

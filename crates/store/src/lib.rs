@@ -23,6 +23,7 @@ mod sqlite;
 mod tables_sqlite;
 mod tasks;
 mod transfer;
+mod vybe_sqlite;
 mod whole_file;
 
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use requests::Answered;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
 pub use transfer::Moved;
+pub use vybe_sqlite::{Vybe, VybeRow};
 
 /// One open database.
 pub struct Store {

@@ -60,12 +60,14 @@ fn nth(key: &Key, piece: u32) -> Result<Key> {
 fn said(done: &Answer, dry_run: bool) -> String {
     let would = if dry_run { "would be " } else { "" };
     let mut text = format!(
-        "{} events {would}archived in {} summaries\n{}{} old events {would}removed\n{} old answers {would}forgotten\n",
+        "{} events {would}archived in {} summaries\n{}{} old events {would}removed\n{} expired memories \
+         {would}removed\n{} old answers {would}forgotten\n",
         done.archived,
         done.summaries,
         // A preview sees one piece of each stream.
         if dry_run && done.next.is_some() { "at least " } else { "" },
         done.pruned,
+        done.memories_removed,
         done.answers_forgotten
     );
     for Held { stream, by } in &done.held {

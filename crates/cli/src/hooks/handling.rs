@@ -185,7 +185,9 @@ impl Input {
 }
 
 fn prompted(input: &Input) -> Act {
-    let Some(prompt) = input.text("prompt") else { return Act::Nothing };
+    // Some prompts are the agent program's own, and no person said them.
+    let said = input.text("prompt").filter(|prompt| !prompt.starts_with("<task-notification>"));
+    let Some(prompt) = said else { return Act::Nothing };
     let asks = BRIEF_WORDS.contains(&prompt.to_lowercase().as_str());
     Act::Note {
         kind: "user_prompt",

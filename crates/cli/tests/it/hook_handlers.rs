@@ -138,6 +138,48 @@ fn a_task_of_ours_that_the_agent_calls_complete_is_closed() {
 }
 
 #[test]
+fn a_checkpoint_forgets_what_has_expired_and_is_silent_where_nothing_has() {
+    let cli = writ();
+    silent(&hook(&cli, "checkpoint", json!({"trigger": "auto"})));
+    assert_eq!(events(&cli, "memory_gc").len(), 0);
+    let set = [
+        "memory",
+        "set",
+        "--key",
+        "k",
+        "--value",
+        "v",
+        "--expires-in=1ms",
+        "--agent",
+        "a",
+        "--request-id",
+        "m",
+    ];
+    cli.run(set).success();
+    silent(&hook(&cli, "checkpoint", json!({"trigger": "manual"})));
+    assert_eq!(events(&cli, "memory_gc").len(), 1);
+    let status = cli.run(["status"]).success().json();
+    assert_eq!(status["data"]["counts"]["memory"], 0);
+}
+
+#[test]
+fn a_checkpoint_puts_a_summary_in_place_of_a_long_past() {
+    let cli = writ();
+    cli.scratch().write(
+        "home/.config/writ/config.toml",
+        "events_summarize_threshold = 20\nevents_summarize_keep_recent = 5\n",
+    );
+    context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    for number in 0..20 {
+        silent(&hook(&cli, "tool-success", json!({"tool_name": "Bash", "tool_use_id": number})));
+    }
+    silent(&hook(&cli, "session-end", json!({"reason": "other"})));
+    let counts = cli.run(["status"]).success().json()["data"]["counts"]["events_detail"].clone();
+    assert!(counts["archived"].as_i64().unwrap() >= 15, "{counts}");
+    assert_eq!(events(&cli, "events_summary").len(), 1);
+}
+
+#[test]
 fn an_agent_that_names_itself_acts_under_its_name() {
     let cli = writ().env("VYBE_AGENT", "Ann");
     silent(&hook(&cli, "stop", json!({})));

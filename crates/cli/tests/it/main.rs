@@ -33,3 +33,4 @@ mod surface;
 mod tasks;
 mod trace;
 mod validate;
+mod vybe_import;

@@ -146,7 +146,15 @@ fn every_command_is_described_for_programs() {
     assert_eq!(list["args_schema"]["properties"]["all"]["type"], "boolean");
     assert!(row("vybe hook install")["mutates"] == true && row("vybe help")["mutates"] == false);
     assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
-    // Every command that is said to be keyed is one that exists, under this name or its own.
+    for command in ops::registry::commands::COMMANDS {
+        let shown = row(&format!("vybe {}", command.path));
+        let mutates = ops::registry::find(command.operation).unwrap().mutates();
+        assert_eq!(shown["mutates"], mutates, "{shown}");
+        assert_eq!(shown["requires_request_id"], mutates, "{shown}");
+        for (name, words) in command.words {
+            assert_eq!(shown["args_schema"]["properties"][name]["enum"], json!(words), "{shown}");
+        }
+    }
     let own =
         cli.run(["schema", "commands", "--output", "json"]).success().json()["data"]["commands"].clone();
     assert!(own.as_array().unwrap().iter().any(|row| row["command"] == "writ run" && row["mutates"] == true));

@@ -18,7 +18,7 @@ use super::telling;
 use crate::app::Globals;
 use crate::hooks::handling::{Act, Handler, Input, Then};
 use crate::output::{Output, say};
-use crate::{env, host};
+use crate::{config, env, host};
 
 /// Events that a session is handed at its start.
 const DELTAS_MAX: i64 = 100;
@@ -128,12 +128,12 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
             closed.map(|_| None)
         }
         Act::Checkpoint => {
-            tidy_up(&mut cx, &key)?;
+            tidy_up(&mut cx, &key, project.as_deref())?;
             Ok(None)
         }
         Act::End => {
             ops::agent::leave(&mut cx, &key, &ops::agent::Request::default())?;
-            tidy_up(&mut cx, &with_suffix(&key, "gc")?)?;
+            tidy_up(&mut cx, &key, project.as_deref())?;
             Ok(None)
         }
     }
@@ -145,9 +145,15 @@ fn project(input: &Input) -> Option<String> {
     told.or_else(|| host::absolute(".".into()).to_str().map(str::to_owned))
 }
 
-/// Memories whose time is over go.
-fn tidy_up(cx: &mut Context, key: &Key) -> Result<()> {
-    ops::memory::gc::gc(cx, key, &ops::memory::gc::Request::default()).map(|_| ())
+/// Keeps the store small, in one bounded piece: memories whose time is over go, and old events of the project.
+fn tidy_up(cx: &mut Context, key: &Key, project: Option<&str>) -> Result<()> {
+    if ops::memory::gc::is_due(cx)? {
+        ops::memory::gc::gc(cx, &with_suffix(key, "memories")?, &ops::memory::gc::Request::default())?;
+    }
+    // A configuration that cannot be read is told by every other command; here the usual retention holds.
+    let retention =
+        config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
+    ops::gc::maintain(cx, &with_suffix(key, "events")?, project, &retention).map(|_| ())
 }
 
 /// The same call's key for a second step of its work.

@@ -39,7 +39,26 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     on_the_template("task.remove_dependency", "task remove-dep --id {waits} --depends-on {todo}"),
     on_the_template("task.delete", "task delete --id {waits}"),
     on_the_template("store.gc", "gc"),
+    on_the_template("memory.set", "memory set --key style --value tabs --scope project --scope-id p"),
+    on_the_template("memory.set", "memory set --key known --value other --expires-in 7d"),
+    on_the_template("memory.pin", "memory pin --key known"),
+    on_the_template("memory.delete", "memory delete --key known"),
+    on_the_template("memory.gc", "memory gc"),
+    on_the_template("resume.resume", "resume --project-dir p"),
+    Mutation {
+        operation: "agent.push",
+        words: "push",
+        input: r#"{"event": {"kind": "progress", "message": "half"}, "memories": [{"key": "a", "value": "b", "scope": "global"}]}"#,
+        on_nothing: false,
+    },
+    on_the_template(
+        "agent.push",
+        r#"push --json {"task_id":"{begun}","artifacts":[{"file_path":"f"}],"task_status":{"status":"completed","summary":"s"}}"#,
+    ),
 ];
+
+/// Writing operations that no command calls.
+pub(crate) const WITHOUT_A_COMMAND: [&str; 1] = ["agent.leave"];
 
 /// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
 pub(crate) struct Template {
@@ -72,6 +91,12 @@ pub(crate) fn template() -> &'static Template {
         author.call("task.begin", json!({"id": begun}));
         let waits = author.task("waits");
         author.call("task.add_dependency", json!({"id": waits, "depends_on": todo}));
+        for (key, expires_at) in [("known", None), ("over", Some("2025-02-01T00:00:00Z"))] {
+            author.call(
+                "memory.set",
+                json!({"key": key, "value": "v", "scope": "global", "expires_at": expires_at}),
+            );
+        }
         let names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
         drop(author);
         Template { store: std::fs::read(&path).unwrap(), names }
