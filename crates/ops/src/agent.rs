@@ -3,13 +3,15 @@
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::request::Agent;
-use contract::domain::task::{Command, Task};
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Task, TaskId};
 use contract::domain::time::Lease;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Caller, Context, Key};
 use crate::error::Result;
 use crate::once::Given;
+use crate::record::Scribe;
 
 /// Nothing is asked beyond who asks.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -19,6 +21,18 @@ pub struct Request {}
 pub struct Answer {
     /// Tasks that others may take now.
     pub released: Vec<String>,
+}
+
+/// An agent that turns to one task gives back those it has not begun.
+pub(crate) fn turn_to(work: &mut Scribe<'_, '_>, chosen: Option<&TaskId>) -> Result<()> {
+    let agent = work.caller.agent.clone();
+    for mut task in work.tx.claimed_by(agent.as_str(), work.now)? {
+        if task.status == Status::Todo && Some(&task.id) != chosen {
+            let command = Command::Release { agent: agent.clone() };
+            crate::task::carry_out(work, &mut task, &command, "Claim given back")?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives back every claim of an agent that ends its session.

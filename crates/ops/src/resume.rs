@@ -135,6 +135,7 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
         let asked = Asked { agent: &agent, project: project.as_deref(), named: wanted.focus, current };
         let Chosen { mut task, rule } = focus::choose(work.tx, work.now, &asked, &deltas)?;
         let claim = task.as_mut().map(|task| hold(work, task, &agent)).transpose()?.flatten();
+        crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
         let focused = Change::AgentFocused {
             agent: agent.as_str().to_owned(),
             task_id: task.as_ref().map(|task| task.id.clone()),

@@ -1,11 +1,12 @@
 //! A copy of the whole store while others use it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
+use crate::open::beside;
 use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
 use crate::{Store, Verification};
@@ -21,10 +22,7 @@ pub struct Copied {
 impl Store {
     /// Copies the store as it is at one moment to `target`, and reads the copy back before it gets its name.
     pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Copied> {
-        let itself = fs::canonicalize(target).ok();
-        if itself.is_some() && itself == fs::canonicalize(&self.path).ok() {
-            return Err(Error::Exists { path: target.to_owned() });
-        }
+        self.refuse_own_file(target)?;
         let (whole, _) = WholeFile::begin(target, overwrite)?;
         sqlite::copy(&self.path, whole.part())?;
         let verification = read_back(whole.part())?;
@@ -32,6 +30,20 @@ impl Store {
         let bytes = fs::metadata(whole.part()).map_err(unreadable)?.len();
         whole.finish()?;
         Ok(Copied { bytes, verification })
+    }
+
+    /// The store's own files are never written over, whoever insists: they hold what was acknowledged.
+    pub(crate) fn refuse_own_file(&self, target: &Path) -> Result<()> {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let own = ["", "-wal", "-shm", "-journal"].map(|ending| beside(&self.path, ending));
+        let real_store = real(&self.path).unwrap_or_else(|| self.path.clone());
+        let at_home = ["-wal", "-shm", "-journal"].map(|ending| beside(&real_store, ending));
+        let is_own =
+            |path: &PathBuf| path == target || (real(target).is_some() && real(path) == real(target));
+        if own.iter().chain(&at_home).any(is_own) {
+            return Err(Error::Exists { path: target.to_owned() });
+        }
+        Ok(())
     }
 }
 

@@ -73,6 +73,7 @@ impl Store {
 
     /// The same into a file that appears when it is whole.
     pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<Moved> {
+        self.refuse_own_file(target)?;
         let (whole, file) = WholeFile::begin(target, overwrite)?;
         let moved = self.export(&mut io::BufWriter::new(file))?;
         whole.finish()?;

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 use testkit::Cli;
 
+use crate::answers::{ann, data, task};
 use crate::documents::writ;
 use crate::durable::mutations::Author;
 
@@ -141,4 +142,17 @@ fn an_export_goes_through_a_pipe_and_comes_back_as_the_same_bytes() {
     let refused = cli.call(["import", "-", "--db-path", third, "--output", "json"]).stdin(cut).run();
     assert_eq!(refused.fails_with(1).json()["error_code"], "INVALID_INPUT", "{refused}");
     assert_eq!(cli.run(["task", "list", "--db-path", third]).success().json()["data"]["count"], 0);
+}
+
+#[test]
+fn no_copy_takes_the_place_of_the_stores_own_files() {
+    let cli = ann();
+    let id = task(&cli, "kept");
+    let store = cli.db().display().to_string();
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let own = format!("{store}{ending}");
+        cli.run(["backup", &own, "--force"]).fails_with(1);
+        cli.run(["export", &own, "--force"]).fails_with(1);
+    }
+    assert_eq!(data(&cli.run(["task", "get", "--id", &id]))["title"], "kept");
 }

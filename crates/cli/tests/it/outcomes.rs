@@ -247,7 +247,8 @@ fn a_task_that_a_person_completes_while_it_waits_is_not_run() {
 #[test]
 fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
     let cli = writ();
-    let tasks = [waits("a"), scripted("b", "append order.txt b"), needs(scripted("c", "print"), &["b"])];
+    let urgent = with(waits("a"), json!({"priority": "high"}));
+    let tasks = [urgent, scripted("b", "append order.txt b"), needs(scripted("c", "print"), &["b"])];
     let run = underway(&cli, &with(plan(tasks), json!({"max_parallel": 1})), "a");
     let (_, waiting) = newest(&cli, "b");
     let words =

@@ -100,6 +100,8 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
                 program: Some(host::callable(globals)),
                 ..ops::resume::Request::default()
             };
+            // A session that begins again with the same words is told how things are now, not how they were.
+            let key = with_suffix(&key, &cx.now().at.millis().to_string())?;
             let prompt = ops::resume::resume(&mut cx, &key, &request)?.answer.prompt;
             Ok(Some(prompt).filter(|prompt| !prompt.is_empty()))
         }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use contract::continuity::TaskView;
 use contract::domain::code::ErrorCode;
+use contract::domain::limits;
 use ops::task::list::{Request, list};
 use ops::{Error, Result};
 use serde_json::json;
@@ -44,7 +45,12 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     // The original prints null for an empty list, and scripts depend on it.
     let shown = if views.is_empty() { serde_json::Value::Null } else { json!(views) };
-    Ok(output.answer(&json!({"count": views.len(), "tasks": shown}), || match tasks.as_slice() {
+    let mut data = json!({"count": views.len(), "tasks": shown});
+    if views.len() == limits::LIST_ROWS_MAX {
+        // Nobody should take a full page for the whole list.
+        data["more"] = json!(true);
+    }
+    Ok(output.answer(&data, || match tasks.as_slice() {
         [] => "no tasks\n".to_owned(),
         tasks => tasks.iter().map(|task| format!("{}\n", super::line(task))).collect(),
     }))
