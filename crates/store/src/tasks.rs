@@ -130,18 +130,6 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// How many tasks there are in each state.
-    pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.prepare("SELECT status, sum(tasks) FROM task_tallies GROUP BY status")?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-        let mut counts = Vec::new();
-        for row in rows {
-            let (word, count) = row?;
-            counts.push((Status::parse(&word).ok_or_else(|| unreadable("status", "a task", &word))?, count));
-        }
-        Ok(counts)
-    }
-
     /// Claims of an agent that are still live: what it is working on.
     pub fn claimed_by(&self, agent: &str, now: &Now) -> Result<Vec<Task>> {
         let sql = format!(

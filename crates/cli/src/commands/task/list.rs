@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
-use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use ops::Result;
 use ops::task::list::{Request, list};
-use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         status: args.status.clone(),
         project_id: args.project_id.clone(),
         priority: Some(args.priority).filter(|&priority| priority != -1),
-        limit: args.limit.map(positive).transpose()?,
+        limit: args.limit,
     };
     // Accepted for scripts that were written for shortened lists.
     let _ = args.full;
@@ -54,9 +53,4 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         [] => "no tasks\n".to_owned(),
         tasks => tasks.iter().map(|task| format!("{}\n", super::line(task))).collect(),
     }))
-}
-
-fn positive(limit: i64) -> Result<usize> {
-    let fits = usize::try_from(limit).ok().filter(|&limit| limit > 0);
-    fits.ok_or_else(|| Error::new(ErrorCode::InvalidInput, "limit must be > 0"))
 }
