@@ -1,6 +1,7 @@
 // What must hold for any bytes. Each function is the body of one fuzz target; the corpus of each is replayed as an
 // ordinary test by crates/contract/tests.
 
+use contract::continuity::push::{Push, metadata};
 use contract::convert::Context;
 use contract::domain::time::Timestamp;
 use contract::intake::Executors;
@@ -17,6 +18,22 @@ pub(crate) fn json(bytes: &[u8]) {
     // A float of 2^53 or more prints as an integer, which is then refused; both are right.
     if let Ok(again) = strict::parse(&once) {
         assert_eq!(canonical(&again).ok(), Some(once));
+    }
+}
+
+/// A push that is read prints as itself, and a memory that is taken is kept as it was written.
+pub(crate) fn push(bytes: &[u8]) {
+    let Ok(push) = Push::read(bytes) else { return };
+    let printed = serde_json::to_value(&push).expect("a push can be printed");
+    assert_eq!(Push::of(printed).as_ref(), Ok(&push));
+    if let Some(event) = &push.event {
+        metadata(&event.metadata);
+    }
+    for memory in push.memories() {
+        let Ok(draft) = memory.draft() else { continue };
+        if let Ok(written) = draft.written(None, 1, Timestamp::from_millis(0)) {
+            assert_eq!((&written.key, &written.value), (&memory.key, &memory.value));
+        }
     }
 }
 

@@ -85,6 +85,8 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(subcommand)]
     Events(commands::events::Command),
+    /// Give one task after the other to an agent program
+    Loop(commands::looping::Args),
     /// Let agent programs call writ, and stop that
     #[command(subcommand)]
     Hook(commands::hook::Command),
@@ -121,6 +123,14 @@ pub(crate) enum Command {
     Approval(commands::approval::Command),
     /// Bring the store to this program's schema
     Upgrade(commands::upgrade::Args),
+    /// Copy the store to a file while others use it
+    Backup(commands::backup::Args),
+    /// Write everything in the store as lines of JSON
+    Export(commands::export::Args),
+    /// Fill an empty store from an export, or carry over another program's data
+    Import(commands::import::Args),
+    /// Archive long streams of events and remove what is old
+    Gc(commands::gc::Args),
     /// Verify the log, or print where it ends
     #[command(subcommand)]
     Audit(commands::audit::Command),

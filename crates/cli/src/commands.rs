@@ -4,6 +4,7 @@ pub(crate) mod approval;
 pub(crate) mod artifacts;
 pub(crate) mod assignment;
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod budget;
 pub(crate) mod cancel;
 pub(crate) mod completions;
@@ -13,12 +14,16 @@ pub(crate) mod convert;
 pub(crate) mod crew;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod export;
+pub(crate) mod gc;
 pub(crate) mod heartbeat;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod ledger;
 pub(crate) mod lock;
 pub(crate) mod logs;
+pub(crate) mod looping;
 pub(crate) mod memory;
 pub(crate) mod orchestrate;
 pub(crate) mod personality;
@@ -64,9 +69,14 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Push(args) => push::run(args, globals, output),
         Command::Artifacts(command) => artifacts::run(command, globals, output),
         Command::Events(command) => events::run(command, globals, output),
+        Command::Loop(args) => looping::run(args, globals, output),
         Command::Hook(command) => hook::run(command, globals, output),
         Command::Status(args) => status::run(args, globals, output),
         Command::Upgrade(args) => upgrade::run(args, globals, output),
+        Command::Backup(args) => backup::run(args, globals, output),
+        Command::Export(args) => export::run(args, globals, output),
+        Command::Import(args) => import::run(args, globals, output),
+        Command::Gc(args) => gc::run(args, globals, output),
         Command::Audit(command) => audit::run(command, globals, output),
         Command::Ledger(command) => ledger::run(command, globals, output),
         Command::Assignment(command) => assignment::run(command, globals, output),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::retention::{self, Retention};
 use contract::domain::time::parse_duration;
 use contract::intake::Executors;
 use contract::json::Value;
@@ -22,6 +23,7 @@ use crate::env;
 pub(crate) struct Config {
     pub(crate) policy: Policy,
     pub(crate) executors: Executors,
+    pub(crate) retention: Retention,
     pub(crate) sources: Vec<(String, String, PathBuf)>,
     projects: Vec<PathBuf>,
 }
@@ -32,9 +34,19 @@ static CONFIG: Object = Object {
     fields: &[
         optional("policy", Shape::Object(&POLICY), "What may run."),
         optional("executors", Shape::Map(&EXECUTORS), "Which program speaks for an agent."),
+        optional("events_retention_days", DAYS, "How long events are kept."),
+        optional("events_prune_batch", BATCH, "How many events one transaction of `writ gc` removes."),
+        optional("events_summarize_threshold", THRESHOLD, "A stream with so many events gets a summary."),
+        optional("events_summarize_keep_recent", KEPT, "So many of the newest stay out of the summary."),
     ],
     unknown: Unknown::Refused,
 };
+
+const DAYS: Shape = Shape::Integer { min: 1, max: retention::DAYS_MAX as i64 };
+const BATCH: Shape = Shape::Integer { min: 1, max: 10_000 };
+const THRESHOLD: Shape =
+    Shape::Integer { min: retention::THRESHOLD_MIN as i64, max: retention::THRESHOLD_MAX as i64 };
+const KEPT: Shape = Shape::Integer { min: 0, max: retention::THRESHOLD_MAX as i64 };
 
 static POLICY: Object = Object {
     name: "policy",
@@ -73,6 +85,7 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
     {
         config.take(&value, &user)?;
         config.take_executors(&value, &user);
+        config.take_retention(&value, &user);
     }
     config.heed_project(from)?;
     Ok(config)
@@ -142,6 +155,32 @@ impl Config {
             self.sources.push(("policy.timeout_max".to_owned(), text.to_owned(), from.to_owned()));
         }
         Ok(())
+    }
+
+    /// Only the user's own: a cloned repository has no say in what the user's store forgets.
+    fn take_retention(&mut self, value: &Value, from: &Path) {
+        let sources = &mut self.sources;
+        let mut number = |name: &str| {
+            let number = value.get(name).and_then(Value::as_u64)?;
+            sources.push((name.to_owned(), number.to_string(), from.to_owned()));
+            u32::try_from(number).ok()
+        };
+        let default = Retention::default();
+        let or = |given: Option<u32>, usual: u32| given.unwrap_or(usual);
+        self.retention = Retention {
+            events_retention_days: or(number("events_retention_days"), default.events_retention_days),
+            events_prune_batch: number("events_prune_batch")
+                .and_then(|batch| usize::try_from(batch).ok())
+                .unwrap_or(default.events_prune_batch),
+            events_summarize_threshold: or(
+                number("events_summarize_threshold"),
+                default.events_summarize_threshold,
+            ),
+            events_summarize_keep_recent: or(
+                number("events_summarize_keep_recent"),
+                default.events_summarize_keep_recent,
+            ),
+        };
     }
 
     fn take_executors(&mut self, value: &Value, from: &Path) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A variable and what it is for; `writ config show` prints them.
 pub(crate) struct Variable {
@@ -72,6 +72,15 @@ pub(crate) fn data_home() -> Option<PathBuf> {
 
 pub(crate) fn config_home() -> Option<PathBuf> {
     home("XDG_CONFIG_HOME", ".config")
+}
+
+/// Whether a shell would find this very program under the name.
+pub(crate) fn finds(name: &str, program: &Path) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
+    found.and_then(|file| file.canonicalize().ok()).is_some_and(|file| file == program)
 }
 
 /// The first of our variables that is set to something that is no text. Ignoring it could use another store or

@@ -126,6 +126,21 @@ pub(crate) fn shim() -> ShimProgram {
     ShimProgram { program, args: vec![SHIM_WORD.into()] }
 }
 
+/// How an agent's shell calls this program: by its name where the path has it, else by where it is.
+pub(crate) fn callable(globals: &Globals) -> String {
+    let name = persona::current().name();
+    let program = std::env::current_exe().ok().filter(|program| !env::finds(name, program));
+    let program = program.and_then(|program| program.to_str().map(str::to_owned));
+    let mut words = vec![program.unwrap_or_else(|| name.to_owned())];
+    if let Some(path) =
+        globals.db_path.clone().map(absolute).and_then(|path| path.to_str().map(str::to_owned))
+    {
+        words.extend(["--db-path".to_owned(), path]);
+    }
+    let quoted = shlex::try_join(words.iter().map(String::as_str));
+    quoted.unwrap_or_else(|_| name.to_owned())
+}
+
 /// Everything an engine needs, with signals wired to its stop flag.
 pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: bool) -> Result<Settings> {
     let logs = logs_directory(globals)?;

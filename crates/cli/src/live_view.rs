@@ -9,7 +9,7 @@ use contract::domain::time::human_duration;
 use engine::{Observer, Told};
 
 use crate::env;
-use crate::output::say;
+use crate::output::{harmless, say};
 
 /// How often the terminal is drawn at most.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -82,7 +82,7 @@ impl LiveView {
                 took.unwrap_or_default(),
                 row.last
             );
-            let cut: String = line.chars().take(self.width.saturating_sub(1)).collect();
+            let cut: String = harmless(&line).chars().take(self.width.saturating_sub(1)).collect();
             text.push_str(&format!("\x1b[2K{cut}\n"));
         }
         // Drawing is for the eye; a terminal that went away is noticed elsewhere.

@@ -1,5 +1,6 @@
 //! What is printed, and how. Answers go to standard output, everything else to standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -54,7 +55,7 @@ impl Output {
 
     pub(crate) fn text(&self, text: &str) -> ExitCode {
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        write_out(&format!("{text}{newline}"))
+        write_out(&format!("{}{newline}", harmless(text)))
     }
 
     pub(crate) fn line(&self, value: &impl Serialize) -> ExitCode {
@@ -69,6 +70,10 @@ impl Output {
     /// An error, in the form of the surface. Returns the exit code.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
         match self.format {
+            // Agent programs show what hooks say; one line is enough.
+            Format::Text if self.surface == Surface::Handler => {
+                say(&format!("writ hook: {}\n", full_message(error).replace('\n', " ")));
+            }
             Format::Text => say(&error_text(error)),
             Format::Json | Format::Ndjson => {
                 self.line(&error_document(error));
@@ -150,5 +155,24 @@ fn write_out(text: &str) -> ExitCode {
 /// Something for the person beside the answer.
 pub(crate) fn say(text: &str) {
     // Nobody can be told that standard error is gone.
-    io::stderr().write_all(text.as_bytes()).ok();
+    io::stderr().write_all(harmless(text).as_bytes()).ok();
+}
+
+/// Text for people with whatever a terminal would obey written out; documents are not to command it. The form is
+/// that of JSON, so that printed JSON still means the same.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        if is_obeyed(c) { shown.push_str(&format!("\\u{:04x}", u32::from(c))) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// Control characters except line breaks and tabs, and those that turn the direction of a line.
+fn is_obeyed(c: char) -> bool {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (c.is_control() && c != '\n' && c != '\t')
 }

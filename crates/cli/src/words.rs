@@ -89,7 +89,7 @@ pub(crate) fn refuse(error: &clap::Error, surface: Surface, words: &[OsString]) 
         if let Some(index) = namespace(error, surface, words) {
             return output.answer(&index, String::new);
         }
-        let refused = Error::new(ErrorCode::Usage, message(error));
+        let refused = Error::new(ErrorCode::Usage, message(error, words));
         return output.error(&refused.hint("the command with `--help` shows its words"));
     }
     // A closed pipe must not turn help into a failure.
@@ -98,9 +98,9 @@ pub(crate) fn refuse(error: &clap::Error, surface: Surface, words: &[OsString]) 
 }
 
 /// What is wrong, in one line; the agent contract's scripts know some of its sentences.
-fn message(error: &clap::Error) -> String {
+fn message(error: &clap::Error, words: &[OsString]) -> String {
     if persona::current() == Persona::Vybe
-        && let Some(known) = known_sentence(error)
+        && let Some(known) = known_sentence(error, words)
     {
         return known;
     }
@@ -110,12 +110,13 @@ fn message(error: &clap::Error) -> String {
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
-fn known_sentence(error: &clap::Error) -> Option<String> {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(texts)) => texts.first().cloned(),
-        _ => None,
+fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let texts = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
     };
+    let text = |kind| texts(kind).into_iter().next();
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             Some(format!("unknown command \"{}\" for \"vybe\"", text(ContextKind::InvalidSubcommand)?))
@@ -125,8 +126,14 @@ fn known_sentence(error: &clap::Error) -> Option<String> {
             word.starts_with('-').then(|| format!("unknown flag: {word}"))
         }
         ErrorKind::MissingRequiredArgument => {
-            let word = text(ContextKind::InvalidArg)?;
-            Some(format!("{} is required", word.split_whitespace().next()?))
+            let flags = texts(ContextKind::InvalidArg);
+            let mut flags = flags.iter().filter_map(|word| word.split_whitespace().next());
+            if command_words(words).next().as_deref() == Some("memory") {
+                let names: Vec<String> =
+                    flags.map(|flag| format!("\"{}\"", flag.trim_start_matches('-'))).collect();
+                return Some(format!("required flag(s) {} not set", names.join(", ")));
+            }
+            Some(format!("{} is required", flags.next()?))
         }
         _ => None,
     }

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod money;
 pub mod priority;
 pub mod request;
+pub mod retention;
 pub mod run;
 pub mod scope;
 pub mod status;

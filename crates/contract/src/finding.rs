@@ -33,11 +33,19 @@ pub struct Findings {
 
 impl Findings {
     pub fn push(&mut self, path: impl Into<String>, rule: &'static str, message: impl Into<String>) {
-        if self.list.len() == limits::FINDINGS_MAX {
-            self.omitted += 1;
-            return;
+        if self.is_full() {
+            return self.omit();
         }
         self.list.push(Finding { path: path.into(), rule, message: message.into() });
+    }
+
+    /// Whether one more would only be counted, so that nobody needs to word it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() == limits::FINDINGS_MAX
+    }
+
+    pub(crate) fn omit(&mut self) {
+        self.omitted += 1;
     }
 
     pub fn is_empty(&self) -> bool {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::priority::Priority;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
@@ -242,10 +243,12 @@ impl<'d> Dispatcher<'d> {
 
     fn take_steps(&mut self) -> Result<()> {
         loop {
-            let steps = self.board.steps(self.now_ms());
+            let now_ms = self.now_ms();
+            let steps = self.board.steps(now_ms);
             if steps.is_empty() {
                 return Ok(());
             }
+            self.board.note(&steps, now_ms);
             for step in steps {
                 // Starting many takes a while, and nobody who asked to stop wants to see the rest of them start.
                 if self.settings.stop.raised().is_some() {
@@ -471,10 +474,12 @@ fn board(run: &Run, tasks: &[Task]) -> Board {
             status: task.status,
             needs: task.depends_on.iter().filter_map(position).collect(),
             writes: task.part.as_ref().map(|part| part.spec.writes.clone()).unwrap_or_default(),
-            not_before_ms: 0,
+            priority: Priority::from_number(task.priority),
+            ..Slot::default()
         })
         .collect();
-    Board { slots, order: (0..tasks.len()).collect(), max_parallel: run.asked.plan.max_parallel.max(1) }
+    let max_parallel = run.asked.plan.max_parallel.max(1);
+    Board { slots, order: (0..tasks.len()).collect(), max_parallel, taken: Vec::new() }
 }
 
 /// A task's lesson from an earlier walk, if there is one.

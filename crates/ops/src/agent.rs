@@ -1,11 +1,17 @@
 //! What an agent holds.
 
-use contract::domain::task::Command;
+use contract::domain::id::Id;
+use contract::domain::limits;
+use contract::domain::request::Agent;
+use contract::domain::status::Status;
+use contract::domain::task::{Command, Task, TaskId};
+use contract::domain::time::Lease;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Caller, Context, Key};
 use crate::error::Result;
 use crate::once::Given;
+use crate::record::Scribe;
 
 /// Nothing is asked beyond who asks.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -15,6 +21,18 @@ pub struct Request {}
 pub struct Answer {
     /// Tasks that others may take now.
     pub released: Vec<String>,
+}
+
+/// An agent that turns to one task gives back those it has not begun.
+pub(crate) fn turn_to(work: &mut Scribe<'_, '_>, chosen: Option<&TaskId>) -> Result<()> {
+    let agent = work.caller.agent.clone();
+    for mut task in work.tx.claimed_by(agent.as_str(), work.now)? {
+        if task.status == Status::Todo && Some(&task.id) != chosen {
+            let command = Command::Release { agent: agent.clone() };
+            crate::task::carry_out(work, &mut task, &command, "Claim given back")?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives back every claim of an agent that ends its session.
@@ -29,4 +47,19 @@ pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Ans
         }
         Ok(Answer { released })
     })
+}
+
+/// The task an agent looks at, if there is one.
+pub fn focus(cx: &mut Context, agent: &Agent) -> Result<Option<Task>> {
+    let tx = cx.store.read()?;
+    let id = tx.focus_of(agent.as_str())?.and_then(|id| Id::parse(&id).ok());
+    Ok(id.map(|id| tx.task(&id)).transpose()?.flatten())
+}
+
+/// A sign of life: everything the caller holds stays held for another lease. A row update, no event.
+pub fn renew(cx: &mut Context, caller: &Caller) -> Result<()> {
+    let now = cx.clock.now();
+    let tx = cx.store.begin()?;
+    tx.renew_claims(caller.agent.as_str(), &now, &Lease::starting(&now, limits::CLAIM_LEASE))?;
+    Ok(tx.commit()?)
 }

@@ -111,6 +111,31 @@ pub fn list(cx: &mut Context, run: Option<&str>) -> Result<Vec<Filed>> {
     Ok(found.into_iter().map(shown).collect())
 }
 
+/// Writes down the no of questions whose time has run out.
+pub(crate) fn deny_expired(work: &mut Scribe<'_, '_>) -> Result<Vec<String>> {
+    let mut denied = Vec::new();
+    for state in [ApprovalState::Pending, ApprovalState::Granted] {
+        for filed in work.tx.approvals_in(state, limits::LIST_ROWS_MAX)? {
+            if !filed.has_expired(work.now) {
+                continue;
+            }
+            let task = crate::task::required(work.tx, filed.asked.task_id.as_str())?;
+            let change = CrewChange::ApprovalDecided {
+                id: filed.asked.id.clone(),
+                run_id: filed.asked.run_id.clone(),
+                task_id: filed.asked.task_id.clone(),
+                granted: false,
+                by: work.caller.entity.clone(),
+                reason: Some(NotApproved::Expired.to_string()),
+            };
+            let about = crate::task::about(work.tx, &task)?;
+            work.change(&about, &format!("Approval expired: {}", filed.asked.action), &Change::Crew(change))?;
+            denied.push(filed.asked.id.to_string());
+        }
+    }
+    Ok(denied)
+}
+
 fn filed(work: &Scribe<'_, '_>, id: &ApprovalId) -> Result<Filed> {
     work.tx.approval(id)?.ok_or_else(|| Error::not_found("approval", id.as_str()))
 }

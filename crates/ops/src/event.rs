@@ -1,4 +1,6 @@
-//! Reading the event log.
+//! The event log: reading it, and writing down what happened to an agent.
+
+pub mod note;
 
 use contract::aee::{Envelope, Type};
 use contract::continuity::EventView;
@@ -26,6 +28,9 @@ pub struct Request {
     pub since_id: i64,
     #[serde(default)]
     pub ascending: bool,
+    /// Also what a summary stands for.
+    #[serde(default)]
+    pub include_archived: bool,
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -39,6 +44,7 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Event>> {
         kind: request.kind.clone(),
         corr: request.corr.clone(),
         after_id: request.since_id,
+        without_archived: !request.include_archived,
         oldest_first: request.ascending,
         limit: asked.min(limits::LIST_ROWS_MAX),
     };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::crew::denial::{deny, refused};
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::sheet::{find_task, reference};
 use crate::error::Result;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,8 +43,7 @@ pub fn heartbeat(cx: &mut Context, request: &Request) -> Result<Answer> {
         return Err(deny(Code::SchemaInvalid, "heartbeat_in_future", message));
     }
     let tx = cx.store.begin()?;
-    let sheet = Sheet::of(&tx, &request.run)?;
-    let task = sheet.task(&name)?;
+    let (_, task) = find_task(&tx, &request.run, &name)?;
     let held = tx.locks_of_task(&task.id)?;
     contract::domain::crew::lock::admit(&held, request.token, &now).map_err(refused)?;
     if task.status != Status::InProgress {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use store::Tx;
 
 use crate::crew::denial::refused;
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::sheet::{find_task, reference};
 use crate::error::Result;
 
 /// A lock as it is shown.
@@ -32,8 +32,7 @@ pub(crate) fn view(held: Held, now: &Now) -> LockView {
 
 /// What a task holds, if the bearer of the token may speak for it.
 pub(crate) fn admitted(tx: &Tx<'_>, run: &str, task: &str, token: i64, now: &Now) -> Result<Vec<Held>> {
-    let sheet = Sheet::of(tx, run)?;
-    let task = sheet.task(&reference(task)?)?;
+    let (_, task) = find_task(tx, run, &reference(task)?)?;
     let held = tx.locks_of_task(&task.id)?;
     admit(&held, token, now).map_err(refused)?;
     Ok(held)

@@ -67,7 +67,7 @@ impl Context {
 }
 
 /// Answers older than this are pruned.
-fn kept_since(now: Timestamp) -> Timestamp {
+pub(crate) fn kept_since(now: Timestamp) -> Timestamp {
     let kept = i64::try_from(limits::ANSWER_KEPT.as_millis()).expect("BUG: a month fits");
     Timestamp::from_millis(now.millis().saturating_sub(kept))
 }

@@ -1,5 +1,7 @@
 //! Every operation of the product, in one list that all doors read.
 
+pub mod commands;
+
 use contract::continuity::TaskView;
 use contract::continuity::push::Push;
 use contract::domain::code::ErrorCode;
@@ -11,8 +13,8 @@ use serde_json::json;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::{
-    agent, approval, artifact, audit, budget, event, ledger, lock, memory, push, resume, run, status, task,
-    worklog,
+    agent, approval, artifact, audit, budget, event, gc, ledger, lock, memory, push, resume, run, status,
+    task, worklog,
 };
 
 pub struct Operation {
@@ -38,6 +40,11 @@ pub enum Call {
 impl Operation {
     pub fn mutates(&self) -> bool {
         !matches!(self.call, Call::Read(_) | Call::Keyless)
+    }
+
+    /// Changes something in one call, without a process of its own.
+    pub fn is_write(&self) -> bool {
+        matches!(self.call, Call::Write(_))
     }
 }
 
@@ -267,6 +274,7 @@ pub const OPERATIONS: &[Operation] = &[
         call: Call::Keyless,
     },
     Operation { name: "ledger.open", summary: "Open the ledger of a plan", call: Call::Hosted },
+    Operation { name: "ledger.close", summary: "Close a ledger whose rows have ended", call: Call::Hosted },
     Operation { name: "ledger.apply", summary: "Change a ledger by deltas", call: Call::Hosted },
     Operation { name: "ledger.reconcile", summary: "Hold a ledger against itself", call: Call::Keyless },
     Operation { name: "assignment.issue", summary: "Give a task out", call: Call::Hosted },
@@ -284,6 +292,11 @@ pub const OPERATIONS: &[Operation] = &[
         name: "worklog.verify",
         summary: "Hold a worklog's file against the store",
         call: Call::Keyless,
+    },
+    Operation {
+        name: "store.gc",
+        summary: "Archive long streams and remove what is old",
+        call: Call::Write(|cx, key, request| answer(&gc::gc(cx, key, &read(request)?)?.answer)),
     },
     Operation { name: "run.submit", summary: "Run a plan, an AOP TASK or an AEE task", call: Call::Hosted },
     Operation {

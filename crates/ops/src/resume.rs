@@ -13,9 +13,9 @@ use contract::domain::priority::Priority;
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Task};
-use contract::domain::time::Timestamp;
+use contract::domain::time::{Now, Timestamp};
 use serde::{Deserialize, Serialize};
-use store::Event;
+use store::{AgentState, Event};
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
@@ -38,8 +38,8 @@ pub struct Request {
     /// Tokens for the brief, and as many for the prompt.
     #[serde(default)]
     pub budget: Option<i64>,
-    /// The name under which commands are printed.
-    #[serde(default)]
+    /// The name under which commands are printed; no part of what is asked.
+    #[serde(skip)]
     pub program: Option<String>,
 }
 
@@ -121,20 +121,14 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
     let wanted = request.wanted()?;
     cx.once(key, "resume", request, |work| {
         let agent = work.caller.agent.clone();
-        let known = work.tx.agent(agent.as_str())?;
-        let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
-        let project = wanted.project_dir.map(str::to_owned).or(before);
         if let Some(project) = wanted.project_dir {
             ensure_project(work, project)?;
         }
-        let old_cursor = work.tx.cursor(agent.as_str(), project.as_deref())?;
-        let deltas = bounded(work.tx.events_since(old_cursor, project.as_deref(), wanted.limit)?);
+        let found = find(work.tx, work.now, &agent, &wanted)?;
+        let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
         let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);
-
-        let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
-        let asked = Asked { agent: &agent, project: project.as_deref(), named: wanted.focus, current };
-        let Chosen { mut task, rule } = focus::choose(work.tx, work.now, &asked, &deltas)?;
         let claim = task.as_mut().map(|task| hold(work, task, &agent)).transpose()?.flatten();
+        crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
         let focused = Change::AgentFocused {
             agent: agent.as_str().to_owned(),
             task_id: task.as_ref().map(|task| task.id.clone()),
@@ -177,17 +171,31 @@ pub fn peek(cx: &mut Context, agent: &Agent, request: &Request, as_of: Option<Ti
     let now = cx.now();
     let as_of = as_of.unwrap_or(now.at);
     let tx = cx.store.read()?;
-    let known = tx.agent(agent.as_str())?;
-    let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
-    let project = wanted.project_dir.map(str::to_owned).or(before);
-    let cursor = tx.cursor(agent.as_str(), project.as_deref())?;
-    let deltas = bounded(tx.events_since(cursor, project.as_deref(), wanted.limit)?);
-    let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
-    let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current };
-    let Chosen { task, rule } = focus::choose(&tx, &now, &asked, &deltas)?;
+    let Found { project, chosen: Chosen { task, rule }, .. } = find(&tx, &now, agent, &wanted)?;
     let place = situation::Place { agent, project: project.as_deref(), program: wanted.program };
     let Composed { brief, digest, .. } = look(&tx, &place, task.as_ref(), as_of, wanted.budget)?;
     Ok(Peek { agent_name: agent.as_str().to_owned(), brief, focus_rule: rule, as_of, digest })
+}
+
+/// Where an agent is: what it knew, what has happened since, and what it should look at.
+struct Found {
+    known: Option<AgentState>,
+    project: Option<String>,
+    old_cursor: i64,
+    deltas: Vec<Event>,
+    chosen: Chosen,
+}
+
+fn find(tx: &store::Tx<'_>, now: &Now, agent: &Agent, wanted: &Wanted<'_>) -> Result<Found> {
+    let known = tx.agent(agent.as_str())?;
+    let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
+    let project = wanted.project_dir.map(str::to_owned).or(before);
+    let old_cursor = tx.cursor(agent.as_str(), project.as_deref())?;
+    let deltas = bounded(tx.events_since(old_cursor, project.as_deref(), wanted.limit)?);
+    let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
+    let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current };
+    let chosen = focus::choose(tx, now, &asked, &deltas)?;
+    Ok(Found { known, project, old_cursor, deltas, chosen })
 }
 
 fn look(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contract::domain::crew::Ended;
 use contract::domain::crew::lock::Held;
-use contract::domain::run::RunId;
+use contract::domain::run::{DocumentKind, RunId};
 use contract::domain::status::Status;
 use contract::json::Map;
 use contract::operator::watchdog::{Liveness, liveness};
@@ -34,6 +34,9 @@ pub struct Answer {
     pub timed_out: Vec<Value>,
     /// Locks of tasks that had not begun, whose lease had run out.
     pub released: Vec<Value>,
+    /// Approvals whose time ran out, which is a no.
+    #[serde(default)]
+    pub denied: Vec<String>,
     /// Rows whose heartbeat makes no sense; a person has to look.
     pub problems: Vec<Value>,
 }
@@ -58,7 +61,8 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
         let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;
         sweep_run(&mut work, &mut sheet, &mut answer)?;
     }
-    if !answer.timed_out.is_empty() || !answer.released.is_empty() {
+    answer.denied = crate::approval::deny_expired(&mut work)?;
+    if !answer.timed_out.is_empty() || !answer.released.is_empty() || !answer.denied.is_empty() {
         tx.commit()?;
     }
     Ok(answer)
@@ -67,11 +71,13 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
 /// Sweeps one run in the caller's transaction.
 pub(crate) fn sweep_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, answer: &mut Answer) -> Result<()> {
     let names: Vec<Reference> = sheet.tasks.keys().cloned().collect();
+    // The tasks of a document are watched by the engine that runs it.
+    let is_ours = sheet.run.asked.kind == DocumentKind::Ledger;
     for name in names {
         let task = &sheet.tasks[&name];
         let held = work.tx.locks_of_task(&task.id)?;
         match (task.status, expired(&held, work)) {
-            (Status::InProgress, _) => watch(work, sheet, &name, &held, answer)?,
+            (Status::InProgress, _) if is_ours => watch(work, sheet, &name, &held, answer)?,
             (_, Some(lock)) => {
                 grants::release(work, &lock, "lease ran out")?;
                 answer.released.push(json!({

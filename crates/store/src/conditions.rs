@@ -15,6 +15,11 @@ impl Conditions {
         self.texts.push(format!("{beginning} ?{}", self.values.len()));
     }
 
+    /// One more condition that needs no value.
+    pub(crate) fn hold(&mut self, condition: &str) {
+        self.texts.push(condition.to_owned());
+    }
+
     /// The whole statement. The limit is the last value.
     pub(crate) fn statement(&mut self, select: &str, order: &str, limit: usize) -> String {
         let narrowed = match self.texts.as_slice() {

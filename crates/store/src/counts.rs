@@ -2,7 +2,6 @@
 
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
-use rusqlite::params;
 
 use crate::Tx;
 use crate::error::{Result, unreadable};
@@ -22,15 +21,18 @@ pub struct Counts {
 
 impl Tx<'_> {
     /// Counts at `at`; an agent counts as active if it did something since `active_since`. Tasks and events, of which
-    /// there may be many, are counted by their tallies.
+    /// there may be many, are counted by their tallies and by the heads of their streams.
     pub fn counts(&self, at: Timestamp, active_since: Timestamp) -> Result<Counts> {
         let number = |sql: &str, values: &[i64]| -> Result<i64> {
             Ok(self.prepare(sql)?.query_row(rusqlite::params_from_iter(values), |row| row.get(0))?)
         };
         Ok(Counts {
-            tasks: self.tallied_tasks()?,
-            events: self.events_ever()?,
-            archived_events: number("SELECT coalesce(sum(archived_seq), 0) FROM heads", &[])?,
+            tasks: self.task_counts()?,
+            events: number("SELECT coalesce(sum(seq - anchor_seq), 0) FROM heads", &[])?,
+            archived_events: number(
+                "SELECT coalesce(sum(archived_seq - anchor_seq), 0) FROM heads WHERE archived_seq > anchor_seq",
+                &[],
+            )?,
             memories: number("SELECT count(*) FROM memories", &[])?,
             expired_memories: number(
                 "SELECT count(*) FROM memories WHERE expires_at IS NOT NULL AND pinned = 0 AND expires_at <= ?1",
@@ -45,18 +47,26 @@ impl Tx<'_> {
         })
     }
 
-    fn tallied_tasks(&self) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.prepare(
-            "SELECT status, sum(tasks) FROM task_tallies GROUP BY status HAVING sum(tasks) > 0 ORDER BY status",
-        )?;
-        let mut rows = statement.query(params![])?;
+    /// The states that tasks are in, and how many are in each.
+    pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
+        let sql = "SELECT status, sum(tasks) FROM task_tallies GROUP BY status HAVING sum(tasks) > 0 ORDER BY status";
+        self.tallies(sql, [])
+    }
+
+    /// The same for one project; without one, for the tasks outside of projects.
+    pub fn task_tallies(&self, project: Option<&str>) -> Result<Vec<(Status, i64)>> {
+        let sql = "SELECT status, tasks FROM task_tallies WHERE project_id = ?1";
+        self.tallies(sql, [project.unwrap_or_default()])
+    }
+
+    fn tallies(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<(Status, i64)>> {
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query(values)?;
         let mut counts = Vec::new();
         while let Some(row) = rows.next()? {
             let word: String = row.get(0)?;
-            counts.push((
-                Status::parse(&word).ok_or_else(|| unreadable("status", "a tally", &word))?,
-                row.get(1)?,
-            ));
+            let status = Status::parse(&word).ok_or_else(|| unreadable("status", "a tally", &word))?;
+            counts.push((status, row.get(1)?));
         }
         Ok(counts)
     }

@@ -18,6 +18,18 @@ pub enum Error {
     File { path: PathBuf, source: std::io::Error },
     #[error("could not make the backup {}", path.display())]
     Backup { path: PathBuf, source: std::io::Error },
+    #[error("could not write {}", path.display())]
+    Output { path: PathBuf, source: std::io::Error },
+    #[error("{} is there already", path.display())]
+    Exists { path: PathBuf },
+    #[error("the store is not empty: there is something in {table}")]
+    NotEmpty { table: String },
+    #[error("the export was made by another writ: its schema is {found}, this one knows {known}")]
+    OtherExport { found: usize, known: usize },
+    #[error("the export cannot be imported{}: {message}", at_line(*line))]
+    Transfer { line: u64, message: String },
+    #[error("{} is no vybe database: it has no table {table}", path.display())]
+    NotVybe { path: PathBuf, table: &'static str },
     #[error("{} belongs to another program", path.display())]
     Foreign { path: PathBuf },
     #[error("the store was written by a newer writ: its schema is {found}, this one knows {known}")]
@@ -48,6 +60,11 @@ impl Error {
             Error::Foreign { .. } => ErrorCode::ForeignStore,
             Error::Newer { .. } => ErrorCode::NewerStore,
             Error::Busy => ErrorCode::Busy,
+            Error::Output { .. } => ErrorCode::Io,
+            Error::Exists { .. } => ErrorCode::AlreadyExists,
+            Error::NotEmpty { .. } => ErrorCode::WrongState,
+            Error::OtherExport { .. } => ErrorCode::UnsupportedVersion,
+            Error::Transfer { .. } | Error::NotVybe { .. } => ErrorCode::InvalidInput,
             Error::Corrupt(_) => ErrorCode::Corrupt,
             Error::Open { .. }
             | Error::Directory { .. }
@@ -65,8 +82,16 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Error::Foreign { .. } => Some(
-                "choose another file with --db-path or WRIT_DB; writ never changes another program's database",
+                "choose another file with --db-path or WRIT_DB; `writ import --from vybe FILE` reads a vybe database \
+                 into a store of its own",
             ),
+            Error::Output { .. } => Some("check the directory, its permissions and its space"),
+            Error::Exists { .. } => Some("choose another name, or replace the file with --force"),
+            Error::NotEmpty { .. } => Some("import into a new file with --db-path; nothing was written"),
+            Error::OtherExport { .. } => {
+                Some("import it with the version of writ that wrote it, then upgrade")
+            }
+            Error::Transfer { .. } => Some("nothing was written; make the export again"),
             Error::Newer { .. } => Some("use the newer writ, or another file with --db-path"),
             Error::NetworkFileSystem { .. } => {
                 Some("put the store on a local disk with --db-path or WRIT_DB")
@@ -83,7 +108,7 @@ impl Error {
             }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("`writ audit verify` says what is damaged"),
-            Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) => None,
+            Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
     }
 
@@ -134,6 +159,11 @@ impl Error {
             other => Error::Sql(other),
         }
     }
+}
+
+/// Nothing where the fault is in the whole and not in one line.
+fn at_line(line: u64) -> String {
+    if line == 0 { String::new() } else { format!(", line {line}") }
 }
 
 /// What a message shows of a value: enough to recognise it, and never a whole document.

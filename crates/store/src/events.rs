@@ -31,6 +31,16 @@ impl Stream {
             Stream::Store => "store".to_owned(),
         }
     }
+
+    /// The stream of this name; nothing for a name that writ never gave.
+    pub fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            None => (name == "store").then_some(Stream::Store),
+            Some(("run", id)) => Id::parse(id).ok().map(Stream::Run),
+            Some(("project", id)) => Some(Stream::Project(id.to_owned())),
+            Some(_) => None,
+        }
+    }
 }
 
 /// An event before it is appended. The field names are AEE's where AEE has one.
@@ -124,9 +134,15 @@ pub struct EventFilter {
     pub kind: Option<String>,
     pub corr: Option<String>,
     pub after_id: i64,
+    /// Leaves out what a summary stands for.
+    pub without_archived: bool,
     pub oldest_first: bool,
     pub limit: usize,
 }
+
+/// Not archived. A look-up in the heads for each event, so that archiving a thousand changes one row.
+pub(crate) const LIVE: &str =
+    "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)";
 
 pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
      priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
@@ -213,6 +229,9 @@ impl Tx<'_> {
             if let Some(wanted) = wanted {
                 conditions.and(beginning, wanted.clone());
             }
+        }
+        if filter.without_archived {
+            conditions.hold(LIVE);
         }
         let order = if filter.oldest_first { "id" } else { "id DESC" };
         let sql = conditions.statement(&format!("SELECT {COLUMNS} FROM events"), order, filter.limit);

@@ -1,13 +1,12 @@
 //! What an agent that resumes could work on, and what happened since it last looked.
 
-use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::Now;
 use rusqlite::params;
 
 use crate::Tx;
 use crate::conditions::rows;
-use crate::error::{Result, unreadable};
+use crate::error::Result;
 use crate::events::{self, Event};
 use crate::tasks::COLUMNS;
 
@@ -62,7 +61,8 @@ impl Tx<'_> {
         }
     }
 
-    /// Events after number `after`, oldest first: of one project and of none, or all of them.
+    /// Events after number `after`, oldest first: of one project and of none, or all of them. Archived ones too: who
+    /// was away must not miss what a summary only counts.
     pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<Event>> {
         let columns = events::COLUMNS;
         let Some(project) = project else {
@@ -94,18 +94,5 @@ impl Tx<'_> {
              ORDER BY updated_at DESC, id DESC LIMIT ?2"
         );
         self.task_list(&sql, params![project, rows(limit)])
-    }
-
-    /// How many tasks a project has in each state; without one, those outside of projects.
-    pub fn task_tallies(&self, project: Option<&str>) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.prepare("SELECT status, tasks FROM task_tallies WHERE project_id = ?1")?;
-        let found = statement
-            .query_map([project.unwrap_or_default()], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-        found
-            .map(|row| {
-                let (word, tasks) = row?;
-                Ok((Status::parse(&word).ok_or_else(|| unreadable("status", "a tally", &word))?, tasks))
-            })
-            .collect()
     }
 }

@@ -4,6 +4,7 @@ mod agents;
 mod artifacts;
 mod attempts;
 mod audit;
+mod backup;
 mod conditions;
 mod counts;
 mod crew;
@@ -17,9 +18,14 @@ mod open;
 mod projection;
 mod replay;
 mod requests;
+mod retention;
 mod runs;
 mod sqlite;
+mod tables_sqlite;
 mod tasks;
+mod transfer;
+mod vybe_sqlite;
+mod whole_file;
 
 #[cfg(test)]
 mod plans;
@@ -28,6 +34,7 @@ use std::path::{Path, PathBuf};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
+pub use backup::Copied;
 pub use counts::Counts;
 pub use crew::{Accepted, Heard, Issued, LedgerRow, WorklogEnd};
 pub use error::{Error, Result};
@@ -36,6 +43,8 @@ pub use focus::{Seeker, Waiting};
 pub use requests::Answered;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
+pub use transfer::Moved;
+pub use vybe_sqlite::{Vybe, VybeRow};
 
 /// One open database.
 pub struct Store {

@@ -108,7 +108,7 @@ fn back_up(path: &Path, schema: usize, now: Timestamp) -> Result<()> {
 }
 
 /// The file next to `path` whose name has this ending.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(OsStr::new(ending));
     PathBuf::from(name)
@@ -124,11 +124,20 @@ fn make_directory(path: &Path) -> Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
+    let missing = directory.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+    let missing: Vec<&Path> = missing.collect();
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(directory)
-        .map_err(|source| Error::Directory { path: directory.to_owned(), source })
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+    // A power cut must not take the directory from under a store that has answered. SQLite syncs only what is in it.
+    for made in missing {
+        let above = self::directory(made);
+        // One that may be written but not read cannot be synced; there the file system decides alone.
+        fs::File::open(above).and_then(|above| above.sync_all()).ok();
+    }
+    Ok(())
 }
 
 /// Makes the file where it is missing, for the user alone.
@@ -146,7 +155,7 @@ fn make_file(path: &Path) -> Result<()> {
     }
 }
 
-fn private() -> fs::OpenOptions {
+pub(crate) fn private() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true).mode(0o600);
     options

@@ -82,6 +82,8 @@ fn lists_are_look_ups() {
         for oldest_first in [true, false] {
             let filter = EventFilter { oldest_first, limit: 10, after_id: 5, ..filter.clone() };
             looks_up(&tx, &format!("{filter:?}"), |tx| drop(tx.events(&filter).unwrap()));
+            let live = EventFilter { without_archived: true, ..filter };
+            looks_up(&tx, &format!("{live:?}"), |tx| drop(tx.events(&live).unwrap()));
         }
     }
     for project_id in [None, some()] {
@@ -102,6 +104,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
     looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0").unwrap()));
     looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
+    looks_up(&tx, "a task's state", |tx| assert_eq!(tx.task_status("task_1").unwrap(), None));
     looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0").unwrap()));
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
@@ -156,6 +159,9 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "locks of a run", |tx| drop(tx.active_locks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "all locks of a run", |tx| drop(tx.lock_history(&id(1), 5).unwrap()));
     looks_up(&tx, "a ledger", |tx| drop(tx.ledger_rows(&id(1)).unwrap()));
+    looks_up(&tx, "a task by its name", |tx| {
+        drop(tx.task_named(&id(1), &contract::domain::crew::reference_of(1)).unwrap());
+    });
     looks_up(&tx, "its version", |tx| assert_eq!(tx.ledger_version(&id(1)).unwrap(), 0));
     looks_up(&tx, "a row", |tx| drop(tx.ledger_row(&id(1)).unwrap()));
     looks_up(&tx, "a delta", |tx| drop(tx.applied_delta(&id(1), "d").unwrap()));
@@ -251,6 +257,12 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
     looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
     looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
+    let (number, stream) = (tx.events_ever().unwrap(), Stream::Store.name());
+    looks_up(&tx, "streams", |tx| drop(tx.streams_after("", 10).unwrap()));
+    looks_up(&tx, "a stream", |tx| assert!(tx.stream_extent(&stream).unwrap().is_some()));
+    looks_up(&tx, "outlines", |tx| drop(tx.outlines(&stream, 0, 10).unwrap()));
+    looks_up(&tx, "archive", |tx| tx.archive(&stream, 1).unwrap());
+    looks_up(&tx, "prune", |tx| drop(tx.prune(&stream, number).unwrap()));
     looks_up(&tx, "old answers", |tx| assert_eq!(tx.forget_answers(now.at, 10).unwrap(), 0));
 }
 

@@ -213,7 +213,7 @@ impl Tx<'_> {
     }
 
     /// Changes one row. Where there is none in the state that the change names, it was decided on something else.
-    fn change_one(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+    pub(crate) fn change_one(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
         match self.prepare(sql)?.execute(values)? {
             1 => Ok(()),
             rows => Err(Error::Unfit { rows }),

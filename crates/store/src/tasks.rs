@@ -49,6 +49,13 @@ impl Tx<'_> {
         row.map(|row| self.with_dependencies(row?)).transpose()
     }
 
+    /// The state of the task with this id, whoever gave it.
+    pub fn task_status(&self, id: &str) -> Result<Option<Status>> {
+        let mut statement = self.prepare("SELECT status FROM tasks WHERE id = ?1")?;
+        let word: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+        word.map(|word| Status::parse(&word).ok_or_else(|| unreadable("status", id, &word))).transpose()
+    }
+
     /// Highest priority first, then newest.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
@@ -121,18 +128,6 @@ impl Tx<'_> {
         )?
         .execute(params![agent, now.boot.boot_id, now.boot.millis, lease.until_millis])?;
         Ok(())
-    }
-
-    /// How many tasks there are in each state.
-    pub fn task_counts(&self) -> Result<Vec<(Status, i64)>> {
-        let mut statement = self.prepare("SELECT status, sum(tasks) FROM task_tallies GROUP BY status")?;
-        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
-        let mut counts = Vec::new();
-        for row in rows {
-            let (word, count) = row?;
-            counts.push((Status::parse(&word).ok_or_else(|| unreadable("status", "a task", &word))?, count));
-        }
-        Ok(counts)
     }
 
     /// Claims of an agent that are still live: what it is working on.

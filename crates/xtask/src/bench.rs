@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: ours and its limit in the same run, taking turns, so that a busy machine slows both.
 
-mod create;
+mod changes;
 mod pipeline;
 mod report;
 mod rounds;
+mod scale;
 mod validate;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +25,15 @@ and their ratios, which is what can be compared between machines. Also written t
 --rounds N sets the number of rounds.";
 
 /// To add one: a file beside these, and a line here.
-const BENCHES: &[Bench] = &[create::BENCH, pipeline::BENCH, validate::TASK, validate::EVENT];
+const BENCHES: &[Bench] = &[
+    changes::CREATE,
+    changes::PUSH,
+    changes::RESUME,
+    scale::BENCH,
+    pipeline::BENCH,
+    validate::TASK,
+    validate::EVENT,
+];
 
 struct Bench {
     name: &'static str,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
-use ops::{Error, Fault, Result, Tip};
-use serde_json::json;
+use ops::{Error, Fault, Result, Tip, Verification};
+use serde_json::{Value, json};
 
 use super::run::read_bounded;
 use crate::app::Globals;
@@ -35,15 +35,23 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let earlier = tip.as_deref().map(read_tip).transpose()?;
             let found = ops::audit::verify(&mut cx, earlier.as_ref())?;
             let replayed = if *replay { ops::audit::replay_differences(&mut cx)? } else { Vec::new() };
+            let pruned = ops::audit::pruned(&mut cx)?;
             let clean = found.is_clean() && replayed.is_empty();
             let printed = match output.format {
                 Format::Json | Format::Ndjson => {
-                    output.envelope(clean, &json!({"verification": found, "replay_differences": replayed}))
+                    output.envelope(clean, &report(&found, *replay && pruned == 0, &replayed, pruned))
                 }
                 Format::Text => {
                     let mut text = format!("{} events in {} streams\n", found.events, found.streams);
                     text.push_str(&section("integrity", "no event was changed", &found.integrity));
                     text.push_str(&section("completeness", "no event is missing", &found.completeness));
+                    if pruned > 0 {
+                        text.push_str(&format!("anchors: {pruned} old events were removed by `writ gc`\n"));
+                    }
+                    if *replay && pruned > 0 {
+                        let why = "the log begins at anchors, so the tables cannot be rebuilt from it";
+                        text.push_str(&format!("replay: not possible, {why}\n"));
+                    }
                     for difference in &replayed {
                         text.push_str(&format!("replay: {difference}\n"));
                     }
@@ -53,6 +61,15 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             Ok(if clean { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
         }
     }
+}
+
+fn report(found: &Verification, replayed: bool, differences: &[String], pruned: i64) -> Value {
+    json!({
+        "verification": found,
+        "replayed": replayed,
+        "replay_differences": differences,
+        "pruned_events": pruned,
+    })
 }
 
 fn section(name: &str, good: &str, faults: &[Fault]) -> String {

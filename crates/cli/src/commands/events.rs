@@ -36,6 +36,9 @@ pub(crate) struct ListArgs {
     /// Oldest first
     #[arg(long)]
     asc: bool,
+    /// Also archived events, which a summary stands for
+    #[arg(long)]
+    include_archived: bool,
 }
 
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -49,6 +52,7 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
         kind: args.kind.clone(),
         since_id: args.since_id,
         ascending: args.asc,
+        include_archived: args.include_archived,
         limit: usize::try_from(args.limit).ok(),
         ..Request::default()
     };

@@ -3,9 +3,8 @@
 mod handle;
 mod install;
 mod show;
+mod telling;
 mod uninstall;
-
-pub(crate) use handle::never_fail;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +18,8 @@ use crate::hooks::handling::Handler;
 use crate::hooks::places::Scope;
 use crate::host;
 use crate::output::Output;
+
+pub(crate) use handle::never_fail;
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use contract::json::Value;
 use engine::ground::{Disk, real_root};
 use ops::Result;
-use ops::ledger::{apply, open, show};
+use ops::ledger::{apply, close, open, show};
 use ops::run::submit;
 
 use super::crew::{print_verdict, read_document};
@@ -28,6 +28,11 @@ pub(crate) enum Command {
     },
     /// Change a ledger by the deltas of a document
     Apply(ApplyArgs),
+    /// Close a ledger whose rows have all come to an end
+    Close {
+        /// The run
+        run: String,
+    },
     /// Say whether a ledger agrees with its locks, heartbeats, blockers and results
     Reconcile {
         /// The run
@@ -80,6 +85,12 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 let reconciled = answer.reconcile["reason"].as_str().unwrap_or_default();
                 format!("run {} is at version {}\n{reconciled}", answer.run_id, answer.version)
             }))
+        }
+        Command::Close { run } => {
+            let request = close::Request { run: run.clone() };
+            let key = host::any_key(globals)?;
+            let given = close::close(&mut host::open(globals)?, &key, &request, &Disk)?;
+            Ok(output.answer(&given.answer, || format!("the run is {}", given.answer.state.as_str())))
         }
         Command::Reconcile { run } => {
             let verdict = show::reconcile(&mut host::open(globals)?, run, &Disk)?;

@@ -9,7 +9,6 @@ use contract::domain::scope::Scope;
 use contract::json::Value;
 use engine::ground::{Disk, snapshot};
 use engine::verify::{Place, run_all};
-use ops::context::Key;
 use ops::result::submit::{Request, Seen, submit};
 use ops::result::{Judged, judge};
 use ops::{Context, Error, Result};
@@ -52,7 +51,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let mut cx = host::open(globals)?;
     if !cx.was_answered(&key)? {
         let judged = judge(&mut cx, &request.document, *token, &Disk)?;
-        request.seen = look(&mut cx, &key, &judged)?;
+        request.seen = look(&mut cx, &judged)?;
     }
     let given = submit(&mut cx, &key, &request, &Disk)?;
     let answer = &given.answer;
@@ -62,14 +61,14 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }))
 }
 
-/// Runs the author's checks here and now, and looks at the files in scope afterwards.
-fn look(cx: &mut Context, key: &Key, judged: &Judged) -> Result<Seen> {
+/// Looks at the files in scope as the worker left them, and runs the author's checks here and now.
+fn look(cx: &mut Context, judged: &Judged) -> Result<Seen> {
     let workspace = Path::new(&judged.workspace);
     // One that was interrupted before its snapshot was kept has its result judged without one.
     let files =
         judged.issued.snapshot.as_ref().map(|_| snapshot(workspace, &scopes(&judged.issued.packet, judged)));
     let checks = match judged.result.status {
-        contract::operator::Outcome::Done => check(cx, key, judged, workspace)?,
+        contract::operator::Outcome::Done => check(cx, judged, workspace)?,
         contract::operator::Outcome::Blocked | contract::operator::Outcome::Failed => Vec::new(),
     };
     Ok(Seen { checks, files })
@@ -86,7 +85,6 @@ fn scopes(packet: &Value, judged: &Judged) -> Vec<Scope> {
 
 fn check(
     cx: &mut Context,
-    _key: &Key,
     judged: &Judged,
     workspace: &Path,
 ) -> Result<Vec<contract::domain::check::CheckSeen>> {

@@ -9,8 +9,8 @@ use ops::resume::{Request, peek, resume};
 use ops::{Error, Result};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::{host, persona};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         limit: Some(args.limit),
         focus: args.focus.clone(),
         budget: Some(args.budget),
-        program: None,
+        program: Some(persona::current().name().to_owned()),
     };
     if args.peek {
         return look(args, &request, globals, output);
@@ -52,8 +52,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 
 fn look(args: &Args, request: &Request, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let invalid = |error: String| Error::new(ErrorCode::InvalidInput, error);
-    let agent = host::agent_name(globals)
-        .ok_or_else(|| invalid("agent is required (set --agent or WRIT_AGENT)".to_owned()))?;
+    let agent = host::agent_name(globals).ok_or_else(host::agent_is_required)?;
     let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
     let as_of = args.as_of.as_deref().map(Timestamp::parse).transpose();
     let as_of = as_of.map_err(|error| invalid(format!("--as-of: {error}")))?;

@@ -10,8 +10,8 @@ use ops::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::{config, host};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -104,9 +104,16 @@ fn unopened(error: &Error) -> Diagnostic {
     }
 }
 
-/// What is done about old events without being asked: nothing, until somebody configures it.
+/// What hooks and `writ gc` do about old events.
 fn maintenance() -> Value {
-    json!({"retention_days": 0, "prune_batch": 0, "summarize_threshold": 0, "summarize_keep_recent": 0})
+    let retention =
+        config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
+    json!({
+        "retention_days": retention.events_retention_days,
+        "prune_batch": retention.events_prune_batch,
+        "summarize_threshold": retention.events_summarize_threshold,
+        "summarize_keep_recent": retention.events_summarize_keep_recent,
+    })
 }
 
 fn counts(status: &Status) -> Value {

@@ -36,6 +36,9 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         for lock in &answer.released {
             text.push_str(&format!("{} lost {}\n", word(&lock["task_id"]), word(&lock["resource"])));
         }
+        for id in &answer.denied {
+            text.push_str(&format!("{id} ran out and is denied\n"));
+        }
         for problem in &answer.problems {
             text.push_str(&format!("{}: {}\n", word(&problem["task_id"]), word(&problem["reason"])));
         }

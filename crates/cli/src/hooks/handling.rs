@@ -77,8 +77,8 @@ pub(crate) enum Then {
 }
 
 const PROMPT_CHARS_MAX: usize = 500;
-const INPUT_CHARS_MAX: usize = 2048;
-const OUTPUT_CHARS_MAX: usize = 4096;
+const INPUT_BYTES_MAX: usize = 2048;
+const OUTPUT_BYTES_MAX: usize = 4096;
 /// What a person says to be told where things stand.
 const BRIEF_WORDS: [&str; 6] = ["brief", "brief me", "remember", "remember?", "status", "what's pending"];
 
@@ -179,13 +179,15 @@ impl Input {
     fn metadata(&self, names: &[&str]) -> Value {
         let named = names.iter().chain(&["session_id"]);
         let fields = named
-            .filter_map(|name| Some(((*name).to_owned(), json!(clip(self.text(name)?, INPUT_CHARS_MAX)))));
+            .filter_map(|name| Some(((*name).to_owned(), json!(clip(self.text(name)?, PROMPT_CHARS_MAX)))));
         Value::Object(fields.collect())
     }
 }
 
 fn prompted(input: &Input) -> Act {
-    let Some(prompt) = input.text("prompt") else { return Act::Nothing };
+    // Some prompts are the agent program's own, and no person said them.
+    let said = input.text("prompt").filter(|prompt| !prompt.starts_with("<task-notification>"));
+    let Some(prompt) = said else { return Act::Nothing };
     let asks = BRIEF_WORDS.contains(&prompt.to_lowercase().as_str());
     Act::Note {
         kind: "user_prompt",
@@ -199,10 +201,10 @@ fn tool_ended(input: &Input, kind: &'static str) -> Act {
     let tool = clip(input.text("tool_name").unwrap_or("a tool"), 100);
     let failed = kind == "tool_failure";
     let mut metadata = input.metadata(&["tool_name", "tool_use_id"]);
-    metadata["input"] = json!(preview(input.raw.get("tool_input"), INPUT_CHARS_MAX));
+    metadata["input"] = json!(preview(input.raw.get("tool_input"), INPUT_BYTES_MAX));
     if failed {
         let said = ["error", "tool_response"].iter().find_map(|name| input.raw.get(*name));
-        metadata["output"] = json!(preview(said, OUTPUT_CHARS_MAX));
+        metadata["output"] = json!(preview(said, OUTPUT_BYTES_MAX));
     }
     let message = format!("{tool} {}", if failed { "failed" } else { "succeeded" });
     Act::Note { kind, message, metadata, then: Then::Silence }
@@ -225,12 +227,20 @@ fn subagent(input: &Input) -> String {
     clip(said.unwrap_or("unnamed"), PROMPT_CHARS_MAX)
 }
 
-fn preview(value: Option<&Value>, max: usize) -> String {
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => clip(text, max),
-        Some(other) => clip(&other.to_string(), max),
-    }
+/// The beginning of a value, in so many bytes. Without what a terminal would obey, which is long in JSON too.
+fn preview(value: Option<&Value>, bytes: usize) -> String {
+    let text = match value {
+        None | Some(Value::Null) => return String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let mut taken = 0;
+    let plain = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+    let fits = |c: &char| {
+        taken += c.len_utf8();
+        taken <= bytes
+    };
+    plain.take_while(fits).collect()
 }
 
 /// The beginning of a text that is only a preview.

@@ -104,8 +104,8 @@ fn a_directory_that_cannot_be_written_is_named() {
 #[test]
 fn on_a_full_disk_nothing_is_half_written_and_nothing_acknowledged_is_lost() {
     let output = on_a_disk(
-        "size=1m",
-        "head -c 600000 /dev/zero > $DISK/ballast
+        "size=2m",
+        "head -c 1300000 /dev/zero > $DISK/ballast
          made=0
          while $WRIT task create $WHO --title \"task $made\" --request-id r$made > last.json && [ $made -lt 500 ]; do made=$((made + 1)); done
          cat last.json
@@ -134,7 +134,7 @@ fn on_a_full_disk_nothing_is_half_written_and_nothing_acknowledged_is_lost() {
 #[test]
 fn a_store_on_a_disk_that_became_read_only_is_refused_and_whole_again_afterwards() {
     let output = on_a_disk(
-        "size=1m",
+        "size=2m",
         "$WRIT task create $WHO --title t --request-id r1 > made.json || exit 1
          mount -o remount,ro $DISK || exit 99
          $WRIT task create $WHO --title u --request-id r2; echo \"exit $?\"
@@ -165,7 +165,7 @@ fn a_run_whose_disk_fills_up_stops_with_a_reason_and_is_finished_when_there_is_s
          cat order.txt",
         plan([first, second])
     );
-    let output = on_a_disk("size=1m", &script);
+    let output = on_a_disk("size=2m", &script);
     let lines: Vec<&str> = output.success().stdout.lines().collect();
     let refused: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!((&refused["error_code"], lines[1]), (&json!("STORE_UNAVAILABLE"), "exit 1"), "{output}");

@@ -184,8 +184,9 @@ fn a_task_that_is_done_or_that_belongs_to_no_run_is_not_retried() {
 #[test]
 fn a_canceled_task_that_waits_is_never_started() {
     let cli = writ();
+    // Urgent, or it would come behind one that others wait for.
     let tasks = [
-        waits("a"),
+        with(waits("a"), json!({"priority": "high"})),
         scripted("b", "append order.txt b"),
         needs(scripted("c", "print"), &["b"]),
         scripted("d", "append order.txt d"),
@@ -227,7 +228,8 @@ fn a_task_that_a_person_completes_while_it_waits_is_not_run() {
     let cli = writ();
     let checks = json!({"checks": [{"command": "proof.txt", "expects": "FILE_EXISTS"}]});
     let by_hand = with(scripted("b", "append order.txt b"), checks);
-    let tasks = [waits("a"), by_hand, needs(scripted("c", "append order.txt c"), &["b"])];
+    let urgent = with(waits("a"), json!({"priority": "high"}));
+    let tasks = [urgent, by_hand, needs(scripted("c", "append order.txt c"), &["b"])];
     let run = underway(&cli, &with(plan(tasks), json!({"max_parallel": 1})), "a");
     let (_, waiting) = newest(&cli, "b");
     cli.scratch().write("project/proof.txt", "");
@@ -245,7 +247,8 @@ fn a_task_that_a_person_completes_while_it_waits_is_not_run() {
 #[test]
 fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
     let cli = writ();
-    let tasks = [waits("a"), scripted("b", "append order.txt b"), needs(scripted("c", "print"), &["b"])];
+    let urgent = with(waits("a"), json!({"priority": "high"}));
+    let tasks = [urgent, scripted("b", "append order.txt b"), needs(scripted("c", "print"), &["b"])];
     let run = underway(&cli, &with(plan(tasks), json!({"max_parallel": 1})), "a");
     let (_, waiting) = newest(&cli, "b");
     let words =

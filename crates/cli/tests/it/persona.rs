@@ -1,9 +1,10 @@
 //! Called under another name, the program is that name's contract and nothing else.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::Cli;
+use testkit::{Cli, eventually};
 
 use crate::documents::writ;
 
@@ -51,10 +52,21 @@ fn only_the_contracts_commands_are_shown() {
     let cli = writ();
     let index = call(&cli, &[]).success().json();
     let commands = index["data"]["commands"].as_array().unwrap();
-    for expected in ["events", "help", "hook", "schema", "status", "task"] {
-        assert!(commands.contains(&json!(expected)), "{index}");
-    }
-    assert!(!commands.contains(&json!("run")) && !commands.contains(&json!("doctor")), "{index}");
+    let contract = [
+        "artifacts",
+        "events",
+        "help",
+        "hook",
+        "loop",
+        "memory",
+        "push",
+        "resume",
+        "schema",
+        "status",
+        "task",
+        "upgrade",
+    ];
+    assert_eq!(commands, &contract);
     assert_eq!(index["data"]["schema_hint"], "vybe schema commands");
     assert_eq!(index["data"]["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(call(&cli, &["--agent", "a"]).success().json(), index);
@@ -81,6 +93,7 @@ fn misunderstandings_are_documents_too() {
     assert_eq!(error(&cli, &["run", "plan.toml"]), "unknown command \"run\" for \"vybe\"");
     assert_eq!(error(&cli, &["task", "list", "--bogus"]), "unknown flag: --bogus");
     assert_eq!(error(&cli, &["task", "create"]), "--title is required");
+    assert_eq!(error(&cli, &["memory", "set", "-k", "x"]), "required flag(s) \"value\" not set");
     assert_eq!(error(&cli, &["hook", "bogus"]), "unknown command \"bogus\" for \"vybe\"");
     let words = ["task", "create", "--title", "t"];
     assert_eq!(error(&cli, &words), "agent is required (set --agent or VYBE_AGENT)");
@@ -133,8 +146,43 @@ fn every_command_is_described_for_programs() {
     assert_eq!(list["args_schema"]["properties"]["all"]["type"], "boolean");
     assert!(row("vybe hook install")["mutates"] == true && row("vybe help")["mutates"] == false);
     assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
-    // Every command that is said to be keyed is one that exists, under this name or its own.
+    for command in ops::registry::commands::COMMANDS {
+        let shown = row(&format!("vybe {}", command.path));
+        let mutates = ops::registry::find(command.operation).unwrap().mutates();
+        assert_eq!(shown["mutates"], mutates, "{shown}");
+        assert_eq!(shown["requires_request_id"], mutates, "{shown}");
+        for (name, words) in command.words {
+            assert_eq!(shown["args_schema"]["properties"][name]["enum"], json!(words), "{shown}");
+        }
+    }
     let own =
         cli.run(["schema", "commands", "--output", "json"]).success().json()["data"]["commands"].clone();
     assert!(own.as_array().unwrap().iter().any(|row| row["command"] == "writ run" && row["mutates"] == true));
+}
+
+#[test]
+fn other_writers_are_waited_for_as_long_as_was_said() {
+    let cli = writ();
+    let store = cli.scratch().join("vybe.db");
+    call(&cli, &["upgrade"]).success();
+    let sqlite = Cli::new("sqlite3");
+    let mut other = sqlite.call([&store]).open_stdin().spawn();
+    other.send("BEGIN IMMEDIATE; SELECT 'held';");
+    eventually(Duration::from_secs(20), "another writer has the store", || other.stdout().contains("held"));
+    let words = ["task", "create", "--title", "t", "--agent", "a", "--request-id", "r"];
+    let busy = |wait: &str| {
+        let call = cli.call(words).named("vybe").without_env("WRIT_DB").env("VYBE_DB_PATH", &store);
+        call.env("VYBE_BUSY_TIMEOUT_MS", wait)
+    };
+    let refused = busy("30").run().fails_with(1).json();
+    assert_eq!((&refused["error_code"], &refused["retry"]), (&json!("BUSY"), &json!("same_request")));
+    // A hook gives up soon, says so in one line, and its agent goes on.
+    let hook = cli.call(["hook", "stop", "--db-path", store.to_str().unwrap()]).stdin("{}").run();
+    assert_eq!((hook.success().stdout.as_str(), hook.stderr.lines().count()), ("", 1), "{hook}");
+    // What cannot be understood is as if it had not been said: it waits until the other is done.
+    let waiting = busy("soon").spawn();
+    other.send("ROLLBACK;");
+    other.close_stdin();
+    waiting.wait(Duration::from_secs(20)).success();
+    other.wait(Duration::from_secs(20)).success();
 }

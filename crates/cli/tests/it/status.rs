@@ -72,6 +72,10 @@ fn everything_is_counted_and_hooks_are_seen() {
         "memory_detail": {"active": 0, "expired": 0}, "agents_detail": {"active_7d": 0},
     });
     assert_eq!((&empty["counts"], &empty["query_ok"]), (&detail, &json!(true)));
+    let usual = json!({
+        "retention_days": 30, "prune_batch": 500, "summarize_threshold": 200, "summarize_keep_recent": 50,
+    });
+    assert_eq!(empty["maintenance"], usual);
     assert_eq!(
         (&empty["hooks"]["claude"], &empty["hooks"]["opencode"]["installed"]),
         (&json!(false), &json!(false))

@@ -1,5 +1,7 @@
 //! The rules that no shape can express: what guard rails require, what strict mode adds, what deserves a warning.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::codes::Code;
@@ -121,14 +123,14 @@ pub(super) fn doubts(message: MessageType, value: &Value, warnings: &mut Finding
 }
 
 fn phase_orders(value: &Value, warnings: &mut Findings) {
-    let mut seen: Vec<f64> = Vec::new();
+    let mut seen = BTreeSet::new();
     for (index, phase) in items(&value["phases"]) {
-        let Some(order) = phase["phase_order"].as_f64() else { continue };
-        if seen.contains(&order) {
+        // Whole numbers were written as such before; anything else is a fault already.
+        let Some(order) = phase["phase_order"].as_i64() else { continue };
+        if !seen.insert(order) {
             let message = "another phase has the same order; they run as listed";
             warnings.push(format!("$.phases[{index}].phase_order"), "duplicate", message);
         }
-        seen.push(order);
     }
 }
 

@@ -137,7 +137,7 @@ fn wrong_message(value: &Value, wanted: &[MessageType]) -> Box<Verdict> {
 }
 
 fn refusal(message: MessageType, value: &Value, faults: Findings, warnings: Findings) -> Box<Verdict> {
-    let overflow = faults.iter().find(|fault| limits::is_overflow(fault)).cloned();
+    let overflow = faults.iter().filter(|fault| limits::is_overflow(fault)).min().cloned();
     let code = match message {
         _ if overflow.is_some() => Code::ContextOverflow,
         MessageType::Task | MessageType::Event => Code::SchemaValidation,

@@ -127,7 +127,7 @@ fn faults(document: &Value, strict: bool) -> Findings {
     findings = judge::check(&ENVELOPE, document, strict);
     if document.get("operation").is_some_and(|operation| operation == stage1::OPERATION) {
         let payload = document.get("payload").unwrap_or(&Value::Null);
-        judge::absorb(&mut findings, "$.payload", stage1::check(payload));
+        judge::absorb(&mut findings, "$.payload", stage1::check(payload, strict));
     }
     findings
 }

@@ -74,7 +74,7 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
         Err(refused) => return *refused,
     };
     let mut findings = Findings::default();
-    judge::absorb(&mut findings, place, check_strictly(result, strict));
+    judge::absorb(&mut findings, place, check(result, strict));
     let mut warnings = Findings::default();
     judge::absorb(&mut warnings, place, advice(result));
     let mut verdict = judge::rule(KIND, "stage-1 result valid", findings, warnings);
@@ -95,11 +95,6 @@ pub fn parse(bytes: &[u8]) -> Result<Stage1Result, Box<Verdict>> {
     Stage1Result::deserialize(result).map_err(|error| judge::refuse_whole(KIND, "type", error.to_string()))
 }
 
-/// The faults of a result that is already JSON.
-pub fn check(result: &Value) -> Findings {
-    check_strictly(result, false)
-}
-
 fn unwrapped<'d>(document: &'d Value, bytes: &[u8]) -> Result<(&'d Value, &'static str), Box<Verdict>> {
     if document.get("contract").is_none() {
         return Ok((document, "$"));
@@ -111,7 +106,8 @@ fn unwrapped<'d>(document: &'d Value, bytes: &[u8]) -> Result<(&'d Value, &'stat
     Ok((document.get("payload").expect("BUG: a valid envelope has a payload"), "$.payload"))
 }
 
-fn check_strictly(result: &Value, strict: bool) -> Findings {
+/// The faults of a result that is already JSON.
+pub fn check(result: &Value, strict: bool) -> Findings {
     let mut findings = judge::check(&RESULT, result, strict);
     let steps = result.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for (index, step) in steps.iter().enumerate() {

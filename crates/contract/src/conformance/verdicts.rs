@@ -36,6 +36,7 @@ fn contract_of(kind: Kind) -> &'static str {
         | Kind::Locks
         | Kind::Result
         | Kind::Worklog
+        | Kind::WorklogEntry
         | Kind::Handoff
         | Kind::Orchestrator
         | Kind::Deltas

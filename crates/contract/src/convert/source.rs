@@ -1,5 +1,7 @@
 //! A document that remembers what was taken from it, so that the rest can be told.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -13,24 +15,24 @@ pub struct Lost {
 pub(super) struct Source<'d> {
     document: &'d Value,
     /// JSON pointers of what was used, with everything below.
-    taken: Vec<String>,
+    taken: BTreeSet<String>,
     lost: Vec<Lost>,
 }
 
 impl<'d> Source<'d> {
     pub(super) fn new(document: &'d Value) -> Self {
-        Self { document, taken: Vec::new(), lost: Vec::new() }
+        Self { document, taken: BTreeSet::new(), lost: Vec::new() }
     }
 
     /// The whole document, all of which is carried.
     pub(super) fn whole(&mut self) -> &'d Value {
-        self.taken.push(String::new());
+        self.taken.insert(String::new());
         self.document
     }
 
     /// What stands at a JSON pointer; it counts as carried from now on. Null is nothing.
     pub(super) fn take(&mut self, pointer: &str) -> Option<&'d Value> {
-        self.taken.push(pointer.to_owned());
+        self.taken.insert(pointer.to_owned());
         self.peek(pointer)
     }
 
@@ -77,7 +79,7 @@ impl<'d> Source<'d> {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         for name in found.keys() {
-            self.taken.push(format!("{pointer}/{name}"));
+            self.taken.insert(format!("{pointer}/{}", escaped(name)));
         }
         found
     }
@@ -97,7 +99,7 @@ impl<'d> Source<'d> {
     }
 
     fn leftovers(&mut self, pointer: &mut String, value: &Value) {
-        if self.taken.iter().any(|taken| taken == pointer) {
+        if self.taken.contains(pointer.as_str()) {
             return;
         }
         let length = pointer.len();
@@ -105,7 +107,7 @@ impl<'d> Source<'d> {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     pointer.push('/');
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+                    pointer.push_str(&escaped(name));
                     self.leftovers(pointer, value);
                     pointer.truncate(length);
                 }
@@ -124,6 +126,11 @@ impl<'d> Source<'d> {
             }
         }
     }
+}
+
+/// A name as a step of a pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// A pointer as a path of ours: `/task/inputs/0` is `$.task.inputs[0]`.

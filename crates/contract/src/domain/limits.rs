@@ -94,7 +94,7 @@ pub const BRIEF_TOKENS_DEFAULT: usize = 1500;
 pub const BRIEF_TOKENS_MAX: usize = 32_000;
 
 /// Events handed to an agent that resumes, in bytes; the rest comes with its next call.
-pub const DELTA_BYTES_MAX: usize = 256 * 1024;
+pub const DELTA_BYTES_MAX: usize = 64 * 1024;
 
 /// A claim on a task; any call by the holder renews it.
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);

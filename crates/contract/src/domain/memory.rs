@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::code::ErrorCode;
 use super::task::Refusal;
+use super::text::quoted;
 use super::time::Timestamp;
 
 macro_rules! words {
@@ -89,7 +90,7 @@ impl Place {
         let refused = |message: String| Refusal::new(ErrorCode::InvalidInput, message);
         let Some(known) = Scope::parse(scope) else {
             let hint = format!("one of {}", Scope::WORDS.join(", "));
-            return Err(refused(format!("invalid scope '{scope}'")).hint(hint));
+            return Err(refused(format!("invalid scope {}", quoted(scope))).hint(hint));
         };
         let scope_id = scope_id.unwrap_or_default();
         match (known, scope_id.is_empty()) {

@@ -103,6 +103,24 @@ impl Scope {
         &self.0
     }
 
+    /// The names on the way from its root to it. Sorted by them, what is inside a scope follows it at once.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').filter(|step| !step.is_empty() && *step != ".")
+    }
+
+    /// Those that are inside no other one, in the order of their paths.
+    pub(crate) fn outermost(mut scopes: Vec<Scope>) -> Vec<Scope> {
+        let by_root = |a: &Scope, b: &Scope| a.is_absolute().cmp(&b.is_absolute());
+        scopes.sort_by(|a, b| by_root(a, b).then_with(|| a.steps().cmp(b.steps())));
+        let mut outer: Vec<Scope> = Vec::new();
+        for scope in scopes {
+            if outer.last().is_none_or(|last| !last.contains(&scope)) {
+                outer.push(scope);
+            }
+        }
+        outer
+    }
+
     /// Whether it is not known to lie in the workspace.
     pub fn is_absolute(&self) -> bool {
         is_absolute(&self.0)
@@ -169,10 +187,14 @@ fn has_drive(path: &str) -> bool {
         && matches!(bytes.get(2), None | Some(b'/'))
 }
 
-/// Resolves until nothing changes: what resolving lays bare at either end may be white space again.
+/// What resolving lays bare at either end may be white space again. No path that is meant goes on like that for
+/// longer than this.
+const SETTLED_IN_MAX: usize = 8;
+
+/// Resolves until nothing changes.
 fn settled(text: &str) -> Result<String, ScopeFault> {
     let mut path: String = text.trim().replace('\\', "/").nfc().collect();
-    loop {
+    for _ in 0..SETTLED_IN_MAX {
         let resolved = resolve(&path)?;
         let trimmed = resolved.trim();
         if trimmed.len() == resolved.len() {
@@ -180,6 +202,7 @@ fn settled(text: &str) -> Result<String, ScopeFault> {
         }
         trimmed.clone_into(&mut path);
     }
+    Err(ScopeFault::Empty)
 }
 
 /// Resolves `.`, `..` and repeated separators without looking at the disk.

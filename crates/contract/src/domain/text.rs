@@ -18,3 +18,25 @@ pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Re
     }
     Ok(text)
 }
+
+/// The beginning of what somebody gave, for a message that has to repeat it.
+pub fn quoted(text: &str) -> String {
+    const SHOWN: usize = 64;
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("'{shown}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_repeated_is_short() {
+        assert_eq!(quoted("abc"), "'abc'");
+        assert_eq!(quoted(&"ä".repeat(64)), format!("'{}'", "ä".repeat(64)));
+        assert_eq!(quoted(&"ä".repeat(65)), format!("'{}…'", "ä".repeat(64)));
+    }
+}

@@ -1,7 +1,5 @@
 //! An AEE task: a reserved intent, or one that carries a plan or an AOP TASK.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::{Executors, Intake, from_aop};
@@ -75,12 +73,19 @@ fn carried(intent: &str, payload: &Value, executors: &Executors) -> Result<Plan,
 
 /// The envelope can make its tasks more urgent and their time shorter, never the reverse.
 fn tighten(plan: &mut Plan, priority: Priority, requires: &Value) {
-    let timeout = requires.get("timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
+    let timeout_ms = requires.get("timeout_ms").and_then(Value::as_f64).map(whole_millis);
     for task in &mut plan.tasks {
         task.priority = task.priority.max(priority);
-        if let Some(timeout) = timeout {
-            task.timeout_ms =
-                task.timeout_ms.min(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).max(1));
-        }
+        task.timeout_ms = task.timeout_ms.min(timeout_ms.unwrap_or(u64::MAX));
     }
+}
+
+/// The contract says a number, so it may have a fraction; the time may become shorter by it, and never nothing.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the shape refuses negative numbers, and a cast from a float stops at the largest integer"
+)]
+fn whole_millis(millis: f64) -> u64 {
+    (millis as u64).max(1)
 }

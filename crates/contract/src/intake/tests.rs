@@ -1,6 +1,7 @@
 use super::*;
 use crate::domain::check::Expects;
 use crate::domain::priority::Priority;
+use crate::plan::PlanTask;
 use serde_json::{Value, json};
 
 fn executors() -> Executors {
@@ -86,6 +87,19 @@ fn an_aee_task_carries_a_plan_and_makes_it_urgent() {
     assert_eq!((intake.plan.tasks[0].priority, intake.plan.tasks[0].timeout_ms), (Priority::Critical, 5_000));
     let intake = read_value(&aee("writ.run.task", &json!({"task": aop()}))).unwrap();
     assert_eq!(intake.plan.tasks[0].command, ["emma-agent"]);
+}
+
+#[test]
+fn the_time_an_envelope_allows_may_have_a_fraction() {
+    for (written, timeout_ms) in [(json!(1.5), 1), (json!(0), 1), (json!(0.25), 1), (json!(4999.9), 4_999)] {
+        let mut envelope = aee("writ.run.plan", &json!({"plan": plan()}));
+        envelope["requires"]["timeout_ms"] = written;
+        assert_eq!(read_value(&envelope).unwrap().plan.tasks[0].timeout_ms, timeout_ms);
+    }
+    let mut envelope = aee("writ.run.plan", &json!({"plan": plan()}));
+    let unhurried = PlanTask::minimal("").timeout_ms;
+    envelope["requires"]["timeout_ms"] = json!(1e300);
+    assert_eq!(read_value(&envelope).unwrap().plan.tasks[0].timeout_ms, unhurried);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The order of a plan's tasks: names resolve, nothing waits for itself, and writers of one path stand in line.
 
+mod overlap;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
@@ -39,7 +41,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
         findings.push(format!("$.task[{}].depends_on", cycle[0]), "cycle", message);
         return;
     }
-    overlaps(plan, &ancestors(&edges), findings);
+    check_writes(plan, &ancestors(&edges), findings);
 }
 
 /// The tasks' indexes with every task behind what it depends on. The plan was checked.
@@ -97,43 +99,63 @@ fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     None
 }
 
+/// A set of tasks, a bit each.
+#[derive(Clone, Default)]
+struct Tasks(Vec<u64>);
+
+impl Tasks {
+    fn contains(&self, task: usize) -> bool {
+        self.0[task / 64] & (1 << (task % 64)) != 0
+    }
+
+    fn insert(&mut self, task: usize) {
+        self.0[task / 64] |= 1 << (task % 64);
+    }
+
+    fn extend(&mut self, more: &Tasks) {
+        self.0.iter_mut().zip(&more.0).for_each(|(ours, theirs)| *ours |= theirs);
+    }
+}
+
 /// For each task everything that must be done before it. The edges have no cycle.
-fn ancestors(edges: &[Vec<usize>]) -> Vec<BTreeSet<usize>> {
-    let mut known: Vec<Option<BTreeSet<usize>>> = vec![None; edges.len()];
+fn ancestors(edges: &[Vec<usize>]) -> Vec<Tasks> {
+    let mut known: Vec<Option<Tasks>> = vec![None; edges.len()];
     for start in 0..edges.len() {
         let mut stack = vec![start];
         while let Some(&task) = stack.last() {
-            let missing: Vec<usize> = edges[task].iter().copied().filter(|&n| known[n].is_none()).collect();
-            if !missing.is_empty() {
-                stack.extend(missing);
+            let height = stack.len();
+            if known[task].is_none() {
+                stack.extend(edges[task].iter().copied().filter(|&needed| known[needed].is_none()));
+            }
+            if stack.len() > height {
                 continue;
             }
-            let mut before: BTreeSet<usize> = edges[task].iter().copied().collect();
-            for &needed in &edges[task] {
-                before.extend(known[needed].iter().flatten());
-            }
-            known[task] = Some(before);
             stack.pop();
+            if known[task].is_none() {
+                known[task] = Some(before(&edges[task], &known));
+            }
         }
     }
     known.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-fn overlaps(plan: &Plan, ancestors: &[BTreeSet<usize>], findings: &mut Findings) {
-    for (i, task) in plan.tasks.iter().enumerate() {
-        for (j, other) in plan.tasks.iter().enumerate().skip(i + 1) {
-            if ancestors[i].contains(&j) || ancestors[j].contains(&i) {
-                continue;
-            }
-            let pair =
-                task.writes.iter().find_map(|a| other.writes.iter().find(|b| a.overlaps(b)).map(|b| (a, b)));
-            if let Some((a, b)) = pair {
-                let message = format!(
-                    "`{}` writes `{a}` and `{}` writes `{b}`, and neither waits for the other; add a depends_on",
-                    task.id, other.id
-                );
-                findings.push(format!("$.task[{j}].writes"), "overlapping_writes", message);
-            }
-        }
+/// What a task waits for, directly or through others, of which everything is known.
+fn before(needs: &[usize], known: &[Option<Tasks>]) -> Tasks {
+    let mut all = Tasks(vec![0; known.len().div_ceil(64)]);
+    for &needed in needs {
+        all.insert(needed);
+        known[needed].iter().for_each(|theirs| all.extend(theirs));
+    }
+    all
+}
+
+fn check_writes(plan: &Plan, ancestors: &[Tasks], findings: &mut Findings) {
+    let may_meet = |i: usize, j: usize| !ancestors[i].contains(j) && !ancestors[j].contains(i);
+    for ((i, j), (a, b)) in overlap::overlaps(plan, may_meet) {
+        let message = format!(
+            "`{}` writes `{a}` and `{}` writes `{b}`, and neither waits for the other; add a depends_on",
+            plan.tasks[i].id, plan.tasks[j].id
+        );
+        findings.push(format!("$.task[{j}].writes"), "overlapping_writes", message);
     }
 }

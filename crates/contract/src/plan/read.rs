@@ -1,5 +1,7 @@
 //! Reads a plan and reports everything that is wrong with it at once.
 
+mod rest;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
     let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
+        rest::add_faults(value, &mut findings);
         return Err(findings);
     }
     let raw: RawPlan = serde_json::from_value(value.clone()).map_err(|error| {

@@ -47,6 +47,27 @@ fn scrubbing_leaves_no_secret_and_is_done_once() {
 }
 
 #[test]
+fn secrets_that_touch_each_other_are_all_removed() {
+    let google = ["AI", "za", "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H"].concat();
+    let npm = ["np", "m_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
+    let aws = ["AKIA", "ABCDEFGHIJKLMNOP"].concat();
+    let hook = ["hooks.slack", ".com/services/", "T0000000/B0000000/abcdef"].concat();
+    let url = "ab://u:p4ss@";
+    for parts in [
+        [&google, aws.as_str(), &npm],
+        [&npm, &google, &npm],
+        [&aws, &hook, &aws],
+        ["xy://u", url, "host:p4ss@x"],
+        ["xy://u:p", url, "host@x"],
+        [url, url, &aws],
+    ] {
+        let clean = scrub(&parts.concat()).into_owned();
+        assert_eq!(find(&clean), None, "{parts:?}: {clean}");
+        assert_eq!(scrub(&clean), clean, "{parts:?}");
+    }
+}
+
+#[test]
 fn a_long_text_hides_no_secret() {
     for (parts, rule) in CASES {
         let text = format!("{} {} {}", "x".repeat(2000), parts.concat(), "y".repeat(2000));
@@ -61,4 +82,19 @@ proptest! {
         let clean = scrub(&text).into_owned();
         prop_assert_eq!(find(&clean), None, "{}", clean);
     }
+
+    #[test]
+    fn scrubbing_pieces_of_secrets_leaves_nothing_to_find(pieces in prop::collection::vec(piece(), 0..12)) {
+        let clean = scrub(&pieces.concat()).into_owned();
+        prop_assert_eq!(find(&clean), None, "{}", clean);
+    }
+}
+
+/// The whole of a secret, or a part of one.
+fn piece() -> impl Strategy<Value = String> {
+    let words =
+        CASES.iter().flat_map(|(parts, _)| parts.iter().copied().chain(["://", ":", "@", "[", "_", " "]));
+    let words: Vec<&str> = words.collect();
+    let whole = prop::sample::select(CASES).prop_map(|(parts, _)| parts.concat());
+    prop_oneof![prop::sample::select(words).prop_map(str::to_owned), whole]
 }

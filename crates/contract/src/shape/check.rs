@@ -23,6 +23,24 @@ struct Walk<'a> {
     strict: bool,
 }
 
+/// Which fields of a shape a document has.
+#[derive(Default)]
+struct Seen(u64);
+
+impl Seen {
+    fn add(&mut self, index: usize) {
+        self.0 |= Self::bit(index);
+    }
+
+    fn has(&self, index: usize) -> bool {
+        self.0 & Self::bit(index) != 0
+    }
+
+    fn bit(index: usize) -> u64 {
+        1_u64.checked_shl(u32::try_from(index).unwrap_or(u32::MAX)).expect("BUG: no shape has 64 fields")
+    }
+}
+
 impl<'a> Walk<'a> {
     fn value(&mut self, shape: &Shape, value: &'a Value) {
         match shape {
@@ -46,27 +64,24 @@ impl<'a> Walk<'a> {
 
     fn object(&mut self, object: &Object, value: &'a Value) {
         let Value::Object(fields) = value else { return self.wrong_type("an object", value) };
-        let mut known = 0;
-        for field in object.fields {
-            match fields.get_key_value(field.name) {
-                Some((name, value)) => {
-                    known += 1;
+        // Looking up each name of the document among the few of the shape is cheaper than the reverse.
+        let mut seen = Seen::default();
+        for (name, value) in fields {
+            match object.fields.iter().position(|field| field.name == name) {
+                Some(index) => {
+                    seen.add(index);
                     self.place.push(Step::Field(name));
-                    self.value(&field.shape, value);
+                    self.value(&object.fields[index].shape, value);
                     self.place.pop();
                 }
-                None if field.required => {
-                    let path = format!("{}.{}", self.path(), field.name);
-                    self.findings.push(path, "missing", format!("`{}` is required", field.name));
-                }
-                None => {}
+                None => self.unknown(object, name),
             }
         }
-        if known == fields.len() || object.unknown == Unknown::Kept {
-            return;
-        }
-        for name in fields.keys().filter(|name| object.fields.iter().all(|field| field.name != *name)) {
-            self.unknown(object, name);
+        for (index, field) in object.fields.iter().enumerate() {
+            if field.required && !seen.has(index) {
+                let path = format!("{}.{}", self.path(), field.name);
+                self.findings.push(path, "missing", format!("`{}` is required", field.name));
+            }
         }
     }
 
@@ -79,6 +94,9 @@ impl<'a> Walk<'a> {
         };
         if !fault {
             return;
+        }
+        if self.findings.is_full() {
+            return self.findings.omit();
         }
         let message = match nearest(name, object.fields.iter().map(|field| field.name)) {
             Some(known) => format!("unknown field `{name}`; did you mean `{known}`?"),

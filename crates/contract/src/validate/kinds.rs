@@ -14,6 +14,7 @@ words! {
         Locks = "locks",
         Result = "result",
         Worklog = "worklog",
+        WorklogEntry = "worklog-entry",
         Handoff = "handoff",
         Orchestrator = "orchestrator",
         Deltas = "deltas",
@@ -47,6 +48,7 @@ impl Kind {
     /// The kind a word means: its name, or the name under which a contract's own vectors know it.
     pub fn named(word: &str) -> Option<Kind> {
         Kind::parse(word).or(match word {
+            "worklog_entry" => Some(Kind::WorklogEntry),
             "envelope" => Some(Kind::Orchestrator),
             "aocl_stack" => Some(Kind::Stack),
             "aocl_trace" => Some(Kind::Trace),
@@ -65,6 +67,7 @@ impl Kind {
             Kind::Locks => "a table of locks",
             Kind::Result => "a subagent's result",
             Kind::Worklog => "a task's worklog, one entry a line",
+            Kind::WorklogEntry => "one entry of a worklog, by itself",
             Kind::Handoff => "a handoff bundle",
             Kind::Orchestrator => "an orchestrator's output",
             Kind::Deltas => "ledger deltas and the ledger they are applied to",
@@ -100,6 +103,9 @@ impl Kind {
             Kind::Result => |bytes, options| judge(Kind::Result, contract::validate_result, bytes, options),
             Kind::Worklog => {
                 |bytes, options| judge(Kind::Worklog, contract::validate_worklog, bytes, options)
+            }
+            Kind::WorklogEntry => {
+                |bytes, options| judge(Kind::WorklogEntry, contract::validate_worklog_entry, bytes, options)
             }
             Kind::Handoff => {
                 |bytes, options| judge(Kind::Handoff, contract::validate_handoff, bytes, options)

@@ -24,7 +24,7 @@ fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
         Kind::Assignment => operator_document(writer, &operator::assignment::ASSIGNMENT),
         Kind::Locks => operator_document(writer, &operator::locks::LOCK_TABLE),
         Kind::Result => operator_document(writer, &operator::result::RESULT),
-        Kind::Worklog => operator_document(writer, &operator::worklog::WORKLOG_ENTRY),
+        Kind::Worklog | Kind::WorklogEntry => operator_document(writer, &operator::worklog::WORKLOG_ENTRY),
         Kind::Handoff => operator_document(writer, &operator::handoff::HANDOFF),
         Kind::Orchestrator => orchestrator_output(writer),
         Kind::Deltas => operator_document(writer, &operator::ledger::LEDGER_DELTAS),

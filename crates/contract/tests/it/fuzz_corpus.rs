@@ -34,38 +34,40 @@ macro_rules! targets {
     ($($target:ident)*) => { $( #[test] fn $target() { replay(stringify!($target), bodies::$target); } )* };
 }
 
-targets! { json intake aop aee aocl operator bridge frontmatter text convert }
-
-/// A name, the target, and how to make an input of about so many bytes.
-type Hostile = (&'static str, fn(&[u8]), fn(usize) -> Vec<u8>);
+targets! { json intake aop aee aocl operator bridge frontmatter text convert push }
 
 /// A megabyte of what makes a parser look back: a quadratic one would not come to an end within any test's limit.
-#[test]
-fn hostile_megabytes_are_read_to_their_end() {
-    let hostile: [Hostile; 9] = [
-        ("nested lists", bodies::json, |n| "[".repeat(n).into_bytes()),
-        ("many keys", bodies::json, |n| {
-            let keys: Vec<String> = (0..n / 8).map(|i| format!("\"k{i}\":1")).collect();
-            format!("{{{}}}", keys.join(",")).into_bytes()
-        }),
-        ("unknown fields", bodies::aop, |n| {
-            let keys: Vec<String> = (0..n / 8).map(|i| format!("\"k{i}\":1")).collect();
-            format!("{{\"aop_version\":\"2.0\",\"message_type\":\"TASK\",{}}}", keys.join(",")).into_bytes()
-        }),
-        ("dashes", bodies::frontmatter, |n| format!("---\n{}", "- ".repeat(n)).into_bytes()),
-        ("brackets", bodies::frontmatter, |n| format!("---\na: {}\n---\n", "[".repeat(n)).into_bytes()),
-        ("key text", bodies::text, |n| "sk-".repeat(n).into_bytes()),
-        ("assignments", bodies::text, |n| "token=".repeat(n).into_bytes()),
-        ("braces", bodies::text, |n| "{".repeat(n).into_bytes()),
-        ("tags", bodies::bridge, |n| {
-            let mut bytes = vec![9];
-            bytes.extend("<promise>".repeat(n).bytes());
-            bytes
-        }),
-    ];
-    for (name, body, make) in hostile {
-        let bytes = make(1_000_000);
-        assert!(bytes.len() >= 1_000_000, "{name}: {} bytes", bytes.len());
-        body(&bytes);
-    }
+macro_rules! hostile {
+    ($($name:ident: $target:ident($make:expr);)*) => { $(
+        #[test]
+        fn $name() {
+            let make: fn(usize) -> Vec<u8> = $make;
+            let bytes = make(1_000_000);
+            assert!(bytes.len() >= 1_000_000, "{} bytes", bytes.len());
+            bodies::$target(&bytes);
+        }
+    )* };
+}
+
+hostile! {
+    a_megabyte_of_nested_lists_is_read_to_its_end: json(|n| "[".repeat(n).into_bytes());
+    a_megabyte_of_keys_is_read_to_its_end: json(|n| keys("", n));
+    a_megabyte_of_unknown_fields_is_read_to_its_end:
+        aop(|n| keys("\"aop_version\":\"2.0\",\"message_type\":\"TASK\",", n));
+    a_megabyte_of_dashes_is_read_to_its_end: frontmatter(|n| format!("---\n{}", "- ".repeat(n)).into_bytes());
+    a_megabyte_of_brackets_is_read_to_its_end:
+        frontmatter(|n| format!("---\na: {}\n---\n", "[".repeat(n)).into_bytes());
+    a_megabyte_of_key_text_is_read_to_its_end: text(|n| "sk-".repeat(n / 2).into_bytes());
+    a_megabyte_of_assignments_is_read_to_its_end: text(|n| "token=".repeat(n / 5).into_bytes());
+    a_megabyte_of_braces_is_read_to_its_end: text(|n| "{".repeat(n).into_bytes());
+    a_megabyte_of_glued_secrets_is_read_to_its_end:
+        text(|n| "a://b:c4d@a://b:c4d@ and some words between them, so that ".repeat(n / 50).into_bytes());
+    a_megabyte_of_tags_is_read_to_its_end:
+        bridge(|n| format!("\u{9}{}", "<promise>".repeat(n / 8)).into_bytes());
+}
+
+/// An object of many fields behind `first`.
+fn keys(first: &str, bytes: usize) -> Vec<u8> {
+    let keys: Vec<String> = (0..bytes / 10).map(|i| format!("\"k{i}\":1")).collect();
+    format!("{{{first}{}}}", keys.join(",")).into_bytes()
 }

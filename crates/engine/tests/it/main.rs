@@ -8,6 +8,7 @@ mod faults;
 mod frame_corpus;
 mod leftovers;
 mod output;
+mod simulation;
 mod world;
 
 /// A module that is not named above would never run.

@@ -59,7 +59,7 @@ pub struct Answer {
 pub fn issue(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
     let name = reference(&request.task)?;
     cx.once(key, "assignment.issue", request, |work| {
-        let mut sheet = Sheet::of(work.tx, &request.run)?;
+        let mut sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
         let owner = request.owner.clone().unwrap_or_else(|| work.caller.agent.as_str().to_owned());
         let mut packet = packet(&sheet, &name, request)?;
         packet["generated_at"] = json!(work.now.at);

@@ -7,7 +7,7 @@ use store::Issued;
 
 use crate::context::Context;
 use crate::crew::denial::deny;
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::sheet::{find_task, reference};
 use crate::error::Result;
 
 /// An assignment and what it is about.
@@ -22,10 +22,9 @@ pub struct Shown {
 pub fn show(cx: &mut Context, run: &str, task: &str) -> Result<Shown> {
     let name = reference(task)?;
     let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, run)?;
-    let task = sheet.task(&name)?.clone();
+    let (run, task) = find_task(&tx, run, &name)?;
     let issued = tx
         .last_assignment(&task.id)?
         .ok_or_else(|| deny(Code::MissingRequiredInput, "missing", format!("{name} was never given out")))?;
-    Ok(Shown { run: sheet.run, task, issued })
+    Ok(Shown { run, task, issued })
 }

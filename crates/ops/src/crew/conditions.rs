@@ -6,6 +6,7 @@ use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
+use contract::domain::run::RunState;
 use contract::domain::task::Task;
 use contract::operator::{Code, TaskId as Reference};
 use serde_json::{Value, json};
@@ -31,6 +32,23 @@ pub(crate) fn checks(task: &Task) -> Vec<Value> {
         })
     };
     checks.iter().map(value).collect()
+}
+
+/// A run is running from its first assignment on. What has ended gives nothing out.
+pub(crate) fn begin_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet) -> Result<()> {
+    match sheet.run.state {
+        RunState::Running => return Ok(()),
+        RunState::Submitted | RunState::Stopped => {}
+        RunState::Done | RunState::Failed | RunState::Canceled => {
+            let message = format!("the run is {}; its ledger is closed", sheet.run.state.as_str());
+            return Err(deny(Code::InvalidTransition, "run_ended", message));
+        }
+    }
+    let run_id = sheet.run.asked.id.clone();
+    let moved = Change::RunMoved { run_id, from: sheet.run.state, to: RunState::Running, result: None };
+    work.change(&crate::run::about(&sheet.run), "Run is running", &moved)?;
+    sheet.run.state = RunState::Running;
+    Ok(())
 }
 
 /// Takes the worker's share out of what the run has left, in the transaction that gives the task out.

@@ -15,7 +15,7 @@ use contract::operator::{
 };
 use serde_json::{Value, json};
 
-use super::conditions::{checks, reserve, use_approval};
+use super::conditions::{begin_run, checks, reserve, use_approval};
 use super::denial::{denied, deny};
 use super::grants::{self, Asked};
 use super::ground::{Ground, real_scopes};
@@ -62,6 +62,7 @@ pub(crate) fn give_out(
         fold,
     };
     let grant = grants::acquire(work, asked)?;
+    begin_run(work, sheet)?;
     let reserved = reserve(work, sheet, &task, grant.token, draft.share)?;
     use_approval(work, sheet, &reference, grant.token)?;
     if task.status != Status::InProgress {

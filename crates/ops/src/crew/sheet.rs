@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::domain::crew::reference_of;
 use contract::domain::id::Id;
-use contract::domain::run::Run;
+use contract::domain::run::{DocumentKind, Run};
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
@@ -40,6 +40,20 @@ pub(crate) fn reference(text: &str) -> Result<Reference> {
         let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
         deny(Code::SchemaInvalid, "task_id", format!("`{shown}` must be `T-` and a number, or a UUID"))
     })
+}
+
+/// One task of a run, without the rest of its ledger.
+pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &Reference) -> Result<(Run, Task)> {
+    let run = find_run(tx, run)?;
+    let task = match tx.task_named(&run.asked.id, name)? {
+        Some(id) => tx.task(&id)?,
+        None => None,
+    };
+    Ok((run, task.ok_or_else(|| missing(name))?))
+}
+
+fn missing(name: &Reference) -> Error {
+    deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
 }
 
 impl Sheet {
@@ -78,15 +92,22 @@ impl Sheet {
         Self::load(tx, find_run(tx, run)?)
     }
 
+    /// Refuses a run that an engine works: what an orchestrator says of it would be about somebody else's work.
+    pub(crate) fn of_a_crew(self) -> Result<Self> {
+        if self.run.asked.kind == DocumentKind::Ledger {
+            return Ok(self);
+        }
+        let message = format!("the run {} is worked by an engine", self.run.asked.id);
+        Err(deny(Code::NonCompliant, "run_of_an_engine", message))
+    }
+
     /// The run's id as operator documents carry it.
     pub(crate) fn run_uuid(&self) -> Result<String> {
         uuid(&self.run)
     }
 
     pub(crate) fn task(&self, reference: &Reference) -> Result<&Task> {
-        self.tasks.get(reference).ok_or_else(|| {
-            deny(Code::LedgerInconsistent, "base_row_missing", format!("{reference} is not in the ledger"))
-        })
+        self.tasks.get(reference).ok_or_else(|| missing(reference))
     }
 
     pub(crate) fn row(&self, reference: &Reference) -> Result<&Row> {

@@ -104,7 +104,11 @@ pub(crate) fn sheet(
     let run_id: RunId = Id::from_uuid(envelope.run_id.as_str())
         .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "the run id is no UUID"))?;
     if let Some(run) = work.tx.run(&run_id)? {
-        return Ok((Sheet::load(work.tx, run)?, false));
+        if run.state.is_terminal() && !envelope.ledger_delta.is_empty() {
+            let message = format!("the run is {}; its ledger is closed", run.state.as_str());
+            return Err(deny(Code::InvalidTransition, "run_ended", message));
+        }
+        return Ok((Sheet::load(work.tx, run)?.of_a_crew()?, false));
     }
     let run = new_run(work, run_id, request)?;
     crate::run::submit::accept(work, &run)?;

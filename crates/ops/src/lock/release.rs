@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Key};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::sheet::{find_task, reference};
 use crate::error::Result;
 use crate::once::Given;
 
@@ -30,8 +30,7 @@ pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<A
     let name = reference(&request.task)?;
     let reason = crate::task::reason(request.reason.as_deref())?;
     cx.once(key, "lock.release", request, |work| {
-        let sheet = Sheet::of(work.tx, &request.run)?;
-        let task = sheet.task(&name)?;
+        let (_, task) = find_task(work.tx, &request.run, &name)?;
         let held = work.tx.locks_of_task(&task.id)?;
         let own = held.iter().find(|lock| lock.token == request.token);
         let own = own.ok_or_else(|| refused(Refused::StaleToken))?;

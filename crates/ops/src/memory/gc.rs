@@ -9,6 +9,7 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::limit::positive;
 use crate::once::Given;
+use crate::record::Scribe;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -32,9 +33,19 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer
     cx.once(key, "memory.gc", request, |work| {
         let ids = work.tx.expired_memories(work.now.at, limit)?;
         let deleted = ids.len();
-        let about = super::about_project(work, None, None);
-        let message = format!("Expired memories removed: {deleted}");
-        let event_id = work.change(&about, &message, &Change::MemoryCollected { ids })?;
-        Ok(Answer { event_id, deleted, limit })
+        Ok(Answer { event_id: remove(work, ids)?, deleted, limit })
     })
+}
+
+/// Whether there is anything to remove.
+pub fn is_due(cx: &mut Context) -> Result<bool> {
+    let now = cx.clock.now();
+    Ok(!cx.store.read()?.expired_memories(now.at, 1)?.is_empty())
+}
+
+/// Removes memories whose time is over. Returns the event's number.
+pub(crate) fn remove(work: &mut Scribe<'_, '_>, ids: Vec<i64>) -> Result<i64> {
+    let about = super::about_project(work, None, None);
+    let message = format!("Expired memories removed: {}", ids.len());
+    work.change(&about, &message, &Change::MemoryCollected { ids })
 }

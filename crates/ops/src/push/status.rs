@@ -4,12 +4,14 @@ use contract::continuity::push::PushStatus;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
+use contract::domain::text::quoted;
 use serde_json::json;
 
 use super::Moved;
 use crate::error::{Error, Result};
-use crate::record::{Says, Scribe};
+use crate::record::Scribe;
 use crate::task;
+use crate::task::complete::say_closed;
 
 pub(super) struct Wanted<'p> {
     to: Status,
@@ -20,7 +22,7 @@ pub(super) struct Wanted<'p> {
 impl<'p> Wanted<'p> {
     pub(super) fn of(asked: &'p PushStatus) -> Result<Self> {
         let to = Status::from_continuity(&asked.status).ok_or_else(|| {
-            Error::new(ErrorCode::InvalidInput, format!("invalid status '{}'", asked.status))
+            Error::new(ErrorCode::InvalidInput, format!("invalid status {}", quoted(&asked.status)))
                 .hint("one of pending, in_progress, completed, blocked")
                 .details(json!({"path": "$.task_status.status"}))
         })?;
@@ -62,10 +64,7 @@ impl<'p> Wanted<'p> {
             Status::Todo | Status::InProgress | Status::Failed | Status::Canceled => return Ok(None),
         };
         let PushStatus { summary, label, .. } = self.asked;
-        let payload = json!({"outcome": outcome, "summary": summary, "label": label});
-        let message = summary.clone().unwrap_or_else(|| format!("Task closed: {outcome}"));
-        let about = task::about(work.tx, task)?;
-        work.say(&about, Says::event("task_closed", message, payload)).map(Some)
+        say_closed(work, task, outcome, summary.as_deref(), label.as_deref()).map(Some)
     }
 }
 

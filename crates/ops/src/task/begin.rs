@@ -35,6 +35,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Ans
             .iter()
             .find(|(_, change)| matches!(change, Change::TaskMoved { .. }))
             .map(|(number, _)| *number);
+        crate::agent::turn_to(work, Some(&task.id))?;
         let focused = Change::AgentFocused {
             agent: agent.as_str().to_owned(),
             task_id: Some(task.id.clone()),

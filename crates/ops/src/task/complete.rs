@@ -4,14 +4,14 @@ use contract::continuity::TaskView;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules};
+use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
-use crate::record::Says;
+use crate::record::{Says, Scribe};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -67,10 +67,22 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
         super::note_evidence(work, &task, &request.seen)?;
-        let about = super::about(work.tx, &task)?;
-        let payload = json!({"outcome": request.outcome, "summary": request.summary, "label": request.label});
-        let says = Says::event("task_closed", request.summary.clone(), payload);
-        let close_event_id = work.say(&about, says)?;
+        let close_event_id =
+            say_closed(work, &task, &request.outcome, Some(&request.summary), request.label.as_deref())?;
         Ok(Answer { task: TaskView::from(&task), status_event_id, close_event_id })
     })
+}
+
+/// The event that a task was closed, with what came of it.
+pub(crate) fn say_closed(
+    work: &mut Scribe<'_, '_>,
+    task: &Task,
+    outcome: &str,
+    summary: Option<&str>,
+    label: Option<&str>,
+) -> Result<i64> {
+    let about = super::about(work.tx, task)?;
+    let payload = json!({"outcome": outcome, "summary": summary, "label": label});
+    let message = summary.map_or_else(|| format!("Task closed: {outcome}"), str::to_owned);
+    work.say(&about, Says::event("task_closed", message, payload))
 }

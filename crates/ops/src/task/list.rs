@@ -20,7 +20,7 @@ pub struct Request {
     #[serde(default)]
     pub priority: Option<i64>,
     #[serde(default)]
-    pub limit: Option<usize>,
+    pub limit: Option<i64>,
 }
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Task>> {
@@ -28,7 +28,7 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Task>> {
         statuses: request.status.as_deref().map(statuses).transpose()?.unwrap_or_default(),
         project_id: request.project_id.clone(),
         priority: request.priority,
-        limit: request.limit.unwrap_or(limits::LIST_ROWS_MAX).min(limits::LIST_ROWS_MAX),
+        limit: crate::limit::rows(request.limit, limits::LIST_ROWS_MAX)?,
     };
     Ok(cx.store.read()?.tasks(&filter)?)
 }

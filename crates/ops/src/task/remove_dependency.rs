@@ -3,22 +3,11 @@
 use contract::domain::change::Change;
 use contract::domain::status::Status;
 use contract::domain::task::not_held_by_another;
-use serde::{Deserialize, Serialize};
 
+pub use super::add_dependency::{Answer, Request};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Given;
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Request {
-    pub id: String,
-    pub depends_on: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    pub message: String,
-}
 
 pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
     cx.once(key, "task.remove_dependency", request, |work| {

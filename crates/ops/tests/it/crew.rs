@@ -328,6 +328,8 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let ask = |crew: &mut Crew| {
+        // Questions are told apart by when they were asked.
+        seconds(crew, 1);
         let request = approval::Request {
             run: crew.run.clone(),
             task: "T-1".to_owned(),
@@ -365,6 +367,77 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     ]);
     crew.apply(crew.envelope(wider), false).unwrap();
     denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_other_action");
+    crew.holds();
+}
+
+#[test]
+fn a_question_that_nobody_answers_becomes_a_written_no() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let request = approval::Request {
+        run: crew.run.clone(),
+        task: "T-1".to_owned(),
+        action: None,
+        deadline_seconds: Some(60),
+    };
+    let asked = approval::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
+    assert!(crew.sweep().denied.is_empty());
+    seconds(&crew, 60);
+    assert_eq!(crew.sweep().denied, [asked.asked.id.to_string()]);
+    assert!(crew.sweep().denied.is_empty());
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_denied");
+    crew.holds();
+}
+
+#[test]
+fn a_ledger_is_closed_when_all_of_it_has_ended() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let close = |crew: &mut Crew| {
+        let (key, request) = (crew.key(), ledger::close::Request { run: crew.run.clone() });
+        ledger::close::close(&mut crew.world.cx, &key, &request, &crew.ground)
+    };
+    denied(close(&mut crew), "INVALID_TRANSITION", "illegal");
+    let token = crew.issue("T-1").unwrap().token;
+    crew.submit(crew.result("T-1", token, "done"), Vec::new()).unwrap();
+    assert_eq!(close(&mut crew).unwrap().answer.state.as_str(), "done");
+    denied(close(&mut crew), "INVALID_TRANSITION", "illegal");
+    let late = json!([{"task_id": "T-2", "status": "todo", "owner": "", "reason": "r", "delta_id": "late"}]);
+    denied(crew.apply(crew.envelope(late), false), "INVALID_TRANSITION", "run_ended");
+    crew.holds();
+}
+
+#[test]
+fn what_an_engine_works_is_none_of_a_crews_business() {
+    let mut crew = Crew::new();
+    let run = crew.world.run(&["a"]);
+    crew.run = run.uuid().unwrap();
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "run_of_an_engine");
+    let begun =
+        json!([{"task_id": "T-1", "status": "in_progress", "owner": "w", "reason": "r", "delta_id": "d"}]);
+    denied(crew.apply(crew.envelope(begun), false), "NON_COMPLIANT", "run_of_an_engine");
+    // A lock may be taken for it; when it runs out, the task stays its engine's.
+    crew.acquire("T-1", &["src"]).unwrap();
+    crew.world.own(&run, 7);
+    let task_id = crew.world.task_of(&run, "a").id;
+    let begin = run::journal::Entry::MoveTask {
+        task_id,
+        to: contract::domain::status::Status::InProgress,
+        reason: None,
+        verified: false,
+    };
+    run::journal::write(
+        &mut crew.world.cx,
+        &crate::world::caller("writ"),
+        &run,
+        &crate::world::owner(7),
+        &[begin],
+    )
+    .unwrap();
+    crew.world.clock().advance(Duration::from_hours(1));
+    let swept = crew.sweep();
+    assert_eq!((swept.timed_out.len(), swept.released.len()), (0, 1));
+    assert_eq!(crew.row("T-1")["status"], "in_progress");
     crew.holds();
 }
 

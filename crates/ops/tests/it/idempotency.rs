@@ -6,6 +6,7 @@ use std::sync::Barrier;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::retention::Retention;
 use contract::domain::run::RunState;
 use contract::domain::status::Status;
 use ops::context::Key;
@@ -228,6 +229,20 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
+        name: "store.gc",
+        prepare: |world| {
+            // Old, but not so old that the keys of this test expire with it.
+            let task = world.task("old");
+            world.close(&task);
+            world.clock().advance(std::time::Duration::from_hours(3 * 24));
+            let requests = [2, 1, 0].map(|events_retention_days| ops::gc::Request {
+                retention: Retention { events_retention_days, ..Retention::default() },
+                after: None,
+            });
+            Box::new(move |cx, key, which| ops::gc::gc(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
         name: "run.submit",
         prepare: |_| {
             let mut refused = submit(&["c"]);
@@ -271,6 +286,7 @@ const VERBS: &[Verb] = &[
     crew::LOCK_RELEASE,
     crew::LEDGER_OPEN,
     crew::LEDGER_APPLY,
+    crew::LEDGER_CLOSE,
     crew::ASSIGNMENT_ISSUE,
     crew::RESULT_SUBMIT,
     crew::ORCHESTRATE_STEP,

@@ -3,12 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
 mod claims;
+mod clock;
 mod crew;
 mod crew_documents;
 mod crew_vectors;
 mod crew_world;
 mod dependencies;
+mod gc;
 mod idempotency;
+mod memory;
+mod push;
 mod resume;
 mod runs;
 mod secrets;

@@ -302,3 +302,15 @@ fn the_log_accounts_for_what_resuming_does() {
     let rows = store.rows().unwrap();
     assert_eq!(store.rebuilt().unwrap().rows().unwrap(), rows);
 }
+
+#[test]
+fn an_agent_that_turns_to_another_task_gives_back_what_it_has_not_begun() {
+    let mut world = World::new();
+    let [one, two] = ["one", "two"].map(|title| world.task(title));
+    let first = world.resume("x", "r-1").focus_task_id;
+    let other = if first == one { two } else { one };
+    task::begin::begin(&mut world.cx, &key("x", "b"), &begin(&other)).unwrap();
+    assert_eq!(world.resume("y", "r-1").focus_task_id, first, "nobody works on it");
+    let in_hand = world.resume("x", "r-2");
+    assert_eq!((in_hand.focus_task_id, in_hand.focus_rule), (other, FocusRule::InProgress));
+}

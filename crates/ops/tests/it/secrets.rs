@@ -8,11 +8,13 @@ use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Intent, RunState};
 use contract::domain::status::Status;
 use ops::run::journal::{self, Entry, Note};
-use ops::{run, task};
+use ops::{memory, push, run, task};
 use serde_json::json;
 use testkit::SeededIds;
 
-use crate::world::{DEAD, World, begin, caller, cancel, complete, create, key, owner, set_status, submit};
+use crate::world::{
+    DEAD, World, begin, caller, cancel, complete, create, key, owner, pushed, remember, set_status, submit,
+};
 
 const SECRET: &str = "hunter2hunter2";
 const TEXT: &str = "the password=hunter2hunter2 is it";
@@ -67,6 +69,48 @@ fn reasons_and_summaries_are_scrubbed() {
     let mut canceled = cancel(world.run(&["a"]).as_str());
     canceled.reason = Some(TEXT.to_owned());
     run::cancel::cancel(&mut world.cx, &key("a", "r-4"), &canceled, DEAD).unwrap();
+    world.holds_no_secret();
+}
+
+#[test]
+fn what_is_pushed_is_scrubbed_where_it_is_said() {
+    let mut world = World::new();
+    let id = world.task("one");
+    let whole = pushed(json!({
+        "task_id": id,
+        "event": {"kind": "note", "message": TEXT, "metadata": {"said": [TEXT]}},
+        "task_status": {"status": "blocked", "summary": TEXT, "label": TEXT, "blocked_reason": TEXT},
+    }));
+    push::push(&mut world.cx, &key("a", "r-1"), &whole).unwrap();
+    let inside =
+        pushed(json!({"event": {"kind": "n", "message": "m", "metadata": json!({"a": TEXT}).to_string()}}));
+    push::push(&mut world.cx, &key("a", "r-2"), &inside).unwrap();
+    world.holds_no_secret();
+}
+
+#[test]
+fn what_must_be_given_back_as_it_was_is_refused_with_one() {
+    let mut world = World::new();
+    let id = world.task("one");
+    let memory = |field: &str| {
+        let mut memory = json!({"key": "k", "value": "v", "scope": "project", "scope_id": "p"});
+        memory[field] = json!(TEXT);
+        pushed(json!({"memories": [memory]}))
+    };
+    let file = |field: &str| {
+        let mut file = json!({"file_path": "f"});
+        file[field] = json!(TEXT);
+        pushed(json!({"task_id": id, "artifacts": [file]}))
+    };
+    let event = pushed(json!({"event": {"kind": TEXT, "message": "m"}}));
+    let fields = ["key", "value", "scope_id", "source_task_id"].map(memory);
+    for request in fields.into_iter().chain(["file_path", "content_type"].map(file)).chain([event]) {
+        let error = push::push(&mut world.cx, &key("a", "r"), &request).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidInput, "{request:?}");
+        assert!(!error.message.contains(SECRET), "{error}");
+    }
+    let error = memory::set::set(&mut world.cx, &key("a", "r"), &remember("k", TEXT, None)).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidInput);
     world.holds_no_secret();
 }
 

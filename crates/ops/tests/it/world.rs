@@ -56,6 +56,19 @@ impl World {
         memory::set::set(&mut self.cx, &key, &remember(name, "v", None)).unwrap().answer.key
     }
 
+    /// Ends a task well.
+    pub(crate) fn close(&mut self, id: &str) {
+        let request = task::complete::Request {
+            id: id.to_owned(),
+            outcome: "done".to_owned(),
+            summary: "well".to_owned(),
+            label: None,
+            blocked_reason: None,
+            seen: Vec::new(),
+        };
+        task::complete::complete(&mut self.cx, &key("ann", &format!("close {id}")), &request).unwrap();
+    }
+
     pub(crate) fn get(&mut self, id: &str) -> Task {
         task::get::get(&mut self.cx, id).unwrap()
     }

@@ -1,6 +1,7 @@
 //! The walk along one stream: each row against the one before it.
 
 use contract::chain;
+use contract::domain::retention::PRUNED;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
@@ -19,6 +20,8 @@ pub(super) struct Walk<'w> {
     /// The hash that the last row should have had, where it has another.
     should_be: Option<String>,
     last_number: i64,
+    /// Whether an event says that everything up to the anchor was removed.
+    is_noted: bool,
 }
 
 impl<'w> Walk<'w> {
@@ -30,7 +33,7 @@ impl<'w> Walk<'w> {
         found: &'w mut Verification,
     ) -> Self {
         let last = known.anchor.clone();
-        Self { stream, known, promised, ever, found, last, should_be: None, last_number: 0 }
+        Self { stream, known, promised, ever, found, last, should_be: None, last_number: 0, is_noted: false }
     }
 
     pub(super) fn step(&mut self, row: &Row<'_>) -> Result<()> {
@@ -75,6 +78,10 @@ impl<'w> Walk<'w> {
             let message = "the head does not fit the last event".to_owned();
             found.changed(Fault { stream: stream.to_owned(), seq: last.seq, event_id: None, message });
         }
+        if known.anchor.seq > 0 && !self.is_noted {
+            let message = format!("events 1 to {} are missing, and no event says why", known.anchor.seq);
+            found.missing(stream, 1, message);
+        }
         last.seq.max(known.head.seq)
     }
 
@@ -108,6 +115,10 @@ impl<'w> Walk<'w> {
     }
 
     fn arrive(&mut self, event: Event) {
+        if event.record.kind == PRUNED {
+            let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
+            self.is_noted |= anchor.as_ref() == Some(&self.known.anchor);
+        }
         if self.promised.is_some_and(|head| head.seq == event.seq && head.hash != event.hash) {
             self.changed(&event, "is not what the tip says");
         }

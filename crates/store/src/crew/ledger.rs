@@ -1,6 +1,6 @@
 //! The rows of a run's ledger, the names of its deltas, and its blockers.
 
-use contract::domain::crew::AppliedDelta;
+use contract::domain::crew::{AppliedDelta, number_of};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
@@ -54,6 +54,19 @@ impl Tx<'_> {
         let sql = format!("SELECT {COLUMNS} FROM ledger_rows WHERE task_id = ?1");
         let found = self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(row_of(row))).optional()?;
         found.transpose()
+    }
+
+    /// The task that operator documents call by this name, by index look-ups alone.
+    pub fn task_named(&self, run: &RunId, reference: &Reference) -> Result<Option<TaskId>> {
+        let mut statement =
+            self.prepare("SELECT task_id FROM ledger_rows WHERE run_id = ?1 AND reference = ?2")?;
+        let keys = [run.as_str(), reference.as_str()];
+        let mut id: Option<String> = statement.query_row(keys, |row| row.get(0)).optional()?;
+        if let Some(number) = number_of(reference).filter(|_| id.is_none()) {
+            let mut statement = self.prepare("SELECT id FROM tasks WHERE run_id = ?1 AND number = ?2")?;
+            id = statement.query_row(params![run.as_str(), number], |row| row.get(0)).optional()?;
+        }
+        id.map(|id| Id::parse(&id).map_err(|_| unreadable("task", &id, &id))).transpose()
     }
 
     /// What was applied under this name: nothing, or something whose digest may be known.

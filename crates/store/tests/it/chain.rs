@@ -339,6 +339,39 @@ fn a_moved_beginning_hides_no_row() {
 }
 
 #[test]
+fn a_beginning_that_was_removed_without_a_note_is_told() {
+    let removed =
+        "UPDATE heads SET anchor_seq = 2, anchor_hash = (SELECT hash FROM events WHERE stream = 'project:a'
+        AND seq = 2) WHERE stream = 'project:a'; DELETE FROM events WHERE stream = 'project:a' AND seq <= 2;";
+    let found = after(removed).alone;
+    assert_eq!(
+        (places(&found.integrity), places(&found.completeness)),
+        (vec![], vec!["project:a 1".to_owned()])
+    );
+}
+
+#[test]
+fn a_pruned_beginning_with_its_note_is_clean() {
+    let log = Log::new();
+    let mut store = log.store();
+    let tx = store.begin().unwrap();
+    let (hash, gone) = tx.prune(STREAM, 3).unwrap();
+    assert_eq!(gone, 3);
+    let mut note = event(&mut SeededIds::new(9), &log.temp.now(), "3 events were removed");
+    note.kind = contract::domain::retention::PRUNED.to_owned();
+    note.payload = serde_json::json!({"anchor": {"seq": 3, "hash": hash}});
+    let number = tx.append(&Stream::Project("a".to_owned()), note).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(number, 3 * ROWS + 1, "numbers are not given twice");
+    let tx = store.read().unwrap();
+    for earlier in [None, Some(&log.tip)] {
+        let expected = Verification { events: 3 * ROWS - 2, streams: 3, ..Verification::default() };
+        assert_eq!(tx.verify(earlier).unwrap(), expected);
+    }
+    assert_eq!(tx.pruned_ever().unwrap(), 3);
+}
+
+#[test]
 fn a_head_that_was_changed_is_told() {
     let found = after("UPDATE heads SET hash = 'sha256:0' WHERE stream = 'project:a'").alone;
     assert_eq!(places(&found.integrity), ["project:a 5"]);

@@ -10,4 +10,5 @@ mod numbers;
 mod opening;
 mod replay;
 mod requests;
+mod transfer;
 mod writers;

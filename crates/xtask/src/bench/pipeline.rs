@@ -28,7 +28,7 @@ fn run(setup: &Setup) -> Result<Report> {
         setup.rounds,
         vec![contender("writ run, per task", per_task), contender("true", |_| bare_process().map(micros))],
     )?;
-    Ok(Report { name: BENCH.name, about: "the cost of one task that does nothing, one at a time", series })
+    Ok(Report::of_first(BENCH.name, "the cost of one task that does nothing, one at a time", series))
 }
 
 fn plan_name(count: usize) -> String {

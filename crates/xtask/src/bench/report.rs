@@ -9,27 +9,34 @@ use super::rounds::Series;
 pub(super) struct Report {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// Ours first; the ratios compare it with each of the others.
     pub(super) series: Vec<Series>,
+    /// Which is compared with which.
+    pub(super) pairs: Vec<(usize, usize)>,
 }
 
 impl Report {
+    /// Ours first, compared with each of the others.
+    pub(super) fn of_first(name: &'static str, about: &'static str, series: Vec<Series>) -> Self {
+        let pairs = (1..series.len()).map(|other| (0, other)).collect();
+        Self { name, about, series, pairs }
+    }
+
     pub(super) fn json(&self) -> Value {
         let contenders: Vec<Value> = self
             .series
             .iter()
             .map(|series| json!({"name": series.name, "median_us": round(series.median()), "rounds": series.costs.len()}))
             .collect();
-        let ratios: Vec<Value> = self
-            .ratios()
-            .map(|(to, ratio)| json!({"of": self.series[0].name, "to": to, "ratio": round(ratio)}))
-            .collect();
+        let ratios: Vec<Value> =
+            self.ratios().map(|(of, to, ratio)| json!({"of": of, "to": to, "ratio": round(ratio)})).collect();
         json!({"name": self.name, "about": self.about, "contenders": contenders, "ratios": ratios})
     }
 
-    fn ratios(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let ours = self.series[0].median();
-        self.series[1..].iter().map(move |other| (other.name, ours / other.median()))
+    fn ratios(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+        self.pairs.iter().map(|&(ours, other)| {
+            let (ours, other) = (&self.series[ours], &self.series[other]);
+            (ours.name, other.name, ours.median() / other.median())
+        })
     }
 }
 
@@ -40,8 +47,8 @@ impl fmt::Display for Report {
         for series in &self.series {
             writeln!(f, "  {:<32} {:>9.3} ms", series.name, series.median() / 1000.0)?;
         }
-        for (to, ratio) in self.ratios() {
-            writeln!(f, "  {:<32} {ratio:>9.2} x", format!("{} / {to}", self.series[0].name))?;
+        for (of, to, ratio) in self.ratios() {
+            writeln!(f, "  {:<32} {ratio:>9.2} x", format!("{of} / {to}"))?;
         }
         Ok(())
     }

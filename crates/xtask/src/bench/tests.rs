@@ -57,7 +57,7 @@ fn the_report_shows_medians_and_their_ratio() {
         Series { name: "ours", costs: vec![9000.0, 3000.0, 1000.0] },
         Series { name: "limit", costs: vec![1000.0, 3000.0] },
     ];
-    let report = Report { name: "x", about: "a comparison", series };
+    let report = Report::of_first("x", "a comparison", series);
     let expected = "\
 x: a comparison (3 rounds, medians)
   ours                                 3.000 ms
@@ -83,12 +83,12 @@ x: a comparison (3 rounds, medians)
 fn create_runs_on_tiny_input_and_sees_through_a_program_that_writes_nothing() {
     let place = Place::new("create");
     let report =
-        (create::BENCH.run)(&place.setup(r#"test "$1 $2" = "task create" && : > "$WRIT_DB""#)).unwrap();
+        (changes::CREATE.run)(&place.setup(r#"test "$1 $2" = "task create" && : > "$WRIT_DB""#)).unwrap();
     let names: Vec<&str> = report.series.iter().map(|series| series.name).collect();
     assert_eq!(names, ["writ task create", "sqlite3 insert", "true"]);
 
     let lazy = Place::new("create-lazy");
-    let fault = (create::BENCH.run)(&lazy.setup("exit 0")).err().unwrap();
+    let fault = (changes::CREATE.run)(&lazy.setup("exit 0")).err().unwrap();
     assert_eq!(fault, "`writ task create` left no store at WRIT_DB");
 }
 

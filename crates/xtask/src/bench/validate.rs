@@ -34,5 +34,5 @@ fn measured(setup: &Setup, name: &'static str, about: &'static str, document: &s
         name: contender["name"].as_str().unwrap_or_default().to_owned().leak(),
         costs: contender["median_us"].as_f64().into_iter().collect(),
     });
-    Ok(Report { name, about, series: series.collect() })
+    Ok(Report::of_first(name, about, series.collect()))
 }

@@ -5,20 +5,28 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use ops::context::Key;
-use ops::{Caller, Error, Result};
+use ops::event::note::{Request as Note, note};
+use ops::task::complete;
+use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
+use super::telling;
 use crate::app::Globals;
-use crate::hooks::handling::{Act, Handler, Input};
+use crate::hooks::handling::{Act, Handler, Input, Then};
 use crate::output::{Output, say};
-use crate::{env, host};
+use crate::{config, env, host};
 
+/// Events that a session is handed at its start.
+const DELTAS_MAX: i64 = 100;
 /// How long an agent program may take to tell what happened.
 const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// How long the store may take; afterwards the agent goes on without us.
+/// How long other writers are waited for.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(3);
+/// How long the store may take in all; afterwards the agent goes on without us.
 const WORK_WAIT_MAX: Duration = Duration::from_secs(8);
 
 pub(crate) fn run(handler: Handler, globals: &Globals, output: &Output) -> ExitCode {
@@ -37,7 +45,7 @@ pub(crate) fn run(handler: Handler, globals: &Globals, output: &Output) -> ExitC
             output.line(&json!({ "hookSpecificOutput": said }));
         }
         Ok(Ok(None)) => {}
-        Ok(Err(error)) => complain(&error.to_string()),
+        Ok(Err(error)) => return output.error(&error),
         Err(_) => complain("the store did not answer in time"),
     }
     ExitCode::SUCCESS
@@ -81,19 +89,85 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
     }
     let key = key(handler, input, globals)?;
     let mut cx = host::open(globals)?;
+    cx.wait_at_most(BUSY_WAIT_MAX)?;
+    let project = project(input);
     match act {
-        Act::End => {
-            ops::session::end(&mut cx, &key)?;
+        Act::Nothing => Ok(None),
+        Act::Resume => {
+            let request = ops::resume::Request {
+                project_dir: project,
+                limit: Some(DELTAS_MAX),
+                program: Some(host::callable(globals)),
+                ..ops::resume::Request::default()
+            };
+            // A session that begins again with the same words is told how things are now, not how they were.
+            let key = with_suffix(&key, &cx.now().at.millis().to_string())?;
+            let prompt = ops::resume::resume(&mut cx, &key, &request)?.answer.prompt;
+            Ok(Some(prompt).filter(|prompt| !prompt.is_empty()))
+        }
+        Act::Note { kind, message, metadata, then } => {
+            let request = Note { kind: kind.to_owned(), message, metadata, project_id: project.clone() };
+            note(&mut cx, &key, &request)?;
+            match then {
+                Then::Silence => Ok(None),
+                Then::Remind => telling::reminder(&mut cx, &key.caller.agent),
+                Then::Brief => telling::brief(&mut cx, &key.caller.agent, project),
+            }
+        }
+        Act::Complete { task_id, message, metadata } => {
+            let request = complete::Request {
+                id: task_id,
+                outcome: "done".to_owned(),
+                summary: message.clone(),
+                label: None,
+                blocked_reason: None,
+                seen: Vec::new(),
+            };
+            // A task that is not there, is another's or has checks stays as it is; the signal is noted all the same.
+            let closed = complete::complete(&mut cx, &with_suffix(&key, "close")?, &request);
+            let kind = "task_completed_signal".to_owned();
+            note(&mut cx, &key, &Note { kind, message, metadata, project_id: project })?;
+            closed.map(|_| None)
+        }
+        Act::Checkpoint => {
+            tidy_up(&mut cx, &key, project.as_deref())?;
             Ok(None)
         }
-        Act::Resume | Act::Note { .. } | Act::Complete { .. } | Act::Checkpoint | Act::Nothing => Ok(None),
+        Act::End => {
+            ops::agent::leave(&mut cx, &key, &ops::agent::Request::default())?;
+            tidy_up(&mut cx, &key, project.as_deref())?;
+            Ok(None)
+        }
     }
 }
 
+/// The project is where the agent works.
+fn project(input: &Input) -> Option<String> {
+    let told = input.text("cwd").filter(|path| path.starts_with('/')).map(str::to_owned);
+    told.or_else(|| host::absolute(".".into()).to_str().map(str::to_owned))
+}
+
+/// Keeps the store small, in one bounded piece: memories whose time is over go, and old events of the project.
+fn tidy_up(cx: &mut Context, key: &Key, project: Option<&str>) -> Result<()> {
+    if ops::memory::gc::is_due(cx)? {
+        ops::memory::gc::gc(cx, &with_suffix(key, "memories")?, &ops::memory::gc::Request::default())?;
+    }
+    // A configuration that cannot be read is told by every other command; here the usual retention holds.
+    let retention =
+        config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
+    ops::gc::maintain(cx, &with_suffix(key, "events")?, project, &retention).map(|_| ())
+}
+
+/// The same call's key for a second step of its work.
+fn with_suffix(key: &Key, suffix: &str) -> Result<Key> {
+    let id = format!("{}_{suffix}", key.request_id.as_str());
+    let request_id =
+        RequestId::parse(&id).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
+    Ok(Key { caller: key.caller.clone(), request_id })
+}
+
 fn key(handler: Handler, input: &Input, globals: &Globals) -> Result<Key> {
-    let invalid = |error: &dyn std::fmt::Display| {
-        Error::new(contract::domain::code::ErrorCode::InvalidInput, error.to_string())
-    };
+    let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidInput, error.to_string());
     let agent = host::agent_name(globals).unwrap_or_else(|| input.agent());
     let agent = Agent::parse(&agent).map_err(|error| invalid(&error))?;
     let request = globals.request_id.clone().unwrap_or_else(|| handler.request_id(input));

@@ -51,12 +51,12 @@ pub(super) fn answer(
         told.insert("files".to_owned(), changes.iter().map(described).collect());
     }
     output.answer(&told, || {
-        let verb = if dry_run { "would " } else { "" };
+        let said = |change: &FileChange| {
+            if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) }
+        };
         let mut text: String = changes
             .iter()
-            .map(|change| {
-                format!("{verb}{} {}\n{}", action(change), change.path.display(), bytes(change, dry_run))
-            })
+            .map(|change| format!("{} {}\n{}", said(change), change.path.display(), bytes(change, dry_run)))
             .collect();
         if changes.is_empty() {
             text.push_str("nothing to do\n");

@@ -4,30 +4,14 @@ use std::any::TypeId;
 use std::process::ExitCode;
 
 use clap::ArgAction;
+use ops::registry;
 use serde_json::{Map, Value, json};
 
 use crate::app::grammar;
 use crate::output::Output;
 use crate::persona;
 
-/// Commands that change the store, and under which a request id is required.
-const KEYED: &[&str] = &[
-    "memory delete",
-    "memory gc",
-    "memory pin",
-    "memory set",
-    "push",
-    "resume",
-    "task add-dep",
-    "task begin",
-    "task complete",
-    "task create",
-    "task delete",
-    "task remove-dep",
-    "task set-priority",
-    "task set-status",
-];
-/// Commands that change something without one.
+/// Commands that change something and are no operation of their own.
 const CHANGING: &[&str] = &[
     "cancel",
     "hook install",
@@ -81,11 +65,19 @@ fn described(command: &clap::Command, path: &str) -> Value {
         }
         properties.insert(name, property(argument));
     }
+    let words = registry::commands::Command::at(path).map_or(&[][..], |(command, _)| command.words);
+    for (name, words) in words {
+        if let Some(property) = properties.get_mut(*name) {
+            property["enum"] = json!(words);
+        }
+    }
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    let keyed = KEYED.contains(&path);
+    let known = registry::commands::Command::at(path);
+    // Everything a command of the agent contract writes is written under a request id.
+    let keyed = known.is_some_and(|(_, operation)| operation.mutates());
     let mut row = json!({
         "command": format!("{} {path}", persona::current().name()),
         "args_schema": schema,

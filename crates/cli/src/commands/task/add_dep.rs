@@ -13,10 +13,10 @@ use crate::output::Output;
 pub(crate) struct Args {
     /// The task that waits
     #[arg(long)]
-    id: String,
+    pub(super) id: String,
     /// The task it waits for
     #[arg(long, value_name = "ID")]
-    depends_on: String,
+    pub(super) depends_on: String,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
-use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use ops::Result;
 use ops::task::list::{Request, list};
-use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         status: args.status.clone(),
         project_id: args.project_id.clone(),
         priority: Some(args.priority).filter(|&priority| priority != -1),
-        limit: args.limit.map(positive).transpose()?,
+        limit: args.limit,
     };
     // Accepted for scripts that were written for shortened lists.
     let _ = args.full;
@@ -44,13 +44,13 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     // The original prints null for an empty list, and scripts depend on it.
     let shown = if views.is_empty() { serde_json::Value::Null } else { json!(views) };
-    Ok(output.answer(&json!({"count": views.len(), "tasks": shown}), || match tasks.as_slice() {
+    let mut data = json!({"count": views.len(), "tasks": shown});
+    if views.len() == limits::LIST_ROWS_MAX {
+        // Nobody should take a full page for the whole list.
+        data["more"] = json!(true);
+    }
+    Ok(output.answer(&data, || match tasks.as_slice() {
         [] => "no tasks\n".to_owned(),
         tasks => tasks.iter().map(|task| format!("{}\n", super::line(task))).collect(),
     }))
-}
-
-fn positive(limit: i64) -> Result<usize> {
-    let fits = usize::try_from(limit).ok().filter(|&limit| limit > 0);
-    fits.ok_or_else(|| Error::new(ErrorCode::InvalidInput, "limit must be > 0"))
 }

@@ -5,19 +5,10 @@ use std::process::ExitCode;
 use ops::Result;
 use ops::task::remove_dependency::{Request, remove};
 
+pub(crate) use super::add_dep::Args;
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The task that waits
-    #[arg(long)]
-    id: String,
-    /// The task it waits for
-    #[arg(long, value_name = "ID")]
-    depends_on: String,
-}
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let key = host::required_key(globals)?;

@@ -1,14 +1,15 @@
 // Gives an OpenCode session its context at the start, and tells the store what happens in it.
 // Nothing here may disturb the session: every call has a deadline, and a call that fails is forgotten.
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 
 const CALL_MS_MAX = 5000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const PROMPT_CHARS_MAX = 500;
-const INPUT_CHARS_MAX = 2048;
-const OUTPUT_CHARS_MAX = 4096;
+const INPUT_BYTES_MAX = 2048;
+const OUTPUT_BYTES_MAX = 4096;
 const SNAPSHOT_DELAY_MS = 3000;
+const FAREWELL_MS_MAX = 2000;
 /** Sessions whose context is remembered; the oldest are forgotten first. */
 const SESSIONS_MAX = 100;
 /** OpenCode's own names of the tools that change something. */
@@ -43,13 +44,21 @@ function requestId(operation, ...parts) {
   return `oc_${operation}_${digest.slice(0, 24)}`;
 }
 
-function clip(value, max) {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+function clip(text, max) {
   return [...text.slice(0, max * 2)].slice(0, max).join("");
+}
+
+/** The beginning of a value, without what a terminal would obey. */
+function preview(value, max) {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  const plain = text.slice(0, max).replace(/[^\P{Cc}\n\t]/gu, "");
+  return Buffer.from(plain).subarray(0, max).toString();
 }
 
 function createBridge(directory) {
   const prompts = new Map();
+  /** Sessions that may hold a task. */
+  const open = new Set();
   const snapshots = new Map();
   let turns = 0;
   let latest;
@@ -60,10 +69,22 @@ function createBridge(directory) {
     await call(words, directory, document);
   }
 
-  function hook(handler, session, event) {
-    const input = JSON.stringify({ session_id: session, cwd: directory, hook_event_name: event });
-    return call(["hook", handler, "--agent", agentOf(session)], directory, input);
+  function told(session, event) {
+    return JSON.stringify({ session_id: session, cwd: directory, hook_event_name: event, at: Date.now() });
   }
+
+  function hook(handler, session, event) {
+    return call(["hook", handler, "--agent", agentOf(session)], directory, told(session, event));
+  }
+
+  // OpenCode says nothing when it ends; what its sessions hold is given back all the same.
+  process.on("exit", () => {
+    for (const session of open) {
+      const words = ["hook", "session-end", "--agent", agentOf(session), ...STORE];
+      const input = told(session, "SessionEnd");
+      spawnSync(PROGRAM, words, { cwd: directory, input, timeout: FAREWELL_MS_MAX, stdio: ["pipe", "ignore", "ignore"] });
+    }
+  });
 
   async function context(session) {
     if (!prompts.has(session)) {
@@ -73,14 +94,15 @@ function createBridge(directory) {
       const resumed = await call(words, directory);
       if (prompts.size >= SESSIONS_MAX) prompts.delete(prompts.keys().next().value);
       prompts.set(session, resumed?.prompt);
+      open.add(session);
     }
     return prompts.get(session);
   }
 
   async function toolEnded(session, part, failed, output) {
     const id = requestId(failed ? "tool_failure" : "tool_success", session, part.callID);
-    const metadata = { tool: part.tool, input: clip(part.input, INPUT_CHARS_MAX) };
-    if (failed) metadata.output = clip(output, OUTPUT_CHARS_MAX);
+    const metadata = { tool: part.tool, input: preview(part.input, INPUT_BYTES_MAX) };
+    if (failed) metadata.output = preview(output, OUTPUT_BYTES_MAX);
     const message = `${part.tool} ${failed ? "failed" : "succeeded"}`;
     await push(session, id, failed ? "tool_failure" : "tool_success", message, metadata);
   }
@@ -113,6 +135,7 @@ function createBridge(directory) {
     } else if (event.type === "session.deleted") {
       clearTimeout(snapshots.get(session));
       prompts.delete(session);
+      open.delete(session);
       await hook("session-end", session, "SessionEnd");
     }
   }
@@ -125,6 +148,8 @@ function createBridge(directory) {
       const parts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic);
       const text = clip(parts.map((part) => part.text).join("\n"), PROMPT_CHARS_MAX);
       const id = requestId("prompt", latest, output?.message?.id ?? Date.now(), text);
+      // First where the session is: what it asks belongs there.
+      await context(latest);
       if (text.trim()) await push(latest, id, "user_prompt", text);
     },
     "experimental.chat.system.transform": async (input, output) => {

@@ -52,11 +52,20 @@ pub fn normal(base: &str, path: &str) -> Option<String> {
 
 /// The normalised forms of `paths`; those inside another one add nothing and are left out, as are impossible ones.
 pub fn scopes(base: &str, paths: &[String]) -> Vec<String> {
+    outermost(base, paths).iter().map(Normal::print).collect()
+}
+
+/// Sorted, so that what is inside a path follows it at once.
+fn outermost(base: &str, paths: &[String]) -> Vec<Normal> {
     let mut found: Vec<Normal> = paths.iter().filter_map(|path| absolute(base, path)).collect();
     found.sort();
-    found.dedup();
-    let outer = found.iter().filter(|path| !found.iter().any(|other| other != *path && other.holds(path)));
-    outer.map(Normal::print).collect()
+    let mut outer: Vec<Normal> = Vec::new();
+    for path in found {
+        if outer.last().is_none_or(|last| !last.holds(&path)) {
+            outer.push(path);
+        }
+    }
+    outer
 }
 
 /// Whether `path` is one of `scopes` or below one.
@@ -68,7 +77,13 @@ pub fn is_within(base: &str, scopes: &[String], path: &str) -> bool {
 /// What both lists grant: of two paths where one holds the other, the inner one.
 pub fn intersection(base: &str, left: &[String], right: &[String]) -> Vec<String> {
     let inside = |paths: &[String], others: &[String]| -> Vec<String> {
-        paths.iter().filter(|path| is_within(base, others, path)).cloned().collect()
+        let others = outermost(base, others);
+        let is_held = |path: &Normal| {
+            // None of them is inside another one, so only the last before the path can hold it.
+            let before = others.partition_point(|other| other <= path);
+            before > 0 && others[before - 1].holds(path)
+        };
+        paths.iter().filter(|path| absolute(base, path).as_ref().is_some_and(is_held)).cloned().collect()
     };
     let mut both = inside(left, right);
     both.extend(inside(right, left));

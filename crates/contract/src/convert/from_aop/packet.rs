@@ -1,5 +1,7 @@
 //! A TASK as an assignment.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{run_id, take_header, task_id};
@@ -89,6 +91,7 @@ fn criteria(source: &mut Source<'_>, title: &str) -> (Vec<String>, Vec<Value>) {
         places.extend((0..source.count(&checkpoints)).map(|i| format!("{checkpoints}/{i}")));
     }
     let (mut criteria, mut checks) = (Vec::new(), Vec::new());
+    let mut known = BTreeSet::new();
     for place in places {
         let described = source.text(&format!("{place}/description")).unwrap_or_default().trim().to_owned();
         let path = source.text(&format!("{place}/path")).map(str::to_owned);
@@ -101,7 +104,7 @@ fn criteria(source: &mut Source<'_>, title: &str) -> (Vec<String>, Vec<Value>) {
         if let Some(check) = check(source, &place, &criterion) {
             checks.push(check);
         }
-        if !criteria.contains(&criterion) {
+        if known.insert(criterion.clone()) {
             criteria.push(criterion);
         }
     }
@@ -167,11 +170,7 @@ fn lock_scope(source: &mut Source<'_>, task: &Task, context: &Context, worklog: 
     let mut scopes: Vec<Scope> = Vec::new();
     for path in effective::access(task).write {
         match Scope::parse(&path, root.as_deref()) {
-            Ok(scope) if scopes.iter().any(|known| known.contains(&scope)) => {}
-            Ok(scope) => {
-                scopes.retain(|known| !scope.contains(known));
-                scopes.push(scope);
-            }
+            Ok(scope) => scopes.push(scope),
             Err(fault) => {
                 source.lose("/task/access/filesystem/write_paths", format!("`{path}` {fault}"));
             }
@@ -180,7 +179,7 @@ fn lock_scope(source: &mut Source<'_>, task: &Task, context: &Context, worklog: 
     if scopes.is_empty() {
         return vec![worklog.to_owned()];
     }
-    scopes.iter().map(|scope| scope.as_str().to_owned()).collect()
+    Scope::outermost(scopes).iter().map(|scope| scope.as_str().to_owned()).collect()
 }
 
 fn context_package(source: &mut Source<'_>) -> Vec<Value> {

@@ -6,7 +6,7 @@ use super::{Memory, MemoryKind, NewMemory, Place, ValueType, fits_type, infer_ty
 use crate::domain::code::ErrorCode;
 use crate::domain::limits;
 use crate::domain::task::Refusal;
-use crate::domain::text::one_line;
+use crate::domain::text::{one_line, quoted};
 use crate::domain::time::{Timestamp, parse_duration};
 use crate::secrets;
 
@@ -59,11 +59,11 @@ impl Expiry {
     /// Reads `1h30m`, `90s`, `7d`, `2w`.
     pub fn after(text: &str) -> Result<Self, Refusal> {
         let length = parse_duration(text).filter(|length| !length.is_zero()).ok_or_else(|| {
-            refused(format!("invalid expiry '{text}': must be a positive duration"))
+            refused(format!("invalid expiry {}: must be a positive duration", quoted(text)))
                 .hint("such as 90s, 1h30m, 7d or 2w")
         })?;
         if length > limits::MEMORY_LIFE_MAX {
-            return Err(refused(format!("invalid expiry '{text}': longer than a hundred years")));
+            return Err(refused(format!("invalid expiry {}: longer than a hundred years", quoted(text))));
         }
         Ok(Expiry::After(length))
     }
@@ -71,7 +71,7 @@ impl Expiry {
     pub fn at(text: &str) -> Result<Self, Refusal> {
         Timestamp::parse(text)
             .map(Expiry::At)
-            .map_err(|error| refused(format!("invalid expires_at '{text}': {error}")))
+            .map_err(|error| refused(format!("invalid expires_at {}: {error}", quoted(text))))
     }
 
     fn moment(self, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
@@ -115,7 +115,7 @@ pub fn checked_value(value: &str, named: Option<&str>) -> Result<ValueType, Refu
     }
     let Some(word) = named.filter(|word| !word.is_empty()) else { return Ok(infer_type(value)) };
     let known = ValueType::parse(word).ok_or_else(|| {
-        refused(format!("invalid value type '{word}'"))
+        refused(format!("invalid value type {}", quoted(word)))
             .hint(format!("one of {}", ValueType::WORDS.join(", ")))
     })?;
     if fits_type(value, known) { Ok(known) } else { Err(refused(format!("the value is no {word}"))) }
@@ -123,7 +123,8 @@ pub fn checked_value(value: &str, named: Option<&str>) -> Result<ValueType, Refu
 
 pub fn checked_kind(word: &str) -> Result<MemoryKind, Refusal> {
     MemoryKind::parse(word).ok_or_else(|| {
-        refused(format!("invalid kind '{word}'")).hint(format!("one of {}", MemoryKind::WORDS.join(", ")))
+        refused(format!("invalid kind {}", quoted(word)))
+            .hint(format!("one of {}", MemoryKind::WORDS.join(", ")))
     })
 }
 

@@ -29,6 +29,8 @@ fn scopes_are_normalized_without_looking_at_the_disk() {
         ("a\0b", "resource_control_char"),
         ("./ a", "a"),
         ("./ ../x", "workspace_escape"),
+        ("./ ./ ./ ./ a", "a"),
+        ("./ ./ ./ ./ ./ ./ ./ ./ ./ ./ a", "resource_empty"),
         ("/ /", "resource_empty"),
         ("a b/c d", "a b/c d"),
         ("C:", "C:/"),

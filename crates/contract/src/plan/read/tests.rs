@@ -72,16 +72,19 @@ fn writers_of_one_path_need_an_order() {
 #[test]
 fn wrong_types_and_unknown_fields_are_all_named() {
     let plan = "objectiv = 1\nmax_parallel = 0\n[[task]]\nid = \"-\"\ncommand = \"make all\"\ntimout = 3\ntimeout = \"soon\"\nwrites = [\"../x\", \"*.rs\"]\n[[task.checks]]\ncommand = []\nexpects = \"OK\"\n";
-    insta::assert_snapshot!(run(plan), @r"
+    insta::assert_snapshot!(run(plan), @r#"
     $.max_parallel [minimum] must be at least 1, is 0
     $.objectiv [unknown_field] unknown field `objectiv`; did you mean `objective`?
     $.objective [missing] `objective` is required
     $.task[0].checks[0].command [min_items] needs at least 1, has 0
     $.task[0].checks[0].expects [enum] must be one of EXIT_CODE_0, MATCH_FOUND, NO_MATCH, FILE_EXISTS; is `OK`
+    $.task[0].command [type] must be a list of arguments such as ["cargo", "test"]; or set `shell = true`
     $.task[0].id [form] must be a name of letters, digits, `-`, `_` and `.`, starting with a letter or digit
     $.task[0].timeout [form] must be a length of time such as `90s`, `5m` or `1h30m`, up to 7 days
     $.task[0].timout [unknown_field] unknown field `timout`; did you mean `timeout`?
-    ");
+    $.task[0].writes[0] [workspace_escape] leads out of the workspace
+    $.task[0].writes[1] [glob_not_supported] globs are not supported; name the file or its directory
+    "#);
     let plan = "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = \"make all\"\nwrites = [\"../x\", \"*.rs\"]\nprompt = \"p\"";
     insta::assert_snapshot!(run(plan), @r#"
     $.task[0].command [type] must be a list of arguments such as ["cargo", "test"]; or set `shell = true`
@@ -89,6 +92,48 @@ fn wrong_types_and_unknown_fields_are_all_named() {
     $.task[0].writes[0] [workspace_escape] leads out of the workspace
     $.task[0].writes[1] [glob_not_supported] globs are not supported; name the file or its directory
     "#);
+}
+
+#[test]
+fn a_fault_of_form_hides_no_fault_of_meaning_and_makes_none() {
+    let faulty = |rest: &str| run(&format!("{HEAD}retires = 1\n{}{}", task("a", "writes = [\"x\"]"), rest));
+    let unknown = "$.retires [unknown_field] unknown field `retires`";
+    assert_eq!(faulty(""), unknown);
+    // What depends on a field that cannot be read is not judged.
+    for rest in [
+        "[[task]]\ncommand = [\"true\"]\n[[task]]\nid = \"c\"\ncommand = [\"true\"]\ndepends_on = [\"b\"]\n",
+        "[[task]]\nid = \"b\"\ncommand = [\"true\"]\nwrites = [\"x\"]\ndepends_on = \"a\"\n",
+        "[[task]]\nid = \"b\"\ncommand = \"true\"\nshell = 1\n",
+        "[[task]]\nid = \"b\"\ncommand = [\"true\"]\nexecutor = \"aop\"\nprompt = \"p\"\n",
+        "[[task]]\nid = \"b\"\ncommand = [\"true\"]\nexecutor = \"aop-stdio\"\nprompt = 1\n",
+    ] {
+        let found = faulty(rest);
+        assert_eq!(found.lines().count(), 2, "{rest}: {found}");
+        assert!(found.starts_with(unknown), "{found}");
+    }
+    insta::assert_snapshot!(faulty(&task("b", "writes = [\"x/y\"]\ndepends_on = [\"zzz\"]")), @r"
+    $.retires [unknown_field] unknown field `retires`
+    $.task[1].depends_on[0] [unknown_dependency] there is no task `zzz`
+    $.task[1].writes [overlapping_writes] `a` writes `x` and `b` writes `x/y`, and neither waits for the other; add a depends_on
+    ");
+}
+
+/// Every way that two tasks stand to each other must not be walked again for each pair.
+#[test]
+fn the_largest_plans_are_judged_without_comparing_everything_with_everything() {
+    let names: Vec<String> = (0..limits::PLAN_TASKS_MAX).map(|i| format!("t{i}")).collect();
+    let dense = names.iter().enumerate().map(|(i, id)| {
+        let needs = if i == 0 { &names[1..] } else { &names[1..i] };
+        serde_json::json!({"id": id, "command": ["true"], "depends_on": needs, "writes": ["."]})
+    });
+    let plan = serde_json::json!({"objective": "o", "task": dense.collect::<Vec<_>>()});
+    assert!(from_value(&plan).is_ok());
+    let wide = names.iter().map(|id| {
+        let writes: Vec<String> = (0..limits::SCOPES_PER_TASK_MAX).map(|k| format!("a/{id}/{k}")).collect();
+        serde_json::json!({"id": id, "command": ["true"], "writes": writes})
+    });
+    let plan = serde_json::json!({"objective": "o", "task": wide.collect::<Vec<_>>()});
+    assert!(from_value(&plan).is_ok());
 }
 
 #[test]

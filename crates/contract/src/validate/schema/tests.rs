@@ -253,11 +253,8 @@ fn schema_and_code_agree_about_mutated_documents() {
     assert!(wrong.is_empty(), "{} disagreements\n{shown:#?}", wrong.len());
 }
 
-/// A listed document, made from a vector by setting some of its members.
-fn made(row: &Value) -> Value {
-    if let Some(document) = row.get("document") {
-        return document.clone();
-    }
+/// The document of the vector that a row names.
+fn of_vector(row: &Value) -> Value {
     let base: Value =
         serde_json::from_slice(&std::fs::read(vectors().join(row["from"].as_str().unwrap())).unwrap())
             .unwrap();
@@ -271,6 +268,12 @@ fn made(row: &Value) -> Value {
     if row["line"].is_u64() {
         document = document[usize::try_from(row["line"].as_u64().unwrap()).unwrap()].clone();
     }
+    document
+}
+
+/// A listed document: its own, or one of a vector, with some of its members set.
+fn made(row: &Value) -> Value {
+    let mut document = row.get("document").cloned().unwrap_or_else(|| of_vector(row));
     for (pointer, value) in row["set"].as_object().unwrap_or(&Map::new()) {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         let value = &match (value["repeat"].as_str(), value["times"].as_u64(), value["parts"].as_array()) {

@@ -102,6 +102,22 @@ pub(super) const LEDGER_APPLY: Verb = Verb {
     },
 };
 
+pub(super) const LEDGER_CLOSE: Verb = Verb {
+    name: "ledger.close",
+    prepare: |world| {
+        const OTHER: &str = "11111111-2222-4333-8444-555555555555";
+        for (run, status) in [(RUN, "canceled"), (OTHER, "failed")] {
+            let mut request = changing(&json!([delta("T-1", "todo", "a"), delta("T-1", status, "b")]));
+            request.document["run_id"] = json!(run);
+            ledger::apply::apply(&mut world.cx, &key("setup", run), &request, &Paper::default()).unwrap();
+        }
+        let requests = [RUN, OTHER, "run_none"].map(|run| ledger::close::Request { run: run.to_owned() });
+        Box::new(move |cx, key, which| {
+            ledger::close::close(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
+        })
+    },
+};
+
 pub(super) const ASSIGNMENT_ISSUE: Verb = Verb {
     name: "assignment.issue",
     prepare: |world| {

@@ -1,0 +1,40 @@
+//! `writ backup`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use ops::Result;
+use ops::transfer::back_up;
+use serde_json::json;
+
+use crate::app::Globals;
+use crate::host;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A backup is a store. To look into it, name it with --db-path. To go back to it, end every writ that uses \
+                        the store, then put the copy in its place:\n\n    \
+                        rm -f STORE-wal STORE-shm\n    cp BACKUP STORE\n    writ audit verify --db-path STORE"
+)]
+pub(crate) struct Args {
+    /// The file to make, for its user alone
+    file: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let cx = host::open(globals)?;
+    let file = host::absolute(args.file.clone());
+    let copied = back_up(&cx, &file, args.force)?;
+    let (found, file) = (&copied.verification, file.display().to_string());
+    let data = json!({"file": file, "bytes": copied.bytes, "verification": found});
+    let printed = output.answer(&data, || {
+        let log = if found.is_clean() { "its log verifies" } else { "its log is damaged, as the store's is" };
+        format!("{file}: {} bytes, {} events, {log}\n", copied.bytes, found.events)
+    });
+    Ok(if found.is_clean() { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
+}

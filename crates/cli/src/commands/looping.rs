@@ -1,0 +1,195 @@
+//! `writ loop`: one task after the other is given to an agent program, until there is none or enough went wrong.
+
+mod child;
+mod dry_run;
+mod post_hook;
+mod prompt;
+mod stats;
+mod tally;
+mod turn;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use contract::domain::code::ErrorCode;
+use contract::domain::id::Minter;
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::time::{Clock, parse_duration};
+use engine::StopSignal;
+use ops::context::Key;
+use ops::event::note::Request as Note;
+use ops::{Caller, Context, Error, Result};
+use serde_json::json;
+
+use crate::app::Globals;
+use crate::clock::SystemClock;
+use crate::host;
+use crate::minter::RandomIds;
+use crate::output::{Output, say};
+use tally::{Report, Tally};
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    inner: Option<Command>,
+    /// The workspace whose tasks are worked on, and in which the agent works
+    #[arg(long, value_name = "DIR")]
+    project_dir: Option<PathBuf>,
+    /// End after so many completed tasks
+    #[arg(long, default_value_t = 10)]
+    max_tasks: usize,
+    /// End after so many failures in a row; 0 never does
+    #[arg(long, default_value_t = 3)]
+    max_fails: u32,
+    /// How long one task may take
+    #[arg(long, default_value = "10m", value_parser = length)]
+    task_timeout: Duration,
+    /// How long to wait between two tasks
+    #[arg(long, default_value = "5s", value_parser = length)]
+    cooldown: Duration,
+    /// Say which tasks would be worked on, but do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The agent program and its arguments, as a shell would read them
+    #[arg(long, default_value = "claude")]
+    command: String,
+    /// A line for the shell that is given the results
+    #[arg(long, value_name = "LINE")]
+    post_hook: Option<String>,
+    /// Let the agent run without hooks
+    #[arg(long)]
+    spawn_disable_hooks: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Show what loops have done
+    Stats(stats::Args),
+}
+
+fn length(text: &str) -> std::result::Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
+}
+
+/// Everything that stays the same from task to task.
+struct Loop<'l> {
+    args: &'l Args,
+    words: Vec<String>,
+    caller: Caller,
+    project: Option<String>,
+    directory: PathBuf,
+    store: PathBuf,
+    /// How the agent's shell calls this program.
+    program: String,
+    stop: StopSignal,
+    /// What the request ids of this loop begin with.
+    name: String,
+}
+
+impl Loop<'_> {
+    fn key(&self, step: &str) -> Result<Key> {
+        let request_id = RequestId::parse(&format!("{}_{step}", self.name))
+            .map_err(|error| Error::new(ErrorCode::Bug, error.to_string()))?;
+        Ok(Key { caller: self.caller.clone(), request_id })
+    }
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    if let Some(Command::Stats(args)) = &args.inner {
+        return stats::run(args, globals, output);
+    }
+    let job = prepared(args, globals)?;
+    if args.dry_run {
+        let report = dry_run::report(&job, globals)?;
+        return Ok(output.answer(&report, || report.text()));
+    }
+    let mut cx = host::open(globals)?;
+    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
+    engine::supervisor::become_subreaper().ok();
+    let begun = Instant::now();
+    let mut tally = Tally::default();
+    let worked = work(&job, &mut cx, &mut tally);
+    let report = tally.report(begun.elapsed().as_secs_f64());
+    // A store that failed is not asked again; everything else is worth remembering.
+    let noted = if worked.is_ok() { note(&job, &mut cx, &report) } else { Ok(()) };
+    drop(cx);
+    if let Some(line) = &args.post_hook {
+        post_hook::run(&job, line, &report);
+    }
+    let details = json!(report);
+    worked.and(noted).map_err(|error| error.details(details.clone()))?;
+    match job.stop.raised() {
+        Some(signal) => {
+            let message = format!("interrupted by signal {signal}");
+            Err(Error::new(ErrorCode::Interrupted, message).details(details))
+        }
+        None => Ok(output.answer(&report, || report.text())),
+    }
+}
+
+fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
+    let agent = host::agent_name(globals).ok_or_else(host::agent_is_required)?;
+    let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
+    let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
+    let words = shlex::split(&args.command).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| invalid(format!("--command `{}` names no program", args.command)))?;
+    let project = match &args.project_dir {
+        None => None,
+        Some(path) => {
+            Some(path.to_str().ok_or_else(|| invalid("--project-dir is not UTF-8".to_owned()))?.to_owned())
+        }
+    };
+    let directory = host::absolute(args.project_dir.clone().unwrap_or_else(|| PathBuf::from(".")));
+    if !directory.is_dir() {
+        return Err(invalid(format!("{} is not a directory", directory.display())));
+    }
+    let millis = SystemClock::new().now().at.millis();
+    Ok(Loop {
+        args,
+        words,
+        caller: Caller::agent(agent),
+        project,
+        directory,
+        store: host::absolute(host::store_path(globals)?),
+        program: host::callable(globals),
+        stop: host::stop_on_signals()?,
+        name: format!("run_{millis}_{:08x}", RandomIds.random_bits() >> 96),
+    })
+}
+
+/// Task after task. Ends when there is none, when it is enough, or when somebody asks.
+fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
+    let mut number = 0;
+    while !tally.is_enough(job.args.max_tasks, job.args.max_fails) && job.stop.raised().is_none() {
+        if number > 0 {
+            child::pause(job.args.cooldown, &job.stop);
+            if job.stop.raised().is_some() {
+                break;
+            }
+        }
+        number += 1;
+        match turn::take(job, cx, number)? {
+            Some(outcome) => {
+                say(&format!("{}  {}  {}\n", outcome.task_id, outcome.status, outcome.task_title));
+                tally.add(outcome);
+            }
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+fn note(job: &Loop<'_>, cx: &mut Context, report: &Report) -> Result<()> {
+    let message = format!("{} completed, {} failed", report.completed, report.failed);
+    let metadata = json!({
+        "completed": report.completed,
+        "failed": report.failed,
+        "total": report.total,
+        "duration_sec": report.duration_sec,
+    });
+    let request =
+        Note { kind: "run_completed".to_owned(), message, metadata, project_id: job.project.clone() };
+    ops::event::note::note(cx, &job.key("done")?, &request).map(|_| ())
+}

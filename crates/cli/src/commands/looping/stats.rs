@@ -1,0 +1,85 @@
+//! `writ loop stats`
+
+use std::process::ExitCode;
+
+use contract::continuity::EventView;
+use contract::domain::limits;
+use ops::Result;
+use ops::event::{Request, list, view};
+use serde_json::{Value, json};
+
+use crate::app::Globals;
+use crate::host;
+use crate::output::Output;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Of the newest so many loops
+    #[arg(long, default_value_t = 7)]
+    last: usize,
+    /// Only loops in this project
+    #[arg(long, value_name = "ID")]
+    project_id: Option<String>,
+}
+
+pub(super) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let request = Request {
+        agent: host::agent_name(globals),
+        kind: Some("run_completed".to_owned()),
+        limit: Some(limits::LIST_ROWS_MAX),
+        ..Request::default()
+    };
+    let events = list(&mut host::open(globals)?, &request)?;
+    let fits = |event: &EventView| args.project_id.is_none() || event.project_id == args.project_id;
+    let rows: Vec<Value> =
+        events.iter().map(view).filter(fits).take(args.last).map(|event| row(&event)).collect();
+    let sum = |name: &str| rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>();
+    let average = |name: &str| mean(sum(name), sum_of(rows.len()));
+    let data = json!({
+        "runs": rows.len(),
+        "avg_completed": average("completed"),
+        "avg_failed": average("failed"),
+        "blocked_rate": mean(sum("failed"), sum("total")),
+        "avg_duration_sec": average("duration_sec"),
+        "history": rows,
+    });
+    Ok(output.answer(&data, || text(&data)))
+}
+
+fn sum_of(rows: usize) -> f64 {
+    u32::try_from(rows).map_or(f64::from(u32::MAX), f64::from)
+}
+
+fn mean(sum: f64, over: f64) -> f64 {
+    if over > 0.0 { super::tally::rounded(sum / over) } else { 0.0 }
+}
+
+fn row(event: &EventView) -> Value {
+    let mut row = json!({
+        "event_id": event.id,
+        "agent_name": event.agent_name,
+        "created_at": event.created_at,
+    });
+    if let Some(project) = &event.project_id {
+        row["project_id"] = json!(project);
+    }
+    for name in ["completed", "failed", "total", "duration_sec"] {
+        row[name] = event.metadata.get(name).filter(|value| value.is_number()).cloned().unwrap_or(json!(0));
+    }
+    row
+}
+
+fn text(data: &Value) -> String {
+    let rows = data["history"].as_array().into_iter().flatten();
+    let line = |row: &Value| {
+        let agent = row["agent_name"].as_str().unwrap_or_default();
+        let at = row["created_at"].as_str().unwrap_or_default();
+        format!(
+            "{at}  {agent:<20}  {} completed, {} failed, {} s\n",
+            row["completed"], row["failed"], row["duration_sec"]
+        )
+    };
+    let mut text: String = rows.map(line).collect();
+    text.push_str(&format!("{} loops, {} completed on average\n", data["runs"], data["avg_completed"]));
+    text
+}

@@ -1,0 +1,179 @@
+//! One call of each verb that writes, on a store that has something for it to do.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use contract::domain::request::{Agent, RequestId};
+use engine::ground::Disk;
+use ops::context::Key;
+use ops::registry::{self, Call};
+use ops::{Caller, Context};
+use serde_json::{Value, json};
+use testkit::{ManualClock, Scratch, SeededIds};
+
+/// The run of a crew.
+const LEDGER: &str = "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4";
+
+pub(crate) struct Mutation {
+    /// Its name in the registry.
+    pub(crate) operation: &'static str,
+    /// Words in braces stand for what [`template`] made under that name.
+    pub(crate) words: &'static str,
+    /// What it reads.
+    pub(crate) input: &'static str,
+    /// On a machine that has no store yet, not even its directory.
+    pub(crate) on_nothing: bool,
+}
+
+const fn on_the_template(operation: &'static str, words: &'static str) -> Mutation {
+    Mutation { operation, words, input: "", on_nothing: false }
+}
+
+pub(crate) const MUTATIONS: &[Mutation] = &[
+    Mutation { operation: "task.create", words: "task create --title first", input: "", on_nothing: true },
+    on_the_template("task.create", "task create --title another --project-id p"),
+    on_the_template("task.begin", "task begin --id {todo}"),
+    on_the_template(
+        "task.set_status",
+        "task set-status --id {todo} --status blocked --blocked-reason waiting",
+    ),
+    on_the_template("task.complete", "task complete --id {begun} --outcome done --summary finished"),
+    on_the_template("task.set_priority", "task set-priority --id {todo} --priority 7"),
+    on_the_template("task.add_dependency", "task add-dep --id {begun} --depends-on {todo}"),
+    on_the_template("task.remove_dependency", "task remove-dep --id {waits} --depends-on {todo}"),
+    on_the_template("task.delete", "task delete --id {waits}"),
+    on_the_template("store.gc", "gc"),
+    on_the_template("memory.set", "memory set --key style --value tabs --scope project --scope-id p"),
+    on_the_template("memory.set", "memory set --key known --value other --expires-in 7d"),
+    on_the_template("memory.pin", "memory pin --key known"),
+    on_the_template("memory.delete", "memory delete --key known"),
+    on_the_template("memory.gc", "memory gc"),
+    on_the_template("resume.resume", "resume --project-dir p"),
+    on_the_template("lock.release", "lock release --run {ledger} --task T-1 --token {token}"),
+    on_the_template("budget.set", "budget set --run {ledger} --cost 5 --tokens 100"),
+    on_the_template("approval.request", "approval request --run {ledger} --task T-1"),
+    on_the_template("approval.decide", "approval grant {approval}"),
+    Mutation {
+        operation: "agent.push",
+        words: "push",
+        input: r#"{"event": {"kind": "progress", "message": "half"}, "memories": [{"key": "a", "value": "b", "scope": "global"}]}"#,
+        on_nothing: false,
+    },
+    on_the_template(
+        "agent.push",
+        r#"push --json {"task_id":"{begun}","artifacts":[{"file_path":"f"}],"task_status":{"status":"completed","summary":"s"}}"#,
+    ),
+];
+
+/// Writing operations that no command calls.
+pub(crate) const WITHOUT_A_COMMAND: [&str; 1] = ["agent.leave"];
+
+/// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
+pub(crate) struct Template {
+    pub(crate) store: Vec<u8>,
+    pub(crate) names: Vec<(&'static str, String)>,
+}
+
+impl Template {
+    pub(crate) fn words(&self, mutation: &Mutation) -> Vec<String> {
+        let fill = |word: &str| {
+            let filled = |word: String, (name, id): &(&str, String)| word.replace(&format!("{{{name}}}"), id);
+            self.names.iter().fold(word.to_owned(), filled)
+        };
+        mutation.words.split(' ').map(fill).collect()
+    }
+}
+
+/// Made long ago, so that there is something to forget.
+pub(crate) fn template() -> &'static Template {
+    static TEMPLATE: OnceLock<Template> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let scratch = Scratch::new();
+        let path = scratch.join("writ.db");
+        let mut author = Author::new(&path, 1);
+        // Something old and finished at the beginning, for whoever forgets.
+        let finished = author.task("finished");
+        author.call("task.complete", json!({"id": finished, "outcome": "done", "summary": "well"}));
+        let todo = author.task("to do");
+        let begun = author.task("begun");
+        author.call("task.begin", json!({"id": begun}));
+        let waits = author.task("waits");
+        author.call("task.add_dependency", json!({"id": waits, "depends_on": todo}));
+        for (key, expires_at) in [("known", None), ("over", Some("2025-02-01T00:00:00Z"))] {
+            author.call(
+                "memory.set",
+                json!({"key": key, "value": "v", "scope": "global", "expires_at": expires_at}),
+            );
+        }
+        let mut names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
+        names.push(("token", author.ledger().to_string()));
+        names.push(("ledger", LEDGER.to_owned()));
+        drop(author);
+        // A question that is still open when the test asks it.
+        let mut late = Author::at(&path, 9, "2099-01-01T12:00:00Z");
+        let asked = late.call("approval.request", json!({"run": LEDGER, "task": "T-1"}));
+        names.push(("approval", asked["id"].as_str().unwrap().to_owned()));
+        drop(late);
+        Template { store: std::fs::read(&path).unwrap(), names }
+    })
+}
+
+/// Somebody in this process who writes through the product's own verbs.
+pub(crate) struct Author {
+    cx: Context,
+    calls: u64,
+}
+
+impl Author {
+    pub(crate) fn new(store: &Path, seed: u64) -> Self {
+        Self::at(store, seed, "2025-01-01T12:00:00Z")
+    }
+
+    fn at(store: &Path, seed: u64, time: &str) -> Self {
+        let clock = ManualClock::at(time);
+        let cx = Context::open(store, Box::new(clock), Box::new(SeededIds::new(seed))).unwrap();
+        Self { cx, calls: seed * 1000 }
+    }
+
+    /// A ledger with one task that holds a lock; the token of it.
+    fn ledger(&mut self) -> i64 {
+        let delta =
+            json!({"task_id": "T-1", "status": "todo", "owner": "", "reason": "new", "delta_id": "d"});
+        let request = ops::ledger::apply::Request {
+            document: json!({"schema_version": "1.0.0", "run_id": LEDGER, "ledger_delta": [delta]}),
+            objective: None,
+            workspace: Some("/nowhere".to_owned()),
+            strict: false,
+        };
+        let key = self.key();
+        ops::ledger::apply::apply(&mut self.cx, &key, &request, &Disk).unwrap();
+        let request = ops::lock::acquire::Request {
+            run: LEDGER.to_owned(),
+            task: "T-1".to_owned(),
+            resources: vec!["src".to_owned()],
+            shared: false,
+            timeout_seconds: None,
+        };
+        let key = self.key();
+        ops::lock::acquire::acquire(&mut self.cx, &key, &request, &Disk).unwrap().answer.grant.token
+    }
+
+    fn key(&mut self) -> Key {
+        self.calls += 1;
+        let request_id = RequestId::parse(&format!("author-{}", self.calls)).unwrap();
+        Key { caller: Caller::agent(Agent::parse("ann").unwrap()), request_id }
+    }
+
+    pub(crate) fn task(&mut self, title: &str) -> String {
+        let made = self.call("task.create", json!({"title": title, "project_id": "p"}));
+        made["task"]["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn call(&mut self, operation: &str, request: Value) -> Value {
+        let key = self.key();
+        let Some(Call::Write(call)) = registry::find(operation).map(|found| &found.call) else {
+            panic!("{operation} does not write");
+        };
+        call(&mut self.cx, &key, request).unwrap_or_else(|error| panic!("{operation}: {error}"))
+    }
+}

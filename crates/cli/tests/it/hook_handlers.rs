@@ -1,0 +1,229 @@
+//! What hooks call: an agent's session is remembered, and nothing ever fails it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{Cli, Output};
+
+use crate::documents::writ;
+
+const SESSION: &str = "0a1b2c3d-0000-4000-8000-000000000000";
+const AGENT: &str = "claude-0a1b2c3d";
+
+/// Calls a handler as Claude Code does.
+fn hook(cli: &Cli, handler: &str, fields: Value) -> Output {
+    let mut input = json!({"session_id": SESSION, "cwd": cli.project(), "hook_event_name": "X"});
+    input.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    cli.call(["hook", handler]).stdin(input.to_string()).run()
+}
+
+/// A handler that worked and had nothing to say.
+#[track_caller]
+fn silent(output: &Output) {
+    assert_eq!((output.success().stdout.as_str(), output.stderr.as_str()), ("", ""), "{output}");
+}
+
+/// What a handler gave its agent to read.
+#[track_caller]
+fn context(output: &Output, event: &str) -> String {
+    let said = output.success().json();
+    let context = said["hookSpecificOutput"]["additionalContext"].clone();
+    let expected = json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}});
+    assert_eq!((&said, output.stderr.as_str()), (&expected, ""), "{output}");
+    context.as_str().unwrap().to_owned()
+}
+
+fn created(cli: &Cli, title: &str) -> String {
+    let project = cli.project();
+    let words =
+        ["task", "create", "--title", title, "--project-id", project.to_str().unwrap(), "--agent", "p"];
+    let made = cli.run(words.iter().chain(&["--request-id", title])).success().json();
+    made["data"]["task"]["id"].as_str().unwrap().to_owned()
+}
+
+fn events(cli: &Cli, kind: &str) -> Vec<Value> {
+    let listed = cli.run(["events", "list", "--all", "--asc", "--kind", kind]).success().json();
+    listed["data"]["events"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_session_is_told_where_the_work_stands_and_the_next_one_goes_on() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    let first = context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    assert!(first.contains("Paint the fence") && first.contains(&id), "{first}");
+    let begun = cli.run(["task", "begin", "--id", &id, "--agent", AGENT, "--request-id", "b"]);
+    assert_eq!(begun.success().json()["data"]["task"]["status"], "in_progress");
+    // While the session lives, another is not given its task.
+    let other = json!({"session_id": "ffffffff-1", "source": "startup"});
+    let busy = hook(&cli, "session-start", other.clone());
+    assert!(!busy.success().stdout.contains(&id) || busy.stdout.is_empty(), "{busy}");
+    silent(&hook(&cli, "session-end", json!({"reason": "other"})));
+    let again = json!({"session_id": "ffffffff-1", "source": "resume", "transcript_path": cli.db()});
+    let next = context(&hook(&cli, "session-start", again), "SessionStart");
+    assert!(next.contains("Paint the fence"), "{next}");
+}
+
+#[test]
+fn what_happens_is_written_down_once_however_often_it_is_told() {
+    let cli = writ();
+    created(&cli, "Paint the fence");
+    context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    let bash = json!({"tool_name": "Bash", "tool_use_id": "u1", "tool_input": {"command": "ls"}});
+    let failed = json!({"tool_name": "Bash", "tool_use_id": "u2", "error": "exit 1"});
+    for _ in 0..3 {
+        silent(&hook(&cli, "tool-success", bash.clone()));
+        silent(&hook(&cli, "tool-failure", failed.clone()));
+        silent(&hook(&cli, "subagent-start", json!({"agent_type": "reviewer", "agent_id": "a1"})));
+        silent(&hook(&cli, "subagent-stop", json!({"agent_type": "reviewer", "agent_id": "a1"})));
+        silent(&hook(&cli, "stop", json!({"stop_hook_active": false})));
+        silent(&hook(&cli, "task-completed", json!({"task_id": "3", "task_subject": "read it"})));
+        silent(&hook(&cli, "retrospective", json!({})));
+        silent(&hook(&cli, "checkpoint", json!({"trigger": "auto"})));
+        hook(&cli, "prompt", json!({"prompt": "make it green", "prompt_id": "p1"})).success();
+    }
+    for kind in [
+        "tool_success",
+        "tool_failure",
+        "agent_spawned",
+        "agent_completed",
+        "heartbeat",
+        "task_completed_signal",
+        "user_prompt",
+    ] {
+        let found = events(&cli, kind);
+        assert_eq!(found.len(), 1, "{kind}: {found:?}");
+        assert_eq!(
+            (&found[0]["agent_name"], &found[0]["project_id"]),
+            (&json!(AGENT), &json!(cli.project())),
+            "{kind}"
+        );
+    }
+    assert_eq!(events(&cli, "user_prompt")[0]["message"], "make it green");
+    assert_eq!(events(&cli, "tool_failure")[0]["metadata"]["output"], "exit 1");
+    // The same words under another id are said a second time.
+    hook(&cli, "prompt", json!({"prompt": "make it green", "prompt_id": "p2"})).success();
+    assert_eq!(events(&cli, "user_prompt").len(), 2);
+}
+
+#[test]
+fn a_prompt_is_answered_with_the_task_or_with_everything() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    let reminded = context(&hook(&cli, "prompt", json!({"prompt": "go on"})), "UserPromptSubmit");
+    assert!(
+        reminded.contains(&id) && reminded.contains("Paint the fence") && reminded.len() < 600,
+        "{reminded}"
+    );
+    let briefed = context(&hook(&cli, "prompt", json!({"prompt": "what's pending"})), "UserPromptSubmit");
+    assert!(briefed.contains("Paint the fence"), "{briefed}");
+    let done = ["task", "complete", "--id", &id, "--outcome", "done", "--summary", "s", "--agent", AGENT];
+    cli.run(done.iter().chain(&["--request-id", "c"])).success();
+    silent(&hook(&cli, "prompt", json!({"prompt": "and now"})));
+}
+
+#[test]
+fn a_task_of_ours_that_the_agent_calls_complete_is_closed() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    silent(&hook(&cli, "task-completed", json!({"task_id": id, "task_subject": "it is green"})));
+    let task = cli.run(["task", "get", "--id", &id]).success().json()["data"].clone();
+    assert_eq!((&task["status"], &task["evidence"]), (&json!("completed"), &json!("claimed")));
+    let gone = json!({"task_id": "task_ffffffffffff", "task_subject": "another"});
+    // Exit 0 and nothing for the agent; a person may want to know.
+    let output = hook(&cli, "task-completed", gone);
+    assert_eq!((output.success().stdout.as_str(), output.stderr.lines().count()), ("", 1), "{output}");
+    assert_eq!(events(&cli, "task_completed_signal").len(), 2);
+}
+
+#[test]
+fn a_checkpoint_forgets_what_has_expired_and_is_silent_where_nothing_has() {
+    let cli = writ();
+    silent(&hook(&cli, "checkpoint", json!({"trigger": "auto"})));
+    assert_eq!(events(&cli, "memory_gc").len(), 0);
+    let set = [
+        "memory",
+        "set",
+        "--key",
+        "k",
+        "--value",
+        "v",
+        "--expires-in=1ms",
+        "--agent",
+        "a",
+        "--request-id",
+        "m",
+    ];
+    cli.run(set).success();
+    silent(&hook(&cli, "checkpoint", json!({"trigger": "manual"})));
+    assert_eq!(events(&cli, "memory_gc").len(), 1);
+    let status = cli.run(["status"]).success().json();
+    assert_eq!(status["data"]["counts"]["memory"], 0);
+}
+
+#[test]
+fn a_checkpoint_puts_a_summary_in_place_of_a_long_past() {
+    let cli = writ();
+    cli.scratch().write(
+        "home/.config/writ/config.toml",
+        "events_summarize_threshold = 20\nevents_summarize_keep_recent = 5\n",
+    );
+    context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    for number in 0..20 {
+        silent(&hook(&cli, "tool-success", json!({"tool_name": "Bash", "tool_use_id": number})));
+    }
+    silent(&hook(&cli, "session-end", json!({"reason": "other"})));
+    let counts = cli.run(["status"]).success().json()["data"]["counts"]["events_detail"].clone();
+    assert!(counts["archived"].as_i64().unwrap() >= 15, "{counts}");
+    assert_eq!(events(&cli, "events_summary").len(), 1);
+}
+
+#[test]
+fn an_agent_that_names_itself_acts_under_its_name() {
+    let cli = writ().env("VYBE_AGENT", "Ann");
+    silent(&hook(&cli, "stop", json!({})));
+    assert_eq!(events(&cli, "heartbeat")[0]["agent_name"], "ann");
+    silent(&cli.call(["hook", "stop", "--agent", "bob"]).stdin("{}").run());
+    assert_eq!(events(&cli, "heartbeat")[1]["agent_name"], "bob");
+    let child = cli.call(["hook", "stop"]).env("VYBE_RETRO_CHILD", "1").stdin(r#"{"session_id":"z"}"#).run();
+    silent(&child);
+    assert_eq!(events(&cli, "heartbeat").len(), 2);
+}
+
+#[test]
+fn nothing_makes_a_handler_fail() {
+    let cli = writ();
+    for handler in
+        ["session-start", "prompt", "tool-failure", "checkpoint", "session-end", "stop", "retrospective-bg"]
+    {
+        for input in ["", "{", "[]", "null", "\"x\"", "{\"session_id\": 7, \"cwd\": {}}", "\u{0}"] {
+            let output = cli.call(["hook", handler]).stdin(input).run();
+            assert!(
+                output.success().stdout.is_empty() || output.json()["hookSpecificOutput"].is_object(),
+                "{output}"
+            );
+        }
+        let huge = format!("{{\"prompt\": \"{}\"}}", "x".repeat(2 * 1024 * 1024));
+        cli.call(["hook", handler]).stdin(huge).run().success();
+    }
+    // A store that is none of ours, words that are no words of ours: one line for a person, nothing for the agent.
+    std::fs::write(
+        cli.scratch().join("other.db"),
+        "not a database, but somebody's notes about something else",
+    )
+    .unwrap();
+    let other = cli.scratch().join("other.db");
+    for words in [&["hook", "stop", "--db-path", other.to_str().unwrap()][..], &["hook", "stop", "--bogus"]] {
+        let output = cli.call(words).stdin("{}").run();
+        assert_eq!(output.success().stdout, "", "{output}");
+        assert_eq!(output.stderr.lines().count(), 1, "{output}");
+    }
+}
+
+#[test]
+fn an_agent_that_says_nothing_is_not_waited_for() {
+    let cli = writ();
+    let waiting = cli.call(["hook", "stop"]).open_stdin().spawn();
+    silent(&waiting.wait(Duration::from_secs(20)));
+}

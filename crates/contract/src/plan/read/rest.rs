@@ -1,0 +1,104 @@
+//! What can still be said about a plan whose form has faults, so that one look names them all.
+
+use serde_json::{Map, Value, json};
+
+use super::{RawPlan, order};
+use crate::finding::{Finding, Findings};
+
+/// Adds the faults of what a plan means, as far as its form lets them be seen.
+pub(super) fn add_faults(value: &Value, findings: &mut Findings) {
+    let Some(sound) = sound_part(value, findings) else { return };
+    let Ok(raw) = serde_json::from_value::<RawPlan>(sound.value) else { return };
+    let mut more = Findings::default();
+    let plan = raw.finish(&mut more);
+    order::check(&plan, &mut more);
+    let is_sure = |finding: &Finding| match finding.rule {
+        "unknown_dependency" => sound.is_named,
+        "overlapping_writes" => sound.is_named && sound.is_ordered,
+        _ => findings.iter().all(|known| known.path != finding.path),
+    };
+    let sure: Vec<Finding> = more.sorted().into_iter().filter(is_sure).collect();
+    for finding in sure {
+        findings.push(finding.path, finding.rule, finding.message);
+    }
+}
+
+struct Sound {
+    value: Value,
+    /// Every task has the name that its author gave it.
+    is_named: bool,
+    /// Every task says what it depends on.
+    is_ordered: bool,
+}
+
+/// The plan without its faulty fields, and with a stand-in for each that a plan must have.
+fn sound_part(value: &Value, findings: &Findings) -> Option<Sound> {
+    let mut value = value.clone();
+    let plan = value.as_object_mut()?;
+    let count = plan.get("task")?.as_array()?.len();
+    let (mut is_named, mut is_ordered) = (true, true);
+    // With some findings left out nobody knows which fields are sound.
+    if findings.omitted > 0 {
+        return None;
+    }
+    for finding in findings.iter().filter(|finding| finding.rule != "secret") {
+        match place(&finding.path) {
+            Place::Task(index, field) if index < count => {
+                let Value::Object(task) = &mut plan["task"][index] else { continue };
+                is_ordered &= field != "depends_on";
+                remove(task, field);
+            }
+            Place::Task(..) => return None,
+            Place::Field("task") => return None,
+            Place::Field(name) => drop(plan.remove(name)),
+        }
+    }
+    plan.entry("objective").or_insert_with(|| json!(""));
+    for (index, task) in plan["task"].as_array_mut()?.iter_mut().enumerate() {
+        if !task.is_object() {
+            *task = json!({});
+        }
+        is_named &= task["id"].is_string();
+        if !task["id"].is_string() {
+            task["id"] = json!(format!("$.task[{index}]"));
+        }
+        if task["command"].is_null() {
+            task["command"] = json!(["true"]);
+        }
+    }
+    Some(Sound { value, is_named, is_ordered })
+}
+
+/// Removes a faulty field, and what cannot be judged without it. A name is a name in any form.
+fn remove(task: &mut Map<String, Value>, field: &str) {
+    if field == "id" && task.get("id").is_some_and(Value::is_string) {
+        return;
+    }
+    task.remove(field);
+    match field {
+        "executor" => drop(task.remove("prompt")),
+        "shell" => drop(task.remove("command")),
+        _ => {}
+    }
+}
+
+enum Place<'p> {
+    Task(usize, &'p str),
+    Field(&'p str),
+}
+
+/// The field of the plan or of one of its tasks that a path leads into.
+fn place(path: &str) -> Place<'_> {
+    let field = |rest: &'_ str| rest.find(['.', '[']).unwrap_or(rest.len());
+    let inside = path.strip_prefix("$.task[").and_then(|rest| rest.split_once(']'));
+    match inside.and_then(|(index, rest)| Some((index.parse().ok()?, rest))) {
+        Some((index, rest)) => {
+            let rest = rest.strip_prefix('.').unwrap_or_default();
+            Place::Task(index, &rest[..field(rest)])
+        }
+        None => {
+            let rest = path.strip_prefix("$.").unwrap_or_default();
+            Place::Field(&rest[..field(rest)])
+        }
+    }
+}

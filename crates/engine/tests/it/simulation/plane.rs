@@ -1,0 +1,268 @@
+//! The control plane of the simulation: the product's own decisions, and a world in memory around them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use contract::domain::crew::lock::{Held, admit, lease, obstacle};
+use contract::domain::id::Id;
+use contract::domain::run::RunId;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::task::TaskId;
+use contract::domain::time::{BootTime, Now, Timestamp};
+use contract::operator::ledger::{DeltaOptions, Ledger};
+use contract::operator::{Delta, Mode, TaskId as Reference};
+use engine::scheduler::{Board, Slot, Step};
+
+use super::dice::Dice;
+use super::worker::{Character, Message, Worker};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+const SCOPES: [&str; 6] = ["src", "src/a", "src/b", "docs", "tests", "."];
+const DAY_MILLIS: i64 = 86_400_000;
+
+#[derive(Debug)]
+pub(super) struct Plane {
+    now: Now,
+    ledger: Ledger,
+    names: Vec<Reference>,
+    scopes: Vec<Scope>,
+    needs: Vec<Vec<usize>>,
+    passed_over: Vec<u32>,
+    locks: Vec<Held>,
+    last_token: i64,
+    workers: Vec<Worker>,
+    started: usize,
+    deltas: u64,
+    /// Which token brought each task to its end.
+    evidence: BTreeMap<usize, i64>,
+    all_are_well: bool,
+}
+
+fn run_id() -> RunId {
+    Id::from_bits(1)
+}
+
+fn task_id(task: usize) -> TaskId {
+    Id::from_bits(100 + task as u128)
+}
+
+impl Plane {
+    pub(super) fn new(dice: &mut Dice) -> Self {
+        let tasks = 3 + usize::try_from(dice.below(4)).unwrap();
+        let boot = BootTime { boot_id: "boot".to_owned(), millis: 1_000_000 };
+        let mut plane = Plane {
+            now: Now { at: Timestamp::from_millis(1_767_268_800_000), boot },
+            ledger: Ledger::default(),
+            names: (0..tasks).map(|n| Reference::parse(&format!("T-{}", n + 1)).unwrap()).collect(),
+            scopes: (0..tasks).map(|_| Scope::parse(dice.pick(&SCOPES), None).unwrap()).collect(),
+            needs: Vec::new(),
+            passed_over: vec![0; tasks],
+            locks: Vec::new(),
+            last_token: 0,
+            workers: Vec::new(),
+            started: 0,
+            deltas: 0,
+            evidence: BTreeMap::new(),
+            all_are_well: false,
+        };
+        for task in 0..tasks {
+            plane.needs.push((0..task).filter(|_| dice.one_in(3)).collect());
+            plane.step(task, Status::Todo, "", |_| {});
+        }
+        plane
+    }
+
+    pub(super) fn everybody_recovers(&mut self) {
+        self.all_are_well = true;
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        (0..self.names.len()).all(|task| self.status(task) == Status::Done)
+    }
+
+    /// A moment passes, the watchdog looks, the scheduler gives out what it can, and the workers speak.
+    pub(super) fn tick(&mut self, dice: &mut Dice) {
+        let seconds = if dice.one_in(6) { 70 } else { 5 + i64::try_from(dice.below(15)).unwrap() };
+        self.now.boot.millis += seconds * 1000;
+        let jump = if dice.one_in(10) { dice.pick(&[DAY_MILLIS, -DAY_MILLIS]) } else { 0 };
+        self.now.at = Timestamp::from_millis(self.now.at.millis() + seconds * 1000 + jump);
+        self.hear(dice);
+        self.sweep();
+        self.schedule(dice);
+        self.check();
+    }
+
+    fn status(&self, task: usize) -> Status {
+        self.ledger.rows[&self.names[task]].status
+    }
+
+    /// One change of a row, as the ledger allows it.
+    fn step(&mut self, task: usize, status: Status, owner: &str, more: impl FnOnce(&mut Delta)) {
+        self.deltas += 1;
+        let mut delta = Delta {
+            task_id: self.names[task].clone(),
+            status,
+            owner: owner.to_owned(),
+            reason: "simulated".to_owned(),
+            delta_id: format!("d{}", self.deltas),
+            last_heartbeat_at: None,
+            timed_out: None,
+            retry_after_ms: None,
+            x_intent: None,
+            x_expected_version: None,
+            x_row: None,
+            extra: serde_json::Map::new(),
+        };
+        more(&mut delta);
+        let applied = self.ledger.apply(&[delta], DeltaOptions::default());
+        assert!(applied.is_ok(), "the ledger refuses a legal step: {applied:?}");
+    }
+
+    fn release(&mut self, task: usize) {
+        for lock in self.locks.iter_mut().filter(|lock| lock.task_id == task_id(task)) {
+            lock.active = false;
+        }
+    }
+
+    /// Takes back what silent workers hold: the row is blocked, the lock is free, the row is planned anew.
+    fn sweep(&mut self) {
+        for task in 0..self.names.len() {
+            let silent = self
+                .locks
+                .iter()
+                .any(|lock| lock.active && lock.task_id == task_id(task) && !lock.lease.is_live(&self.now));
+            if silent && self.status(task) == Status::InProgress {
+                let owner = self.ledger.rows[&self.names[task]].owner.clone();
+                self.step(task, Status::Blocked, &owner, |delta| delta.timed_out = Some(true));
+                self.release(task);
+                self.step(task, Status::Todo, "", |_| {});
+            }
+        }
+    }
+
+    fn schedule(&mut self, dice: &mut Dice) {
+        let slots = (0..self.names.len()).map(|task| Slot {
+            name: self.names[task].to_string(),
+            status: self.status(task),
+            needs: self.needs[task].clone(),
+            writes: vec![self.scopes[task].clone()],
+            passed_over: self.passed_over[task],
+            ..Slot::default()
+        });
+        let mut board = Board {
+            slots: slots.collect(),
+            order: (0..self.names.len()).collect(),
+            max_parallel: 3,
+            taken: Vec::new(),
+        };
+        let steps = board.steps(0);
+        board.note(&steps, 0);
+        self.passed_over = board.slots.iter().map(|slot| slot.passed_over).collect();
+        for step in steps {
+            let Step::Start(task) = step else { panic!("nothing fails here, so nothing is skipped") };
+            self.give_out(dice, task);
+        }
+    }
+
+    fn give_out(&mut self, dice: &mut Dice, task: usize) {
+        let wanted = [(self.scopes[task].clone(), Mode::Exclusive)];
+        let in_the_way = obstacle(&task_id(task), &wanted, &self.locks, false);
+        assert!(in_the_way.is_none(), "the scheduler starts what is locked: {in_the_way:?}");
+        self.last_token += 1;
+        self.locks.push(Held {
+            token: self.last_token,
+            run_id: run_id(),
+            task_id: task_id(task),
+            reference: self.names[task].clone(),
+            workspace: "/w".to_owned(),
+            scope: self.scopes[task].clone(),
+            place: self.scopes[task].clone(),
+            mode: Mode::Exclusive,
+            active: true,
+            timeout_ms: u64::try_from(TIMEOUT.as_millis()).unwrap(),
+            lease: lease(&self.now, TIMEOUT),
+            granted_at: self.now.at,
+            released_at: None,
+            release_reason: None,
+        });
+        self.started += 1;
+        let mut worker = Worker::new(dice, self.started, task, self.last_token);
+        if self.all_are_well {
+            worker.character = Character::Good;
+        }
+        let owner = worker.name.clone();
+        self.step(task, Status::InProgress, &owner, |_| {});
+        self.workers.push(worker);
+    }
+
+    fn hear(&mut self, dice: &mut Dice) {
+        let mut workers = std::mem::take(&mut self.workers);
+        for worker in &mut workers {
+            if self.all_are_well && worker.character != Character::Good {
+                worker.is_gone = true;
+            }
+            for message in worker.act(dice) {
+                self.receive(worker, message);
+            }
+        }
+        workers.retain(|worker| !worker.is_gone);
+        self.workers = workers;
+    }
+
+    fn receive(&mut self, worker: &mut Worker, message: Message) {
+        let (Message::Heartbeat { token } | Message::Result { token, .. }) = message;
+        let held: Vec<Held> =
+            self.locks.iter().filter(|l| l.task_id == task_id(worker.task)).cloned().collect();
+        if admit(&held, token, &self.now).is_err() {
+            return;
+        }
+        // A liar may guess its successor's token, but never revive its own.
+        let newest = held.iter().map(|lock| lock.token).max();
+        assert_eq!(Some(token), newest, "a token from before was accepted");
+        assert_eq!(self.status(worker.task), Status::InProgress, "a token outlived its task");
+        match message {
+            Message::Heartbeat { .. } => {
+                let renewed = lease(&self.now, TIMEOUT);
+                let own = |lock: &&mut Held| lock.active && lock.token == token;
+                self.locks.iter_mut().filter(own).for_each(|lock| lock.lease = renewed.clone());
+            }
+            // What is claimed is checked before it is granted.
+            Message::Result { honest: false, .. } => {}
+            Message::Result { honest: true, .. } => {
+                self.step(worker.task, Status::Done, &worker.name, |_| {});
+                self.release(worker.task);
+                let before = self.evidence.insert(worker.task, token);
+                assert_eq!(before, None, "a task was done twice");
+                worker.is_gone = true;
+            }
+        }
+    }
+
+    /// What must hold at every moment.
+    fn check(&self) {
+        let active: Vec<&Held> = self.locks.iter().filter(|lock| lock.active).collect();
+        for (index, lock) in active.iter().enumerate() {
+            for other in &active[..index] {
+                let apart = lock.task_id == other.task_id || !lock.place.overlaps(&other.place);
+                assert!(apart, "two holders of one place: {lock:?} {other:?}");
+            }
+        }
+        assert!(self.locks.windows(2).all(|pair| pair[0].token < pair[1].token), "tokens only grow");
+        for task in 0..self.names.len() {
+            let status = self.status(task);
+            let holds = active.iter().any(|lock| lock.task_id == task_id(task));
+            assert_eq!(holds, status == Status::InProgress, "T-{} is {status} and holds {holds}", task + 1);
+            assert_eq!(self.evidence.contains_key(&task), status == Status::Done, "done without evidence");
+            if matches!(status, Status::InProgress | Status::Done) {
+                let met = self.needs[task].iter().all(|&needed| self.status(needed) == Status::Done);
+                assert!(met, "T-{} runs before what it needs", task + 1);
+            }
+        }
+    }
+
+    pub(super) fn final_check(&self) {
+        self.check();
+        assert_eq!(self.evidence.len(), self.names.len());
+    }
+}

@@ -1,0 +1,65 @@
+//! Writes one thing down that happened to an agent: for hooks and loops, which know where it happened.
+
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::priority::Priority;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Given;
+use crate::record::{About, Says, stream_of};
+
+/// The agent contract's bounds on an event.
+const KIND_BYTES_MAX: usize = 128;
+const METADATA_BYTES_MAX: usize = 16 * 1024;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    pub kind: String,
+    pub message: String,
+    #[serde(default)]
+    pub metadata: Value,
+    /// Where it happened; else where the agent is.
+    #[serde(default)]
+    pub project_id: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    pub event_id: i64,
+}
+
+pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let kind = request.kind.trim();
+    if kind.is_empty() || kind.len() > KIND_BYTES_MAX || kind.chars().any(char::is_control) {
+        let message = format!("the kind must be 1 to {KIND_BYTES_MAX} bytes without control characters");
+        return Err(Error::new(ErrorCode::InvalidInput, message));
+    }
+    crate::task::bounded("the message", &request.message)?;
+    if request.metadata.to_string().len() > METADATA_BYTES_MAX {
+        let message = format!("the metadata is longer than {METADATA_BYTES_MAX} bytes");
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    if request.project_id.as_ref().is_some_and(|id| id.len() > limits::PROJECT_ID_BYTES_MAX) {
+        let message = format!("the project id is longer than {} bytes", limits::PROJECT_ID_BYTES_MAX);
+        return Err(Error::new(ErrorCode::TooLarge, message));
+    }
+    cx.once(key, "event.note", request, |work| {
+        let agent = work.caller.agent.as_str().to_owned();
+        let known = work.tx.agent(&agent)?.and_then(|state| state.focus_project_id);
+        let project_id = request.project_id.clone().or(known);
+        let about = About {
+            stream: stream_of(project_id.as_deref()),
+            corr: format!("agent-{agent}"),
+            reply_to: None,
+            priority: Priority::default(),
+            project_id,
+            task_id: None,
+            run_id: None,
+        };
+        let says = Says::event(kind, request.message.clone(), request.metadata.clone());
+        Ok(Answer { event_id: work.say(&about, says)? })
+    })
+}

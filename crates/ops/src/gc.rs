@@ -1,0 +1,159 @@
+//! Keeps the store small: summaries for long streams, an end for what is old, in bounded pieces.
+
+mod stream;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::retention::{BATCH_MAX, Retention};
+use serde::{Deserialize, Serialize};
+use store::Stream;
+
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::{Given, kept_since};
+use crate::record::{Scribe, stream_of};
+
+/// Streams that one call looks at.
+const STREAMS_AT_ONCE: usize = 200;
+/// Held streams that an answer names; the rest is counted.
+const HELD_MAX: usize = 20;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Request {
+    #[serde(default)]
+    pub retention: Retention,
+    /// Go on behind this stream, where the answer before ended.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Events that a new summary stands for.
+    pub archived: u64,
+    pub summaries: u64,
+    /// Events that were removed.
+    pub pruned: u64,
+    /// Old answers to request ids, of which only a tombstone stays.
+    pub answers_forgotten: u64,
+    /// Memories whose time was over.
+    pub memories_removed: u64,
+    pub streams: u64,
+    /// Streams with old events that are still needed.
+    pub held: Vec<Held>,
+    pub held_more: u64,
+    /// Where the next call goes on; nothing when all streams were looked at.
+    pub next: Option<String>,
+}
+
+/// A stream whose old events stay, and because of what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub stream: String,
+    pub by: String,
+}
+
+impl Answer {
+    fn hold(&mut self, stream: &str, by: String) {
+        if self.held.len() < HELD_MAX {
+            self.held.push(Held { stream: stream.to_owned(), by });
+        } else {
+            self.held_more += 1;
+        }
+    }
+
+    /// Takes up what a further call did.
+    pub fn add(&mut self, further: Answer) {
+        self.archived += further.archived;
+        self.summaries += further.summaries;
+        self.pruned += further.pruned;
+        self.answers_forgotten += further.answers_forgotten;
+        self.memories_removed += further.memories_removed;
+        self.streams += further.streams;
+        self.held_more += further.held_more;
+        for Held { stream, by } in further.held {
+            if self.held.last().is_none_or(|last| last.stream != stream) {
+                self.hold(&stream, by);
+            }
+        }
+        self.next = further.next;
+    }
+}
+
+/// One bounded piece of the work on all streams. Call again with the answer's `next` until there is none.
+pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    check(&request.retention)?;
+    cx.once(key, "store.gc", request, |work| piece(work, request))
+}
+
+/// What [`gc`] would do. Writes nothing.
+pub fn preview(cx: &mut Context, key: &Key, request: &Request) -> Result<Answer> {
+    check(&request.retention)?;
+    let now = cx.clock.now();
+    // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
+    let tx = cx.store.begin()?;
+    piece(&mut Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller }, request)
+}
+
+/// One bounded call for one project, or for what is outside of projects: what hooks do when a session pauses or ends.
+pub fn maintain(
+    cx: &mut Context,
+    key: &Key,
+    project_id: Option<&str>,
+    retention: &Retention,
+) -> Result<Given<Answer>> {
+    check(retention)?;
+    let request = serde_json::json!({"project_id": project_id, "retention": retention});
+    cx.once(key, "store.maintain", &request, |work| {
+        let mut answer = Answer::default();
+        let stream = stream_of(project_id);
+        if let Some(extent) = work.tx.stream_extent(&stream.name())? {
+            let mut budget = batch(retention);
+            stream::keep_small(work, &stream, extent, retention, (&mut answer, &mut budget))?;
+        }
+        forget(work, retention, &mut answer)?;
+        Ok(answer)
+    })
+}
+
+fn piece(work: &mut Scribe<'_, '_>, request: &Request) -> Result<Answer> {
+    let mut answer = Answer::default();
+    let mut budget = batch(&request.retention);
+    let mut after = request.after.clone().unwrap_or_default();
+    let streams = work.tx.streams_after(&after, STREAMS_AT_ONCE)?;
+    let is_last = streams.len() < STREAMS_AT_ONCE;
+    for (name, extent) in streams {
+        // A stream that another version named is left to that version.
+        if let Some(stream) = Stream::named(&name) {
+            stream::keep_small(work, &stream, extent, &request.retention, (&mut answer, &mut budget))?;
+        }
+        if budget == 0 {
+            // There may be more in this one.
+            answer.next = Some(after);
+            return Ok(answer);
+        }
+        after = name;
+    }
+    answer.next = (!is_last).then_some(after);
+    forget(work, &request.retention, &mut answer)?;
+    Ok(answer)
+}
+
+fn check(retention: &Retention) -> Result<()> {
+    retention.fault().map_or(Ok(()), |fault| Err(Error::new(ErrorCode::InvalidInput, fault)))
+}
+
+fn batch(retention: &Retention) -> usize {
+    retention.events_prune_batch.clamp(1, BATCH_MAX)
+}
+
+/// Answers that are old, and memories whose time is over.
+fn forget(work: &mut Scribe<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
+    let over = work.tx.expired_memories(work.now.at, batch(retention))?;
+    if !over.is_empty() {
+        answer.memories_removed += over.len() as u64;
+        crate::memory::gc::remove(work, over)?;
+    }
+    let forgotten = work.tx.forget_answers(kept_since(work.now.at), batch(retention))?;
+    answer.answers_forgotten += forgotten as u64;
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Clocks that are set back or forward by a day while leases, lives and cursors run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use contract::continuity::memory::MemoryText;
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use ops::resume::{Request, resume};
+use ops::{memory, task};
+
+use crate::world::{World, create, key};
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+#[test]
+fn a_jump_of_the_clock_grants_nothing_twice_and_loses_no_event() {
+    for jumps in [[DAY_MILLIS, -2 * DAY_MILLIS], [-DAY_MILLIS, 2 * DAY_MILLIS]] {
+        let mut world = World::new();
+        let mut seen = BTreeSet::new();
+        let mut holders = BTreeSet::new();
+        let mut round = 0;
+        let mut step = |world: &mut World, agent: &str| {
+            round += 1;
+            task::create::create(&mut world.cx, &key("maker", &format!("c{round}")), &create("one")).unwrap();
+            let request = Request { limit: Some(1000), ..Request::default() };
+            let answer = resume(&mut world.cx, &key(agent, &format!("r{round}")), &request).unwrap().answer;
+            if agent == "a" {
+                let ids: Vec<i64> = answer.deltas.into_iter().flatten().map(|event| event.id).collect();
+                assert!(ids.iter().all(|id| seen.insert(*id)), "an event came twice: {ids:?}");
+            }
+            assert!(!answer.focus_task_id.is_empty());
+            holders.insert((answer.focus_task_id, agent.to_owned()));
+        };
+        step(&mut world, "a");
+        step(&mut world, "b");
+        for jump in jumps {
+            world.clock().jump_wall(jump);
+            step(&mut world, "a");
+            step(&mut world, "b");
+        }
+        step(&mut world, "a");
+        let tasks: BTreeSet<&String> = holders.iter().map(|(task, _)| task).collect();
+        assert_eq!(tasks.len(), holders.len(), "no task had two holders: {holders:?}");
+        let newest = *seen.last().unwrap();
+        assert_eq!(seen, (1..=newest).collect::<BTreeSet<i64>>(), "every event was delivered");
+    }
+}
+
+#[test]
+fn a_memory_lives_until_its_moment_in_utc_and_is_collected_only_then() {
+    let mut world = World::new();
+    let text = MemoryText {
+        key: "k".to_owned(),
+        value: "v".to_owned(),
+        scope: "global".to_owned(),
+        ..MemoryText::default()
+    };
+    let request = memory::set::Request { memory: text, expires_in: Some("1h".to_owned()) };
+    memory::set::set(&mut world.cx, &key("a", "set"), &request).unwrap();
+    let name = memory::Name { key: "k".to_owned(), scope: "global".to_owned(), scope_id: None };
+    let is_there = |world: &mut World| memory::get::get(&mut world.cx, &name).is_ok();
+    let collected = |world: &mut World, request: &str| {
+        let asked = memory::gc::Request { limit: None };
+        memory::gc::gc(&mut world.cx, &key("a", request), &asked).unwrap().answer.deleted
+    };
+    world.clock().jump_wall(-DAY_MILLIS);
+    assert!(is_there(&mut world));
+    assert_eq!(collected(&mut world, "gc-1"), 0, "a clock that was set back collects nothing");
+    world.clock().jump_wall(DAY_MILLIS);
+    world.clock().advance(Duration::from_mins(59));
+    assert!(is_there(&mut world));
+    world.clock().advance(Duration::from_mins(1));
+    assert!(!is_there(&mut world));
+    assert_eq!(collected(&mut world, "gc-2"), 1);
+}
+
+#[test]
+fn an_answer_is_given_again_whatever_the_clock_says() {
+    let mut world = World::new();
+    let first = task::create::create(&mut world.cx, &key("a", "r"), &create("one")).unwrap();
+    for jump in [DAY_MILLIS, -3 * DAY_MILLIS, DAY_MILLIS] {
+        world.clock().jump_wall(jump);
+        world.clock().advance(limits::CLAIM_LEASE);
+        let again = task::create::create(&mut world.cx, &key("a", "r"), &create("one")).unwrap();
+        assert_eq!((again.answer, again.replayed), (first.answer.clone(), true));
+        let other = task::create::create(&mut world.cx, &key("a", "r"), &create("two"));
+        assert_eq!(other.unwrap_err().code, ErrorCode::IdempotencyKeyReused);
+    }
+}

@@ -1,0 +1,63 @@
+//! A copy of the whole store while others use it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Error, Result};
+use crate::open::beside;
+use crate::sqlite::{self, Header};
+use crate::whole_file::WholeFile;
+use crate::{Store, Verification};
+
+/// A copy that was made and read back.
+#[derive(Debug)]
+pub struct Copied {
+    pub bytes: u64,
+    /// Of the log in the copy.
+    pub verification: Verification,
+}
+
+impl Store {
+    /// Copies the store as it is at one moment to `target`, and reads the copy back before it gets its name.
+    pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Copied> {
+        self.refuse_own_file(target)?;
+        let (whole, _) = WholeFile::begin(target, overwrite)?;
+        sqlite::copy(&self.path, whole.part())?;
+        let verification = read_back(whole.part())?;
+        let unreadable = |source| Error::Output { path: target.to_owned(), source };
+        let bytes = fs::metadata(whole.part()).map_err(unreadable)?.len();
+        whole.finish()?;
+        Ok(Copied { bytes, verification })
+    }
+
+    /// The store's own files are never written over, whoever insists: they hold what was acknowledged.
+    pub(crate) fn refuse_own_file(&self, target: &Path) -> Result<()> {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let own = ["", "-wal", "-shm", "-journal"].map(|ending| beside(&self.path, ending));
+        let real_store = real(&self.path).unwrap_or_else(|| self.path.clone());
+        let at_home = ["-wal", "-shm", "-journal"].map(|ending| beside(&real_store, ending));
+        let is_own =
+            |path: &PathBuf| path == target || (real(target).is_some() && real(path) == real(target));
+        if own.iter().chain(&at_home).any(is_own) {
+            return Err(Error::Exists { path: target.to_owned() });
+        }
+        Ok(())
+    }
+}
+
+/// Whether every page of the copy is sound, and what is in its log.
+fn read_back(copy: &Path) -> Result<Verification> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(copy, flags)?;
+    let said: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if said != "ok" {
+        return Err(Error::Corrupt(format!("the copy is not sound: {said}")));
+    }
+    if !matches!(sqlite::header(&connection)?, Header::Ours { .. }) {
+        return Err(Error::Corrupt("the copy is no store".to_owned()));
+    }
+    let mut copied = Store { connection, path: copy.to_owned(), found_schema: sqlite::MIGRATIONS.len() };
+    copied.read()?.verify(None)
+}

@@ -1,0 +1,247 @@
+//! A whole store as lines of JSON, and back: every row of every table, with counts and a digest at the end.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read, Write};
+use std::path::Path;
+
+use contract::digest::Running;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::sqlite;
+use crate::tables_sqlite::{Table, json_of, value_of};
+use crate::whole_file::WholeFile;
+use crate::{Store, Tx};
+
+/// The form of the lines. The schema says what is in them.
+const FORM: u32 = 1;
+/// A line holds one row; the largest are answers and plans, of a mebibyte and not much more.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beginning {
+    writ_export: u32,
+    schema: usize,
+    /// How many events were ever written, also those that are gone.
+    events_ever: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    table: String,
+    row: Map<String, Value>,
+}
+
+/// What was moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moved {
+    pub rows: u64,
+    pub tables: BTreeMap<String, u64>,
+    /// Over every line before the last one.
+    pub digest: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    end: Moved,
+}
+
+impl Store {
+    /// Writes the store as it is at one moment. Reads row by row.
+    pub fn export(&mut self, out: &mut dyn Write) -> Result<Moved> {
+        let tx = self.read()?;
+        let mut lines = Lines { out, digest: Running::default() };
+        let schema = sqlite::MIGRATIONS.len();
+        lines.write(&Beginning { writ_export: FORM, schema, events_ever: tx.events_ever()? })?;
+        let mut tables = BTreeMap::new();
+        for table in tx.tables()? {
+            let rows = tx.export_table(&table, &mut lines)?;
+            tables.insert(table.name, rows);
+        }
+        let Lines { out, digest } = lines;
+        let moved = Moved { rows: tables.values().sum(), tables, digest: digest.finish() };
+        let mut last = Lines { out, digest: Running::default() };
+        last.write(&End { end: moved.clone() })?;
+        last.out.flush().map_err(writing)?;
+        Ok(moved)
+    }
+
+    /// The same into a file that appears when it is whole.
+    pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<Moved> {
+        self.refuse_own_file(target)?;
+        let (whole, file) = WholeFile::begin(target, overwrite)?;
+        let moved = self.export(&mut io::BufWriter::new(file))?;
+        whole.finish()?;
+        Ok(moved)
+    }
+
+    /// Fills this store, which must be empty, with an export. Writes all of it or nothing.
+    pub fn import(&mut self, input: &mut dyn BufRead) -> Result<Moved> {
+        let tx = self.begin()?;
+        let tables = tx.tables()?;
+        for table in &tables {
+            let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
+            if tx.prepare(&sql)?.exists([])? {
+                return Err(Error::NotEmpty { table: table.name.clone() });
+            }
+        }
+        tx.defer_foreign_keys()?;
+        let moved = Import::new(&tx, tables, input).run()?;
+        let found = tx.verify(None)?;
+        if let Some(fault) = found.integrity.first().or(found.completeness.first()) {
+            let message = format!("its log is damaged: {} at {}: {}", fault.stream, fault.seq, fault.message);
+            return Err(Error::Transfer { line: 0, message });
+        }
+        if let Some(table) = tx.dangling()? {
+            let message = format!("a row of {table} refers to one that is not there");
+            return Err(Error::Transfer { line: 0, message });
+        }
+        tx.commit()?;
+        Ok(moved)
+    }
+}
+
+impl Tx<'_> {
+    fn export_table(&self, table: &Table, lines: &mut Lines<'_>) -> Result<u64> {
+        let mut statement = self.prepare(&table.select())?;
+        let mut found = statement.query([])?;
+        let mut rows = 0;
+        while let Some(row) = found.next()? {
+            let mut fields = Map::new();
+            for (number, column) in table.columns.iter().enumerate() {
+                fields.insert(column.clone(), json_of(row.get_ref(number)?)?);
+            }
+            lines.write(&Row { table: table.name.clone(), row: fields })?;
+            rows += 1;
+        }
+        Ok(rows)
+    }
+}
+
+struct Lines<'o> {
+    out: &'o mut dyn Write,
+    digest: Running,
+}
+
+impl Lines<'_> {
+    fn write<T: Serialize>(&mut self, value: &T) -> Result<()> {
+        let mut line = serde_json::to_vec(value)
+            .map_err(|error| Error::Corrupt(format!("a row has no JSON form: {error}")))?;
+        line.push(b'\n');
+        if line.len() > LINE_BYTES_MAX {
+            return Err(Error::Corrupt(format!("a row is longer than {LINE_BYTES_MAX} bytes")));
+        }
+        self.digest.update(&line);
+        self.out.write_all(&line).map_err(writing)
+    }
+}
+
+fn writing(source: io::Error) -> Error {
+    Error::Output { path: "the export".into(), source }
+}
+
+/// An import on its way.
+struct Import<'i, 't> {
+    tx: &'i Tx<'t>,
+    tables: BTreeMap<String, Table>,
+    input: &'i mut dyn BufRead,
+    line: u64,
+    digest: Running,
+    counts: BTreeMap<String, u64>,
+}
+
+impl<'i, 't> Import<'i, 't> {
+    fn new(tx: &'i Tx<'t>, tables: Vec<Table>, input: &'i mut dyn BufRead) -> Self {
+        let counts = tables.iter().map(|table| (table.name.clone(), 0)).collect();
+        let tables = tables.into_iter().map(|table| (table.name.clone(), table)).collect();
+        Self { tx, tables, input, line: 0, digest: Running::default(), counts }
+    }
+
+    fn run(mut self) -> Result<Moved> {
+        let first = self.next()?.ok_or_else(|| self.wrong("it is empty"))?;
+        let beginning: Beginning =
+            serde_json::from_slice(&first).map_err(|_| self.wrong("this is no export of writ"))?;
+        if beginning.writ_export != FORM || beginning.schema != sqlite::MIGRATIONS.len() {
+            let (found, known) = (beginning.schema, sqlite::MIGRATIONS.len());
+            return Err(Error::OtherExport { found, known });
+        }
+        self.digest.update(&first);
+        loop {
+            let line =
+                self.next()?.ok_or_else(|| self.wrong("it ends too early: its last line is missing"))?;
+            if line.starts_with(b"{\"end\"") {
+                let end: End =
+                    serde_json::from_slice(&line).map_err(|error| self.wrong(&error.to_string()))?;
+                return self.end(end.end, beginning.events_ever);
+            }
+            let row: Row = serde_json::from_slice(&line).map_err(|error| self.wrong(&error.to_string()))?;
+            self.insert(row)?;
+            self.digest.update(&line);
+        }
+    }
+
+    fn insert(&mut self, row: Row) -> Result<()> {
+        let Some(table) = self.tables.get(&row.table) else {
+            return Err(self.wrong(&format!("there is no table `{}`", row.table)));
+        };
+        if row.row.len() != table.columns.len() {
+            return Err(self.wrong(&format!("a row of {} has other columns", row.table)));
+        }
+        let value = |column: &String| row.row.get(column).and_then(value_of);
+        let values: Option<Vec<rusqlite::types::Value>> = table.columns.iter().map(value).collect();
+        let Some(values) = values else {
+            return Err(self.wrong(&format!("a row of {} holds what no store holds", row.table)));
+        };
+        let insert = self.tx.prepare(&table.insert())?.execute(rusqlite::params_from_iter(values));
+        match insert {
+            Ok(_) => {}
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+                return Err(self.wrong(&format!("a row of {} does not fit: {error}", row.table)));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        *self.counts.entry(row.table).or_default() += 1;
+        Ok(())
+    }
+
+    fn end(mut self, said: Moved, events_ever: i64) -> Result<Moved> {
+        if self.next()?.is_some() {
+            return Err(self.wrong("something stands behind its last line"));
+        }
+        let (line, tables) = (self.line, self.counts);
+        let found = Moved { rows: tables.values().sum(), tables, digest: self.digest.finish() };
+        if found != said {
+            let message = "its lines are not what its last line says: it was changed".to_owned();
+            return Err(Error::Transfer { line, message });
+        }
+        self.tx.count_events_from(events_ever)?;
+        Ok(found)
+    }
+
+    /// The next line with its end; nothing at the end of the input.
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        let limit = LINE_BYTES_MAX as u64 + 1;
+        let read = (&mut *self.input).take(limit).read_until(b'\n', &mut line);
+        self.line += 1;
+        read.map_err(|source| self.wrong(&source.to_string()))?;
+        if line.len() > LINE_BYTES_MAX {
+            return Err(self.wrong(&format!("it is longer than {LINE_BYTES_MAX} bytes")));
+        }
+        let is_whole = line.is_empty() || line.ends_with(b"\n");
+        if is_whole {
+            Ok(Some(line).filter(|line| !line.is_empty()))
+        } else {
+            Err(self.wrong("it is cut off"))
+        }
+    }
+
+    fn wrong(&self, message: &str) -> Error {
+        Error::Transfer { line: self.line, message: message.to_owned() }
+    }
+}
