@@ -11,6 +11,7 @@ pub mod crew;
 pub mod error;
 pub mod event;
 pub mod gc;
+pub mod handoff;
 pub mod heartbeat;
 pub mod ledger;
 pub mod lock;

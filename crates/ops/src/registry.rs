@@ -293,6 +293,9 @@ pub const OPERATIONS: &[Operation] = &[
         summary: "Hold a worklog's file against the store",
         call: Call::Keyless,
     },
+    Operation { name: "handoff.export", summary: "Write a run as a bundle", call: Call::Keyless },
+    Operation { name: "handoff.import", summary: "Take a run over from a bundle", call: Call::Hosted },
+    Operation { name: "handoff.brief", summary: "Say what is in a bundle", call: Call::Keyless },
     Operation {
         name: "store.gc",
         summary: "Archive long streams and remove what is old",

@@ -173,6 +173,8 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "the last result", |tx| drop(tx.last_result(&id(1)).unwrap()));
     looks_up(&tx, "a worklog", |tx| drop(tx.worklog(&id(1)).unwrap()));
     looks_up(&tx, "its end", |tx| assert_eq!(tx.worklog_end(&id(1)).unwrap(), None));
+    looks_up(&tx, "whose lines", |tx| drop(tx.worklog_tokens(&id(1)).unwrap()));
+    looks_up(&tx, "the highest token", |tx| assert_eq!(tx.fencing_of_run(&id(1)).unwrap(), 0));
     looks_up(&tx, "deltas", |tx| drop(tx.applied_deltas(&id(1)).unwrap()));
     looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
     looks_up(&tx, "a reservation", |tx| assert_eq!(tx.open_reservation(1).unwrap(), None));

@@ -43,7 +43,7 @@ const TABLES: &[(&str, &str)] = &[
     ("reservations", "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent"),
     ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
     ("worklog_lines", "task_id, number, run_id, token, line, digest, bytes, appended_at"),
-    ("handoffs", "run_id, digest, taken_at"),
+    ("handoffs", "run_id, digest, fencing, taken_at"),
 ];
 
 const PAGE: usize = 1000;

@@ -10,7 +10,12 @@ const SCHEMA_INVALID: &str = "SCHEMA_INVALID";
 
 /// Reads one JSON object, or says why the bytes are none.
 pub(crate) fn read_object(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
-    let document = read(kind, bytes)?;
+    read_object_within(kind, bytes, limits::DOCUMENT_BYTES_MAX)
+}
+
+/// The same for documents that may have `most` bytes.
+pub(crate) fn read_object_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdict>> {
+    let document = read_within(kind, bytes, most)?;
     if document.is_object() {
         return Ok(document);
     }
@@ -19,8 +24,12 @@ pub(crate) fn read_object(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict
 
 /// Reads one JSON value within the limits.
 pub(crate) fn read(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
-    if bytes.len() > limits::DOCUMENT_BYTES_MAX {
-        let message = format!("allows at most {} bytes, has {}", limits::DOCUMENT_BYTES_MAX, bytes.len());
+    read_within(kind, bytes, limits::DOCUMENT_BYTES_MAX)
+}
+
+fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdict>> {
+    if bytes.len() > most {
+        let message = format!("allows at most {most} bytes, has {}", bytes.len());
         return Err(refuse_whole(kind, "too_large", message));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {

@@ -2,6 +2,7 @@
 
 pub mod approval;
 pub mod budget;
+pub mod handoff;
 pub mod lock;
 pub mod snapshot;
 pub mod worklog;
@@ -130,6 +131,10 @@ pub enum CrewChange {
         /// Of the bundle that was taken over.
         digest: String,
         ledger_version: u64,
+        /// The highest token that the run was granted elsewhere.
+        fencing: i64,
+        /// What was spent elsewhere, where there is a budget.
+        spent: Option<Amount>,
         deltas: Vec<AppliedDelta>,
     },
 }

@@ -64,6 +64,8 @@ pub const SCOPES_PER_TASK_MAX: usize = 100;
 pub const SCOPE_BYTES_MAX: usize = 4096;
 /// A task's whole worklog. It is read in one piece to see that nothing in it was changed.
 pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// A handoff bundle, which has the worklogs of all tasks in it. It is read in one piece, too.
+pub const HANDOFF_BYTES_MAX: usize = WORKLOG_BYTES_MAX;
 pub const RETRIES_MAX: u32 = 20;
 /// How deep runs may start runs. The first run is depth 1.
 pub const DELEGATION_DEPTH_MAX: u32 = 3;

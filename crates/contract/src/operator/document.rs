@@ -9,6 +9,7 @@ use super::options::Options;
 use super::report::{Report, leaf, scrub};
 use super::rules::Rule;
 use crate::aee::judge;
+use crate::domain::limits;
 use crate::finding::Finding;
 use crate::secrets;
 use crate::shape::{Object, Shape, check};
@@ -19,7 +20,12 @@ const MAJOR: &str = "1";
 
 /// Reads one JSON object, or says why the bytes are none.
 pub(super) fn read(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
-    judge::read_object(kind, bytes).map_err(|mut refusal| {
+    read_within(kind, bytes, limits::DOCUMENT_BYTES_MAX)
+}
+
+/// The same for documents that may have `most` bytes.
+pub(super) fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdict>> {
+    judge::read_object_within(kind, bytes, most).map_err(|mut refusal| {
         scrub(&mut refusal);
         refusal
     })

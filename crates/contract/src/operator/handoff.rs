@@ -16,6 +16,7 @@ use super::reconcile::{Books, reconcile, report_issue};
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
+use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
 use crate::finding::Finding;
@@ -161,7 +162,7 @@ pub fn read_handoff(bytes: &[u8], options: &Options) -> Result<(Handoff, Vec<Fin
 }
 
 fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
-    let document = document::read(KIND, bytes)?;
+    let document = document::read_within(KIND, bytes, limits::HANDOFF_BYTES_MAX)?;
     let mut report = document::structure(&HANDOFF, &document, options);
     if options.strict {
         refuse_placeholders(&document, "$", &mut report);

@@ -98,9 +98,10 @@ fn packet(sheet: &Sheet, name: &Reference, request: &Request) -> Result<Value> {
     let (task, row) = (sheet.task(name)?, sheet.row(name)?);
     let columns = &row.columns;
     let kind = columns.kind.unwrap_or(TaskType::Parallelizable);
-    let timeout = request.timeout_seconds.or(columns.timeout_seconds).unwrap_or(TIMEOUT_SECONDS_DEFAULT);
-    let heartbeat = request.heartbeat_interval_seconds.or(columns.heartbeat_interval_seconds);
-    let usual = (timeout / 4).clamp(HEARTBEAT_SECONDS_MIN, HEARTBEAT_SECONDS_DEFAULT);
+    let (timeout, heartbeat) = times(
+        request.timeout_seconds.or(columns.timeout_seconds),
+        request.heartbeat_interval_seconds.or(columns.heartbeat_interval_seconds),
+    );
     let serial = (kind == TaskType::Serial).then(|| vec![".".to_owned()]);
     let lock_scope = columns.lock_scope.clone().or(serial).unwrap_or_default();
     let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
@@ -119,13 +120,20 @@ fn packet(sheet: &Sheet, name: &Reference, request: &Request) -> Result<Value> {
             "acceptance_criteria": columns.acceptance_criteria.clone().unwrap_or_default(),
             "worklog_path": worklog,
             "timeout_seconds": timeout,
-            "heartbeat_interval_seconds": heartbeat.unwrap_or(usual),
+            "heartbeat_interval_seconds": heartbeat,
             "priority": columns.priority.unwrap_or_default(),
         },
         "active_locks": [],
         "context_package": context(task, request)?,
         "required_output_schema": "subagent_result_v1",
     }))
+}
+
+/// How long a worker may be silent, and how often it is to be heard, where somebody said so or nobody did.
+pub(crate) fn times(timeout: Option<u64>, heartbeat: Option<u64>) -> (u64, u64) {
+    let timeout = timeout.unwrap_or(TIMEOUT_SECONDS_DEFAULT);
+    let usual = (timeout / 4).clamp(HEARTBEAT_SECONDS_MIN, HEARTBEAT_SECONDS_DEFAULT);
+    (timeout, heartbeat.unwrap_or(usual))
 }
 
 /// What the worker gets to know: what the caller says, and what the plan asks for and reads.

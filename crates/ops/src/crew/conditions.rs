@@ -9,6 +9,7 @@ use contract::domain::crew::budget::Amount;
 use contract::domain::run::RunState;
 use contract::domain::task::Task;
 use contract::operator::{Code, TaskId as Reference};
+use contract::plan::PlanTask;
 use serde_json::{Value, json};
 
 use super::denial::deny;
@@ -24,14 +25,18 @@ pub(crate) fn criterion(check: &Check) -> String {
 
 /// The author's checks as the packet carries them.
 pub(crate) fn checks(task: &Task) -> Vec<Value> {
-    let checks = task.part.as_ref().map_or(&[][..], |part| &part.spec.checks);
+    task.part.as_ref().map(|part| checks_of(&part.spec)).unwrap_or_default()
+}
+
+/// The same of a task that is not in the store yet.
+pub(crate) fn checks_of(spec: &PlanTask) -> Vec<Value> {
     let value = |check: &Check| {
         json!({
             "criterion": criterion(check), "command": check.command, "expects": check.expects,
             "shell": check.shell,
         })
     };
-    checks.iter().map(value).collect()
+    spec.checks.iter().map(value).collect()
 }
 
 /// A run is running from its first assignment on. What has ended gives nothing out.

@@ -56,7 +56,8 @@ pub(crate) fn acquire(work: &mut Scribe<'_, '_>, asked: Asked<'_>) -> Result<Gra
     Ok(grant)
 }
 
-fn refuse_conflict(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<()> {
+/// What others hold stands in the way.
+pub(crate) fn refuse_conflict(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<()> {
     let mut wanted: Vec<(Scope, Mode)> = Vec::new();
     for scope in &asked.scopes {
         let place = place(&asked.run.asked.workspace, &scope.scope)

@@ -56,6 +56,12 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
 
 /// Writes the run, its originating envelope and its tasks.
 pub(crate) fn accept(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<()> {
+    let about = announce(work, run)?;
+    create_tasks(work, &about, run)
+}
+
+/// Writes the run and its originating envelope. What the events of the run are about.
+pub(crate) fn announce(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<About> {
     let about = About {
         stream: store::Stream::Run(run.id.clone()),
         corr: run.corr.clone(),
@@ -70,7 +76,7 @@ pub(crate) fn accept(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<()> {
     let submitted = Change::RunSubmitted { run: run.clone() };
     let message = format!("Run submitted: {}", run.objective);
     work.change(&about, &message, &submitted)?;
-    create_tasks(work, &about, run)
+    Ok(about)
 }
 
 /// Secrets are not stored, and a plan with a hole where one was could not be worked.

@@ -294,6 +294,7 @@ const VERBS: &[Verb] = &[
     crew::APPROVAL_REQUEST,
     crew::APPROVAL_DECIDE,
     crew::WORKLOG_APPEND,
+    crew::HANDOFF_IMPORT,
 ];
 
 #[test]

@@ -10,6 +10,7 @@ mod crew_vectors;
 mod crew_world;
 mod dependencies;
 mod gc;
+mod handoff;
 mod idempotency;
 mod memory;
 mod push;

@@ -12,9 +12,10 @@ CREATE TABLE worklog_lines (
 ) WITHOUT ROWID;
 CREATE INDEX worklog_lines_of_run ON worklog_lines (run_id, task_id, number);
 
--- Ledgers that came from elsewhere.
+-- Ledgers that came from elsewhere. `fencing` is the highest token that each had there.
 CREATE TABLE handoffs (
     run_id TEXT PRIMARY KEY REFERENCES runs (id),
     digest TEXT NOT NULL,
+    fencing INTEGER NOT NULL,
     taken_at INTEGER NOT NULL
 );

@@ -1,7 +1,7 @@
 //! Assignments and the results that answered them.
 
 use contract::domain::check::CheckSeen;
-use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::crew::snapshot::{Changes, Snapshot};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
@@ -33,6 +33,8 @@ pub struct Accepted {
     pub status: String,
     pub result: Value,
     pub checks: Vec<CheckSeen>,
+    /// What became of the files in scope, where that was seen.
+    pub changes: Option<Changes>,
 }
 
 const COLUMNS: &str = "token, run_id, task_id, packet, snapshot, ended, issued_at";
@@ -53,8 +55,8 @@ impl Tx<'_> {
 
     /// The results of a run, oldest grants first.
     pub fn results_of_run(&self, run: &RunId) -> Result<Vec<Accepted>> {
-        let sql =
-            "SELECT token, task_id, status, result, checks FROM results WHERE run_id = ?1 ORDER BY token";
+        let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE run_id = ?1
+                   ORDER BY token";
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(params![run.as_str()])?;
         let mut found = Vec::new();
@@ -68,7 +70,7 @@ impl Tx<'_> {
 impl Tx<'_> {
     /// What the last worker said of a task that was heard at all.
     pub fn last_result(&self, task: &TaskId) -> Result<Option<Accepted>> {
-        let sql = "SELECT token, task_id, status, result, checks FROM results WHERE task_id = ?1
+        let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE task_id = ?1
                    ORDER BY token DESC LIMIT 1";
         let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(accepted_of(row))).optional()?;
         found.transpose()
@@ -97,11 +99,15 @@ fn accepted_of(row: &Row<'_>) -> Result<Accepted> {
     let token: i64 = row.get(0)?;
     let owner = format!("result {token}");
     let (task, result, checks): (String, String, String) = (row.get(1)?, row.get(3)?, row.get(4)?);
+    let changes: Option<String> = row.get(5)?;
     Ok(Accepted {
         token,
         task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
         status: row.get(2)?,
         result: serde_json::from_str(&result).map_err(|_| unreadable("result", &owner, &result))?,
         checks: serde_json::from_str(&checks).map_err(|_| unreadable("checks", &owner, &checks))?,
+        changes: changes
+            .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("changes", &owner, &text)))
+            .transpose()?,
     })
 }

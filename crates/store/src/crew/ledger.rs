@@ -85,6 +85,15 @@ impl Tx<'_> {
         Ok(deltas.collect::<rusqlite::Result<Vec<AppliedDelta>>>()?)
     }
 
+    /// The highest token that a run was ever granted, here or where it came from.
+    pub fn fencing_of_run(&self, run: &RunId) -> Result<i64> {
+        let mut here = self.prepare("SELECT coalesce(max(token), 0) FROM locks WHERE run_id = ?1")?;
+        let here: i64 = here.query_row([run.as_str()], |row| row.get(0))?;
+        let mut elsewhere = self.prepare("SELECT fencing FROM handoffs WHERE run_id = ?1")?;
+        let elsewhere: Option<i64> = elsewhere.query_row([run.as_str()], |row| row.get(0)).optional()?;
+        Ok(here.max(elsewhere.unwrap_or(0)))
+    }
+
     /// Notes that the worker of a task lives. A row update, no event.
     pub fn hear(&self, task: &TaskId, now: &Now) -> Result<()> {
         self.prepare(

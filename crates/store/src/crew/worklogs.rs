@@ -22,6 +22,14 @@ impl Tx<'_> {
         Ok(self.prepare(sql)?.query_row([task.as_str()], end).optional()?)
     }
 
+    /// Whose word each line of a worklog is, in the order of the lines.
+    pub fn worklog_tokens(&self, task: &TaskId) -> Result<Vec<Option<i64>>> {
+        let sql = "SELECT token FROM worklog_lines WHERE task_id = ?1 ORDER BY number";
+        let mut statement = self.prepare(sql)?;
+        let tokens = statement.query_map([task.as_str()], |row| row.get(0))?;
+        Ok(tokens.collect::<rusqlite::Result<Vec<Option<i64>>>>()?)
+    }
+
     /// The whole worklog of a task, which is bounded as a whole.
     pub fn worklog(&self, task: &TaskId) -> Result<Vec<Line>> {
         let sql = "SELECT number, line, digest FROM worklog_lines WHERE task_id = ?1 ORDER BY number";

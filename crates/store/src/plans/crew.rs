@@ -133,6 +133,8 @@ fn handed_over() -> Vec<CrewChange> {
             run_id: Id::from_bits(1),
             digest: "d".to_owned(),
             ledger_version: 2,
+            fencing: 1,
+            spent: Some(Amount::default()),
             deltas: vec![AppliedDelta { delta_id: "e".to_owned(), digest: None }],
         },
     ]

@@ -34,13 +34,21 @@ impl Tx<'_> {
     }
 
     pub(super) fn handoff_taken(&self, change: &CrewChange, at: Timestamp) -> Result<()> {
-        let CrewChange::HandoffTaken { run_id, digest, ledger_version, deltas } = change else {
+        let CrewChange::HandoffTaken { run_id, digest, ledger_version, fencing, spent, deltas } = change
+        else {
             return Ok(());
         };
         self.change_one(
-            "INSERT INTO handoffs (run_id, digest, taken_at) VALUES (?1, ?2, ?3)",
-            params![run_id.as_str(), digest, at.millis()],
+            "INSERT INTO handoffs (run_id, digest, fencing, taken_at) VALUES (?1, ?2, ?3, ?4)",
+            params![run_id.as_str(), digest, fencing, at.millis()],
         )?;
+        if let Some(spent) = spent {
+            self.change_one(
+                "UPDATE budgets SET cost_spent = cost_spent + ?2, tokens_spent = tokens_spent + ?3
+                 WHERE run_id = ?1",
+                params![run_id.as_str(), spent.cost.0, spent.tokens],
+            )?;
+        }
         self.ledger_moved(run_id, *ledger_version, None)?;
         for delta in deltas {
             self.ledger_moved(run_id, *ledger_version, Some(delta))?;

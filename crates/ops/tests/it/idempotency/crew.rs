@@ -1,7 +1,7 @@
 //! The verbs of a crew, each with a request that is good, another that is, and one that is refused.
 
 use contract::domain::money::MicroUsd;
-use ops::{approval, assignment, budget, ledger, lock, orchestrate, result, worklog};
+use ops::{approval, assignment, budget, handoff, ledger, lock, orchestrate, result, worklog};
 use serde_json::{Value, json};
 
 use super::{Verb, chosen, plain};
@@ -197,6 +197,36 @@ pub(super) const APPROVAL_DECIDE: Verb = Verb {
         let request = |id: &str| approval::Decision { id: id.to_owned(), granted: true, reason: None };
         let requests = [request(&ids[0]), request(&ids[1]), request("approval_0")];
         Box::new(move |cx, key, which| approval::decide(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
+pub(super) const HANDOFF_IMPORT: Verb = Verb {
+    name: "handoff.import",
+    prepare: |_| {
+        // Written in a store of its own, so that it is new here.
+        let mut elsewhere = World::new();
+        two_tasks(&mut elsewhere);
+        let asked = handoff::export::Request { run: RUN.to_owned(), ..Default::default() };
+        let bundle = |world: &mut World| {
+            handoff::export::export(&mut world.cx, &asked, &Paper::default()).unwrap().document
+        };
+        let first = bundle(&mut elsewhere);
+        let other: Value =
+            serde_json::from_str(&first.to_string().replace(RUN, "11111111-2222-4333-8444-555555555555"))
+                .unwrap();
+        let mut broken = first.clone();
+        broken["x_run"]["state"] = json!("done");
+        let request = |document: Value| handoff::import::Request {
+            document,
+            digest: None,
+            workspace: WORKSPACE.to_owned(),
+            allow_stale: false,
+            tripwire: contract::operator::Tripwire::Deny,
+        };
+        let requests = [request(first), request(other), request(broken)];
+        Box::new(move |cx, key, which| {
+            handoff::import::import(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
+        })
     },
 };
 

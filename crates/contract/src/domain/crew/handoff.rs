@@ -1,0 +1,280 @@
+//! What a handoff carries beside the contract's own fields, so that another store can go on where this one stopped.
+
+mod faults;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::approval::ApprovalState;
+use super::budget::{Amount, Purse};
+use super::snapshot::{Changes, Snapshot};
+use super::{AppliedDelta, Ended};
+use crate::domain::check::CheckSeen;
+use crate::domain::run::{Intent, RunState};
+use crate::domain::status::Evidence;
+use crate::domain::time::{Lease, Now, Timestamp};
+use crate::json::Map;
+use crate::operator::handoff::{Handoff, HandoffRow};
+use crate::operator::ledger::Row;
+use crate::operator::{Code, TaskId as Reference};
+use crate::plan::PlanTask;
+
+/// The highest token that is taken over. A higher one would use up the numbers of the store that takes it.
+pub const TOKEN_MAX: i64 = 1 << 48;
+
+/// A bundle that can be taken over: the contract's part, and ours beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bundle {
+    pub handoff: Handoff,
+    /// One for each row of the ledger, in its order.
+    pub rows: Vec<CarriedRow>,
+    pub carried: Carried,
+}
+
+/// What stands in a row of the bundle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CarriedRow {
+    pub x_row: Row,
+    /// What its author wrote, the checks included.
+    pub x_spec: PlanTask,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_evidence: Option<Evidence>,
+    pub x_priority: i64,
+}
+
+/// What stands beside the rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Carried {
+    pub x_run: RunPart,
+    /// The last assignment of each task that was ever given out.
+    pub x_assignments: Vec<CarriedAssignment>,
+    pub x_results: Vec<CarriedResult>,
+    pub x_worklogs: Vec<CarriedWorklog>,
+    /// The names of all deltas, so that a repeated one is known.
+    pub x_applied: Vec<AppliedDelta>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_budget: Option<Purse>,
+    pub x_approvals: Vec<CarriedApproval>,
+}
+
+/// The run itself. Neither where it works nor who asked for it: that is the other store's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunPart {
+    pub corr: String,
+    pub state: RunState,
+    /// Of the ledger.
+    pub version: u64,
+    /// The highest token that the run was ever granted.
+    pub fencing: i64,
+    pub max_parallel: usize,
+    pub document_digest: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<Intent>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedAssignment {
+    pub task_id: Reference,
+    pub token: i64,
+    pub packet: Value,
+    /// None while somebody works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
+    /// What is set aside for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Amount>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedResult {
+    pub task_id: Reference,
+    pub token: i64,
+    pub result: Value,
+    pub checks: Vec<CheckSeen>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedWorklog {
+    pub task_id: Reference,
+    pub lines: Vec<CarriedLine>,
+    /// The digest of the last line, which no other line names.
+    pub end: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedLine {
+    /// Exactly as it stands in the file.
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<i64>,
+}
+
+/// A question for a person. A yes that was not used yet is asked for again: it was given for another store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CarriedApproval {
+    pub task_id: Reference,
+    pub action: String,
+    pub action_digest: String,
+    pub requested_by: String,
+    pub deadline: Timestamp,
+    pub state: ApprovalState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<i64>,
+}
+
+/// Why a bundle is not taken over, in the operator's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub code: Code,
+    pub rule: &'static str,
+    /// Where in the bundle.
+    pub path: String,
+    pub message: String,
+}
+
+impl Fault {
+    fn new(code: Code, rule: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code, rule, path: path.into(), message: message.into() }
+    }
+}
+
+impl Bundle {
+    /// Reads our part of a bundle whose other part was judged, and judges it.
+    pub fn of(handoff: Handoff) -> Result<Self, Fault> {
+        if !handoff.extra.contains_key("x_run") {
+            let message = "the bundle was not written by `writ handoff export`: it does not say what was \
+                           accepted, who holds what, and which deltas were applied";
+            return Err(Fault::new(Code::MissingRequiredInput, "missing", "$.x_run", message));
+        }
+        let carried = parsed(&handoff.extra, "$")?;
+        let mut rows = Vec::new();
+        for (index, row) in handoff.ledger.iter().enumerate() {
+            rows.push(parsed(&row.extra, &format!("$.ledger[{index}]"))?);
+        }
+        let bundle = Self { handoff, rows, carried };
+        bundle.judge()?;
+        Ok(bundle)
+    }
+
+    /// The rows with what belongs to each.
+    pub fn tasks(&self) -> impl Iterator<Item = (&HandoffRow, &CarriedRow)> {
+        self.handoff.ledger.iter().zip(&self.rows)
+    }
+
+    /// The bundle as a document.
+    pub fn document(&self) -> Value {
+        let mut document = json!(self.handoff);
+        let put = |target: &mut Value, fields: Value| {
+            if let (Some(target), Value::Object(fields)) = (target.as_object_mut(), fields) {
+                target.extend(fields);
+            }
+        };
+        put(&mut document, json!(self.carried));
+        for (index, row) in self.rows.iter().enumerate() {
+            put(&mut document["ledger"][index], json!(row));
+        }
+        document
+    }
+
+    /// Every token that stands in the bundle.
+    pub fn tokens(&self) -> impl Iterator<Item = i64> {
+        let locks = self.handoff.active_locks.iter().filter_map(|lock| lock.x_fencing_token);
+        let assignments = self.carried.x_assignments.iter().map(|given| given.token);
+        let results = self.carried.x_results.iter().map(|result| result.token);
+        let lines = self.carried.x_worklogs.iter().flat_map(|log| &log.lines).filter_map(|line| line.token);
+        let approvals = self.carried.x_approvals.iter().filter_map(|approval| approval.used_by);
+        locks
+            .map(|token| i64::try_from(token).unwrap_or(i64::MAX))
+            .chain(assignments)
+            .chain(results)
+            .chain(lines)
+            .chain(approvals)
+    }
+
+    /// The same with every token so much higher: the store that takes it over has given these numbers to others.
+    #[must_use]
+    pub fn shifted(mut self, by: i64) -> Self {
+        let add = |token: &mut i64| *token = token.saturating_add(by);
+        for lock in &mut self.handoff.active_locks {
+            lock.x_fencing_token = lock.x_fencing_token.map(|token| token.saturating_add_signed(by));
+        }
+        for given in &mut self.carried.x_assignments {
+            add(&mut given.token);
+            shift_field(&mut given.packet, by);
+            for lock in given.packet["active_locks"].as_array_mut().into_iter().flatten() {
+                shift_field(lock, by);
+            }
+        }
+        for accepted in &mut self.carried.x_results {
+            add(&mut accepted.token);
+            shift_field(&mut accepted.result, by);
+        }
+        let lines = self.carried.x_worklogs.iter_mut().flat_map(|log| &mut log.lines);
+        lines.filter_map(|line| line.token.as_mut()).for_each(add);
+        self.carried.x_approvals.iter_mut().filter_map(|asked| asked.used_by.as_mut()).for_each(add);
+        add(&mut self.carried.x_run.fencing);
+        self
+    }
+}
+
+fn shift_field(value: &mut Value, by: i64) {
+    if let Some(token) = value.get("x_fencing_token").and_then(Value::as_i64) {
+        value["x_fencing_token"] = json!(token.saturating_add(by));
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &str) -> Result<T, Fault> {
+    serde_json::from_value(Value::Object(fields.clone())).map_err(|error| {
+        Fault::new(Code::SchemaInvalid, "type", path, format!("what writ adds to a bundle: {error}"))
+    })
+}
+
+/// The lease of a lock that was kept elsewhere: what its holder's silence has left of it. Clocks of two machines
+/// have nothing but the wall clock in common; a holder that was never heard begins anew.
+pub fn lease_left(now: &Now, timeout_ms: u64, heard: Option<Timestamp>) -> Lease {
+    let whole = super::lock::lease(now, std::time::Duration::from_millis(timeout_ms));
+    let silent = heard.map_or(0, |heard| now.at.millis().saturating_sub(heard.millis()).max(0));
+    Lease { until_millis: whole.until_millis.saturating_sub(silent), ..whole }
+}
+
+/// The path of the first place in which two documents differ.
+pub fn difference(one: &Value, other: &Value) -> Option<String> {
+    differs_at(one, other, "$")
+}
+
+fn differs_at(one: &Value, other: &Value, path: &str) -> Option<String> {
+    match (one, other) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            names.into_iter().find_map(|name| {
+                let path = format!("{path}.{name}");
+                match (a.get(name), b.get(name)) {
+                    (Some(a), Some(b)) => differs_at(a, b, &path),
+                    _ => Some(path),
+                }
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let mut pairs = a.iter().zip(b).enumerate();
+            pairs.find_map(|(index, (a, b))| differs_at(a, b, &format!("{path}[{index}]")))
+        }
+        _ => (one != other).then(|| path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Says what is in a bundle.

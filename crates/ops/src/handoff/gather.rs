@@ -1,0 +1,235 @@
+//! Makes the bundle of a run out of what the store holds of it. The same state gives the same bundle.
+
+use std::collections::BTreeMap;
+
+use contract::domain::crew::Ended;
+use contract::domain::crew::approval::{ApprovalState, Filed};
+use contract::domain::crew::handoff::{
+    Bundle, Carried, CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedRow,
+    CarriedWorklog, RunPart,
+};
+use contract::domain::crew::lock::Held;
+use contract::domain::task::{Task, TaskId};
+use contract::json::{Map, Value, json};
+use contract::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
+use contract::operator::ledger::Row;
+use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION, TaskId as Reference};
+use contract::plan::PlanTask;
+use store::Tx;
+
+use crate::assignment::issue::times;
+use crate::crew::denial::deny;
+use crate::crew::sheet::Sheet;
+use crate::error::Result;
+
+pub(super) fn gather(tx: &Tx<'_>, sheet: &Sheet) -> Result<Bundle> {
+    let run_id = RunId::parse(&sheet.run_uuid()?)
+        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "the run id is no UUID"))?;
+    let assignments = assignments(tx, sheet)?;
+    let ledger: Vec<HandoffRow> =
+        sheet.ledger.rows.iter().map(|(name, row)| shown(sheet, name, row, &assignments)).collect();
+    let handoff = Handoff {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        run_id,
+        generated_at: None,
+        objective: sheet.run.asked.objective.clone(),
+        constraints: json!({"max_parallel": sheet.run.asked.plan.max_parallel}),
+        active_locks: locks(tx, sheet)?,
+        dependencies: dependencies(&ledger),
+        open_blockers: blockers(tx, sheet)?,
+        acceptance_targets: targets(sheet),
+        ledger,
+        extra: Map::new(),
+    };
+    let rows = sheet.ledger.rows.iter().map(|(name, row)| carried_row(sheet, name, row)).collect();
+    Ok(Bundle { handoff, rows, carried: carried(tx, sheet, assignments)? })
+}
+
+/// The row as the contract has it. What somebody was given the task with counts before what is planned.
+fn shown(sheet: &Sheet, name: &Reference, row: &Row, given: &[CarriedAssignment]) -> HandoffRow {
+    let columns = &row.columns;
+    let open = given.iter().find(|one| one.task_id == *name && one.ended.is_none());
+    let asked = |field: &str| open.and_then(|open| open.packet["task"][field].as_u64());
+    let (timeout_seconds, heartbeat_interval_seconds) = times(
+        asked("timeout_seconds").or(columns.timeout_seconds),
+        asked("heartbeat_interval_seconds").or(columns.heartbeat_interval_seconds),
+    );
+    let title = columns.title.clone().or_else(|| sheet.tasks.get(name).map(|task| task.title.clone()));
+    HandoffRow {
+        task_id: name.clone(),
+        title: title.unwrap_or_else(|| name.to_string()),
+        status: row.status,
+        owner: row.owner.clone(),
+        lock_scope: columns.lock_scope.clone().unwrap_or_default(),
+        timeout_seconds,
+        heartbeat_interval_seconds,
+        priority: columns.priority.unwrap_or_default(),
+        last_heartbeat_at: sheet.last_heartbeat(name).map(|at| at.to_string()),
+        dependencies: Some(row.dependencies().to_vec()),
+        extra: Map::new(),
+    }
+}
+
+fn carried_row(sheet: &Sheet, name: &Reference, row: &Row) -> CarriedRow {
+    let task = &sheet.tasks[name];
+    let spec = task.part.as_ref().map(|part| part.spec.clone());
+    CarriedRow {
+        x_row: row.clone(),
+        x_spec: spec.unwrap_or_else(|| PlanTask::minimal(name.as_str())),
+        x_evidence: task.evidence,
+        x_priority: task.priority,
+    }
+}
+
+fn locks(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<Lock>> {
+    let mut held = tx.active_locks_of_run(&sheet.run.asked.id)?;
+    held.sort_by(|a, b| (a.token, &a.scope).cmp(&(b.token, &b.scope)));
+    Ok(held.iter().map(lock).collect())
+}
+
+fn lock(held: &Held) -> Lock {
+    Lock {
+        task_id: held.reference.clone(),
+        resource: held.scope.to_string(),
+        active: true,
+        x_mode: Some(held.mode),
+        x_fencing_token: u64::try_from(held.token).ok(),
+        extra: Map::from_iter([("x_timeout_ms".to_owned(), json!(held.timeout_ms))]),
+    }
+}
+
+fn dependencies(ledger: &[HandoffRow]) -> Vec<Dependency> {
+    let of = |row: &HandoffRow| -> Vec<Dependency> {
+        let needed = row.dependencies.iter().flatten();
+        let task_id = &row.task_id;
+        let one = |needed: &Reference| Dependency {
+            task_id: task_id.clone(),
+            depends_on_task_id: needed.clone(),
+            extra: Map::new(),
+        };
+        needed.map(one).collect()
+    };
+    ledger.iter().flat_map(of).collect()
+}
+
+fn blockers(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<contract::operator::Blocker>> {
+    let found = tx.blockers_of_run(&sheet.run.asked.id)?;
+    let mut blockers: Vec<_> = found.into_iter().map(|(_, blocker)| blocker).collect();
+    blockers.sort_by(|a, b| a.task_id.cmp(&b.task_id));
+    Ok(blockers)
+}
+
+fn targets(sheet: &Sheet) -> Vec<AcceptanceTarget> {
+    let target = |(name, row): (&Reference, &Row)| {
+        let criteria = row.columns.acceptance_criteria.clone()?;
+        Some(AcceptanceTarget { task_id: name.clone(), criteria, extra: Map::new() })
+    };
+    sheet.ledger.rows.iter().filter_map(target).collect()
+}
+
+fn carried(tx: &Tx<'_>, sheet: &Sheet, assignments: Vec<CarriedAssignment>) -> Result<Carried> {
+    let asked = &sheet.run.asked;
+    Ok(Carried {
+        x_run: RunPart {
+            corr: asked.corr.clone(),
+            state: sheet.run.state,
+            version: sheet.ledger.version,
+            fencing: tx.fencing_of_run(&asked.id)?,
+            max_parallel: asked.plan.max_parallel,
+            document_digest: asked.document_digest.clone(),
+            intent: asked.intent.clone(),
+        },
+        x_assignments: assignments,
+        x_results: results(tx, sheet)?,
+        x_worklogs: worklogs(tx, sheet)?,
+        x_applied: tx.applied_deltas(&asked.id)?,
+        x_budget: tx.purse(&asked.id)?,
+        x_approvals: approvals(tx, sheet)?,
+    })
+}
+
+/// The last one of each task: it says where the worklog is, also after it has ended.
+fn assignments(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedAssignment>> {
+    let mut found = Vec::new();
+    for (name, task) in &sheet.tasks {
+        let Some(issued) = tx.last_assignment(&task.id)? else { continue };
+        let ended = issued.ended.as_deref().map(ended).transpose()?;
+        let is_open = ended.is_none();
+        found.push(CarriedAssignment {
+            task_id: name.clone(),
+            token: issued.token,
+            packet: issued.packet,
+            ended,
+            snapshot: issued.snapshot.filter(|_| is_open),
+            reserved: if is_open { tx.open_reservation(issued.token)? } else { None },
+        });
+    }
+    Ok(found)
+}
+
+fn ended(word: &str) -> Result<Ended> {
+    serde_json::from_value(json!(word)).map_err(|_| {
+        let message = format!("an assignment ended as `{word}`, which is not known");
+        crate::Error::new(contract::domain::code::ErrorCode::Corrupt, message)
+    })
+}
+
+fn results(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedResult>> {
+    let names: BTreeMap<&TaskId, &Reference> =
+        sheet.tasks.iter().map(|(name, task)| (&task.id, name)).collect();
+    let found = tx.results_of_run(&sheet.run.asked.id)?;
+    let carried = |found: store::Accepted| {
+        let task_id = (*names.get(&found.task_id)?).clone();
+        let (checks, changes) = (found.checks, found.changes);
+        Some(CarriedResult { task_id, token: found.token, result: found.result, checks, changes })
+    };
+    Ok(found.into_iter().filter_map(carried).collect())
+}
+
+fn worklogs(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedWorklog>> {
+    let mut found = Vec::new();
+    for (name, task) in &sheet.tasks {
+        let lines = tx.worklog(&task.id)?;
+        let Some(end) = lines.last().map(|line| line.digest.clone()) else { continue };
+        let tokens = tx.worklog_tokens(&task.id)?;
+        let lines = lines.into_iter().zip(tokens).map(|(line, token)| CarriedLine { text: line.text, token });
+        found.push(CarriedWorklog { task_id: name.clone(), lines: lines.collect(), end });
+    }
+    Ok(found)
+}
+
+fn approvals(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedApproval>> {
+    let mut found = Vec::new();
+    for (name, task) in &sheet.tasks {
+        found.extend(approvals_of(tx, name, task)?);
+    }
+    Ok(found)
+}
+
+/// Sorted by what they say: their ids are the store's own.
+fn approvals_of(tx: &Tx<'_>, name: &Reference, task: &Task) -> Result<Vec<CarriedApproval>> {
+    let carried = |filed: Filed| {
+        let is_open = matches!(filed.state, ApprovalState::Pending | ApprovalState::Granted);
+        CarriedApproval {
+            task_id: name.clone(),
+            action: filed.asked.action,
+            action_digest: filed.asked.action_digest,
+            requested_by: filed.asked.requested_by,
+            deadline: filed.asked.deadline,
+            state: if is_open { ApprovalState::Pending } else { filed.state },
+            decided_by: filed.decided_by.filter(|_| !is_open),
+            reason: filed.reason.filter(|_| !is_open),
+            used_by: filed.used_by,
+        }
+    };
+    let mut found: Vec<CarriedApproval> = tx.approvals_of_task(&task.id)?.into_iter().map(carried).collect();
+    found.sort_by_cached_key(|approval| json!(approval).to_string());
+    Ok(found)
+}
+
+/// The bytes of a bundle: one field a line, so that two of them can be compared by eye.
+pub(super) fn print(document: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(document).expect("BUG: a JSON value has a text");
+    text.push('\n');
+    text
+}
