@@ -112,6 +112,9 @@ pub(crate) enum Command {
     /// Take, show and give back locks
     #[command(subcommand)]
     Lock(commands::lock::Command),
+    /// Carry a run from one store to another
+    #[command(subcommand)]
+    Handoff(commands::handoff::Command),
     /// Write down what a worker does, and see that it stays written
     #[command(subcommand)]
     Worklog(commands::worklog::Command),

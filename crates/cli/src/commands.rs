@@ -16,6 +16,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod handoff;
 pub(crate) mod heartbeat;
 pub(crate) mod hook;
 pub(crate) mod import;
@@ -87,6 +88,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Budget(command) => budget::run(command, globals, output),
         Command::Approval(command) => approval::run(command, globals, output),
         Command::Worklog(command) => worklog::run(command, globals, output),
+        Command::Handoff(command) => handoff::run(command, globals, output),
         Command::Lock(command) => lock::run(command, globals, output),
         Command::Config(command) => config::run(command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),

@@ -35,7 +35,7 @@ impl Surface {
             | "upgrade" => Surface::Continuity,
             "validate" | "convert" => Surface::Validator,
             "ledger" | "worklog" | "assignment" | "result" | "heartbeat" | "watchdog" | "orchestrate"
-            | "lock" | "budget" | "approval" => Surface::Crew,
+            | "lock" | "budget" | "approval" | "handoff" => Surface::Crew,
             "conformance" => Surface::Conformance,
             _ => Surface::Writ,
         }

@@ -58,6 +58,11 @@ impl Output {
         write_out(&format!("{}{newline}", harmless(text)))
     }
 
+    /// A document of some contract as it is, byte for byte, whatever form was asked for.
+    pub(crate) fn document(&self, text: &str) -> ExitCode {
+        write_out(text)
+    }
+
     pub(crate) fn line(&self, value: &impl Serialize) -> ExitCode {
         let print =
             if persona::current().is_pretty() { serde_json::to_string_pretty } else { serde_json::to_string };

@@ -5,6 +5,7 @@ pub mod json;
 
 pub mod chain;
 pub mod digest;
+pub mod fence;
 pub mod finding;
 pub mod injection;
 pub mod secrets;

@@ -38,6 +38,7 @@ pub use locks::{Lock, validate_locks};
 pub use options::{Options, Tripwire};
 pub use reconcile::{Issue, IssueRule, validate_reconcile};
 pub use result::{Outcome, SubagentResult, read_result, validate_result};
+pub use trust::{ASSIGNMENT_DATA, untrusted};
 pub use watchdog::{timed_out, validate_watchdog};
 pub use worklog::{WorklogEntry, validate_worklog, validate_worklog_entry};
 

@@ -4,7 +4,8 @@ use contract::domain::crew::budget::Amount;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::status::Status;
-use contract::operator::{Assignment, OrchestratorOutput};
+use contract::fence;
+use contract::operator::{Assignment, OrchestratorOutput, untrusted};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -33,6 +34,9 @@ pub struct Answer {
     pub blockers: Vec<Value>,
     /// What could be done now, and what the orchestrator said itself.
     pub next_actions: Vec<String>,
+    /// Which fields others wrote: they are data.
+    #[serde(default)]
+    pub x_untrusted: Value,
 }
 
 /// Silent workers are swept first, so that the round sees the ledger as it is. What a sweep finds stands only if the
@@ -62,6 +66,7 @@ pub fn step(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground)
             reconcile: json!(reconcile),
             blockers: blockers.into_iter().map(|(_, blocker)| json!(blocker)).collect(),
             next_actions: next_actions(&sheet, &envelope),
+            x_untrusted: untrusted(&["$.blockers[*].reason", "$.blockers[*].details"]),
         })
     })
 }
@@ -96,12 +101,15 @@ fn next_actions(sheet: &Sheet, envelope: &OrchestratorOutput) -> Vec<String> {
         let free = row.dependencies().iter().all(|needed| status(needed) == Some(Status::Done));
         match row.status {
             Status::Todo if free => actions.push(format!("give out {name}")),
-            Status::Blocked => actions.push(format!("unblock {name}: {}", row.reason)),
+            Status::Blocked => {
+                actions.push(format!("unblock {name}; why, as {}", fence::quoted(&row.reason)));
+            }
             Status::InProgress => actions.push(format!("wait for {name}")),
             Status::Todo | Status::Done | Status::Failed | Status::Canceled => {}
         }
     }
-    actions.extend(envelope.next_actions.iter().cloned());
+    let said = envelope.next_actions.iter();
+    actions.extend(said.map(|text| format!("the orchestrator said, as {}", fence::quoted(text))));
     actions.truncate(limits::LIST_ROWS_MAX);
     actions
 }

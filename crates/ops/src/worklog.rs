@@ -7,12 +7,12 @@ pub mod verify;
 use contract::domain::crew::worklog::{beginning, file_of};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::operator::{Options, Outcome, TaskId as Reference, validate_worklog};
+use contract::operator::{Code, Options, Outcome, TaskId as Reference, validate_worklog};
 use store::Tx;
 
 use crate::context::Context;
 use crate::crew::Ground;
-use crate::crew::denial::denied;
+use crate::crew::denial::{denied, deny};
 use crate::crew::ground::real_scopes;
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
@@ -65,9 +65,13 @@ pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
     })
 }
 
-/// A worker that kept a worklog says in its last line why it did not finish, before it says so in its result.
-pub(crate) fn refuse_unexplained(tx: &Tx<'_>, task: &Task, outcome: Outcome) -> Result<()> {
-    let Some(end) = tx.worklog_end(&task.id)? else { return Ok(()) };
+/// A worker that kept a worklog says in its last line why it did not finish, before it says so in its result. Where
+/// `strict`, one that kept none is refused: the contract wants a worklog, and the file alone may be anybody's.
+pub(crate) fn refuse_unexplained(tx: &Tx<'_>, task: &Task, outcome: Outcome, strict: bool) -> Result<()> {
+    let Some(end) = tx.worklog_end(&task.id)? else {
+        let message = "nothing is written down about the task; `writ worklog append` does so";
+        return if strict { Err(deny(Code::MissingRequiredInput, "final_entry", message)) } else { Ok(()) };
+    };
     let options = Options { outcome: Some(outcome), ..Options::default() };
     let verdict = validate_worklog(&file_of(&[end.line]), &options);
     if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }

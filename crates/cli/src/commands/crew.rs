@@ -24,9 +24,14 @@ pub(crate) struct Which {
 
 /// Reads a document from a file or from standard input. What other readers would silently change is refused.
 pub(crate) fn read_document(file: &Path) -> Result<Value> {
+    read_document_within(file, limits::DOCUMENT_BYTES_MAX)
+}
+
+/// The same for documents that may have `most` bytes.
+pub(crate) fn read_document_within(file: &Path, most: usize) -> Result<Value> {
     let bytes = super::validate::read(file).map_err(|problem| Error::new(ErrorCode::Io, problem))?;
-    if bytes.len() > limits::DOCUMENT_BYTES_MAX {
-        let message = format!("the document is larger than {} bytes", limits::DOCUMENT_BYTES_MAX);
+    if bytes.len() > most {
+        let message = format!("the document is larger than {most} bytes");
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
     strict::parse(&bytes).map_err(|fault| {

@@ -35,16 +35,20 @@ pub(crate) enum Command {
         /// What was spent, in tokens [default: all that was reserved]
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
+        /// Refuse a task whose worklog was not kept, and one that did not finish and does not say why there
+        #[arg(long)]
+        strict: bool,
     },
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let Command::Submit { file, token, cost, tokens } = command;
+    let Command::Submit { file, token, cost, tokens, strict } = command;
     let mut request = Request {
         document: read_document(file)?,
         token: *token,
         cost: cost.map(dollars).transpose()?,
         tokens: *tokens,
+        strict: *strict,
         seen: Seen::default(),
     };
     let key = host::any_key(globals)?;

@@ -77,7 +77,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 }
 
 /// Lets the file follow the store.
-fn bring(cx: &mut Context, which: &Which) -> Result<Followed> {
+pub(crate) fn bring(cx: &mut Context, which: &Which) -> Result<Followed> {
     let place = kept(cx, &which.run, &which.task, &Disk)?;
     let wanted = || kept(cx, &which.run, &which.task, &Disk).map(|kept| kept.bytes).map_err(Fault::Ops);
     follow(Path::new(&place.workspace), &place.path, wanted).map_err(|fault| match fault {

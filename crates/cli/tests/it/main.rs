@@ -11,6 +11,7 @@ mod crowd;
 mod documents;
 mod durable;
 mod first_run;
+mod handoff;
 mod hook_handlers;
 mod hook_install;
 mod hostile;

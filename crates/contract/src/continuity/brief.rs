@@ -1,7 +1,7 @@
 //! What an agent is told when it resumes: built from the ledger alone, inside a budget of tokens, the same bytes for
 //! the same state and the same moment.
 
-mod fit;
+pub(crate) mod fit;
 mod prompt;
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use fit::{Shelf, choose, clip};
 
 /// Bytes that are counted as one token.
-const TOKEN_BYTES: usize = 4;
+pub(crate) const TOKEN_BYTES: usize = 4;
 /// Events in which an agent says what not to try again, and in which it thinks aloud.
 const REJECTED: &[&str] = &["rejected", "rejected_approach"];
 const REASONING: &str = "reasoning";

@@ -1,5 +1,9 @@
 //! The bundle with which one orchestrator session hands a run to the next.
 
+mod brief;
+
+pub use brief::{HandoffBrief, brief};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

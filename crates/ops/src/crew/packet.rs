@@ -11,7 +11,8 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::operator::assignment::TaskType;
 use contract::operator::{
-    Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskId as Reference, read_assignment,
+    ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskId as Reference,
+    read_assignment, untrusted,
 };
 use serde_json::{Value, json};
 
@@ -74,6 +75,7 @@ pub(crate) fn give_out(
     let mut packet = draft.packet;
     packet["x_fencing_token"] = json!(grant.token);
     packet["active_locks"] = active_locks(work, sheet)?;
+    packet["x_untrusted"] = untrusted(ASSIGNMENT_DATA);
     let issued = CrewChange::AssignmentIssued {
         token: grant.token,
         run_id: sheet.run.asked.id.clone(),

@@ -33,6 +33,10 @@ pub fn show(cx: &mut Context, run: &str) -> Result<Value> {
         "ledger": rows,
         "active_locks": locks,
         "open_blockers": blockers,
+        "x_untrusted": contract::operator::untrusted(&[
+            "$.objective", "$.ledger[*].title", "$.ledger[*].reason", "$.ledger[*].acceptance_criteria[*]",
+            "$.open_blockers[*].reason", "$.open_blockers[*].details",
+        ]),
     }))
 }
 

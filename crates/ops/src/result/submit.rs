@@ -35,6 +35,9 @@ pub struct Request {
     pub cost: Option<MicroUsd>,
     #[serde(default)]
     pub tokens: Option<i64>,
+    /// The worklog must have been kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// What was seen by whoever ran the checks and looked at the files in this process; never taken from a request.
     #[serde(skip)]
     pub seen: Seen,
@@ -70,7 +73,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&request.seen.checks));
         }
-        crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status)?;
+        crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status, request.strict)?;
         accept(work, &sheet, &judged, &request.seen.checks, changes.clone())?;
         let delta = delta(work, &sheet, &judged);
         rows::step(work, &mut sheet, &delta, Along { verified, ended: Ended::Submitted, spent })?;

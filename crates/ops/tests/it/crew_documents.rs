@@ -159,6 +159,7 @@ fn results_are_accepted_as_their_validator_says() {
             token: Some(token),
             cost: None,
             tokens: None,
+            strict: false,
             seen: ops::result::submit::Seen::default(),
         };
         let answer = ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground);

@@ -134,7 +134,8 @@ impl Crew {
     ) -> Result<result::submit::Answer> {
         let key = self.key();
         let seen = result::submit::Seen { checks, files: None };
-        let request = result::submit::Request { document, token: None, cost: None, tokens: None, seen };
+        let request =
+            result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)
     }
 

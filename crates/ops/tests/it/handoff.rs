@@ -10,12 +10,13 @@ use contract::plan::{Plan, PlanTask};
 use ops::handoff::{export, import};
 use ops::{Result, approval, assignment, budget, ledger, worklog};
 use serde_json::{Value, json};
+use testkit::{SeededIds, rounds};
 
 use crate::crew_world::{Crew, denied};
 use crate::world::submit;
 
 /// Where the other store's workspace is.
-const ELSEWHERE: &str = "/home/other/repo";
+const ELSEWHERE: &str = "/elsewhere/repo";
 
 pub(crate) fn exported(crew: &mut Crew, allow_stale: bool) -> Result<export::Exported> {
     let request = export::Request { run: crew.run.clone(), allow_stale, tripwire: Tripwire::Deny };
@@ -469,4 +470,83 @@ fn what_an_engine_works_or_what_has_ended_is_not_handed_on() {
     let request = ledger::close::Request { run: crew.run.clone() };
     ledger::close::close(&mut crew.world.cx, &key, &request, &crew.ground).unwrap();
     denied(exported(&mut crew, false), "INVALID_TRANSITION", "run_ended");
+}
+
+/// One step of a crew that does what comes to its mind. What is refused is refused.
+fn step(crew: &mut Crew, random: &mut SeededIds) {
+    const NAMES: [&str; 4] = ["T-1", "T-2", "T-3", "7b1f0a52-8c1e-4a51-9a34-1f0a528c1e4a"];
+    let pick = |random: &mut SeededIds, most: u64| usize::try_from(random.below(most)).unwrap();
+    let name = NAMES[pick(random, 4)];
+    let token = i64::try_from(random.below(6)).unwrap() + 1;
+    match random.below(12) {
+        0 | 1 => drop(crew.issue(name)),
+        2 => drop(crew.heartbeat(name, token)),
+        3 => drop(crew.submit(crew.result(name, token, "done"), Vec::new())),
+        4 => drop(crew.submit(crew.result(name, token, ["blocked", "failed"][pick(random, 2)]), Vec::new())),
+        5 => crew.world.clock().advance(Duration::from_secs(random.below(40))),
+        6 => drop(crew.sweep()),
+        7 => {
+            let status = ["todo", "blocked", "canceled", "in_progress"][pick(random, 4)];
+            let id = format!("{name} {status} {}", random.below(3));
+            let delta =
+                json!([{"task_id": name, "status": status, "owner": "o", "reason": "r", "delta_id": id}]);
+            let envelope = crew.envelope(delta);
+            drop(crew.apply(envelope, false));
+        }
+        8 => drop(crew.acquire(name, &[["a", "b/c", "d"][pick(random, 3)]])),
+        9 => {
+            let key = crew.key();
+            let entry = json!({"action": "some step", "code": "TASK_TIMEOUT", "next_step": "another"});
+            let (run, task) = (crew.run.clone(), name.to_owned());
+            let token = (random.below(2) == 0).then_some(token);
+            let request = worklog::append::Request { run, task, token, entry };
+            drop(worklog::append::append(&mut crew.world.cx, &key, &request, &crew.ground));
+        }
+        10 => {
+            let id = asked(crew, name);
+            if random.below(3) > 0 {
+                decided(crew, &id, random.below(2) == 0);
+            }
+        }
+        _ => {
+            let key = crew.key();
+            let cost = MicroUsd(i64::try_from(random.below(1000)).unwrap());
+            let limit = budget::Request { run: crew.run.clone(), cost, tokens: 5 };
+            drop(budget::set(&mut crew.world.cx, &key, &limit));
+        }
+    }
+}
+
+#[test]
+fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
+    let mut carried = 0;
+    for seed in 0..u64::from(rounds(12)) {
+        let mut random = SeededIds::new(seed);
+        let mut crew = Crew::new();
+        for (name, scope, needs) in
+            [("T-1", "a", json!([])), ("T-2", "b", json!(["T-1"])), ("T-3", "c", json!([]))]
+        {
+            crew.task(name, &[scope], json!({"dependencies": needs}));
+        }
+        crew.task("7b1f0a52-8c1e-4a51-9a34-1f0a528c1e4a", &["d"], json!({}));
+        for _ in 0..30 {
+            step(&mut crew, &mut random);
+            let Ok(sent) = exported(&mut crew, true) else { continue };
+            if random.below(4) > 0 {
+                continue;
+            }
+            let mut other = empty(&crew.run);
+            other.world.clock().advance(crew.world.temp.now().at.since(other.world.temp.now().at));
+            let key = other.key();
+            let (document, workspace) = (sent.document.clone(), other.workspace.clone());
+            let (digest, tripwire) = (Some(sent.digest.clone()), Tripwire::Deny);
+            let request = import::Request { document, digest, workspace, allow_stale: true, tripwire };
+            import::import(&mut other.world.cx, &key, &request, &other.ground)
+                .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text));
+            assert_eq!(exported(&mut other, true).unwrap().text, sent.text, "seed {seed}");
+            other.holds();
+            carried += 1;
+        }
+    }
+    assert!(carried > 10, "only {carried} bundles were carried");
 }

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 /// Things of one sort, the most important first, each with the bytes it takes.
-pub(super) struct Shelf {
+pub(crate) struct Shelf {
     /// Its part of the room, against those of the other shelves.
-    pub(super) weight: usize,
+    pub(crate) weight: usize,
     /// What it takes to show the shelf at all.
-    pub(super) title: usize,
-    pub(super) sizes: Vec<usize>,
+    pub(crate) title: usize,
+    pub(crate) sizes: Vec<usize>,
 }
 
 /// For each shelf, which of its things fit into `room` bytes. A thing that is too big for what is left is passed
 /// over; it never hides the ones behind it.
-pub(super) fn choose(shelves: &[Shelf], room: usize) -> Vec<Vec<bool>> {
+pub(crate) fn choose(shelves: &[Shelf], room: usize) -> Vec<Vec<bool>> {
     let mut chosen: Vec<Vec<bool>> = shelves.iter().map(|shelf| vec![false; shelf.sizes.len()]).collect();
     let weights: usize = shelves.iter().map(|shelf| shelf.weight).sum();
     let mut left = room;
@@ -42,7 +42,7 @@ fn fill(shelf: &Shelf, taken: &mut [bool], room: usize) -> usize {
 
 /// The beginning of a text that is too long, and how much is missing. Never more than `most` bytes, unless that is
 /// too little to say so.
-pub(super) fn clip(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
@@ -53,7 +53,7 @@ pub(super) fn clip(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// A text on one line, so that it cannot look like a part of what surrounds it.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_control() || c == '\u{2028}' || c == '\u{2029}')
         .filter(|part| !part.trim().is_empty())
         .collect::<Vec<_>>()

@@ -146,6 +146,7 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
             token: Some(token),
             cost: None,
             tokens: None,
+            strict: false,
             seen: result::submit::Seen::default(),
         };
         let requests = [request("T-1", 1), request("T-2", 2), request("T-1", 2)];

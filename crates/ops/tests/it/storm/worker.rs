@@ -115,7 +115,8 @@ impl Worker<'_> {
         });
         let checks = if status == "done" { vec![passed()] } else { Vec::new() };
         let seen = result::submit::Seen { checks, files: None };
-        let request = result::submit::Request { document, token: None, cost: None, tokens: None, seen };
+        let request =
+            result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         let key = self.key();
         result::submit::submit(&mut self.cx, &key, &request, &Paper::default()).map(drop)
     }

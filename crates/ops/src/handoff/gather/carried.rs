@@ -1,0 +1,116 @@
+//! What a bundle carries beside the rows.
+
+use std::collections::BTreeMap;
+
+use contract::domain::crew::Ended;
+use contract::domain::crew::approval::{ApprovalState, Filed};
+use contract::domain::crew::handoff::{
+    Carried, CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedWorklog, RunPart,
+};
+use contract::domain::task::{Task, TaskId};
+use contract::json::json;
+use contract::operator::TaskId as Reference;
+use store::Tx;
+
+use crate::crew::sheet::Sheet;
+use crate::error::Result;
+
+pub(super) fn carried(tx: &Tx<'_>, sheet: &Sheet, assignments: Vec<CarriedAssignment>) -> Result<Carried> {
+    let asked = &sheet.run.asked;
+    Ok(Carried {
+        x_run: RunPart {
+            corr: asked.corr.clone(),
+            state: sheet.run.state,
+            version: sheet.ledger.version,
+            fencing: tx.fencing_of_run(&asked.id)?,
+            max_parallel: asked.plan.max_parallel,
+            document_digest: asked.document_digest.clone(),
+            intent: asked.intent.clone(),
+        },
+        x_assignments: assignments,
+        x_results: results(tx, sheet)?,
+        x_worklogs: worklogs(tx, sheet)?,
+        x_applied: tx.applied_deltas(&asked.id)?,
+        x_budget: tx.purse(&asked.id)?,
+        x_approvals: approvals(tx, sheet)?,
+    })
+}
+
+/// The last one of each task: it says where the worklog is, also after it has ended.
+pub(super) fn assignments(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedAssignment>> {
+    let mut found = Vec::new();
+    for (name, task) in &sheet.tasks {
+        let Some(issued) = tx.last_assignment(&task.id)? else { continue };
+        let ended = issued.ended.as_deref().map(ended).transpose()?;
+        let is_open = ended.is_none();
+        found.push(CarriedAssignment {
+            task_id: name.clone(),
+            token: issued.token,
+            packet: issued.packet,
+            ended,
+            snapshot: issued.snapshot.filter(|_| is_open),
+            reserved: if is_open { tx.open_reservation(issued.token)? } else { None },
+        });
+    }
+    Ok(found)
+}
+
+fn ended(word: &str) -> Result<Ended> {
+    serde_json::from_value(json!(word)).map_err(|_| {
+        let message = format!("an assignment ended as `{word}`, which is not known");
+        crate::Error::new(contract::domain::code::ErrorCode::Corrupt, message)
+    })
+}
+
+fn results(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedResult>> {
+    let names: BTreeMap<&TaskId, &Reference> =
+        sheet.tasks.iter().map(|(name, task)| (&task.id, name)).collect();
+    let found = tx.results_of_run(&sheet.run.asked.id)?;
+    let carried = |found: store::Accepted| {
+        let task_id = (*names.get(&found.task_id)?).clone();
+        let (checks, changes) = (found.checks, found.changes);
+        Some(CarriedResult { task_id, token: found.token, result: found.result, checks, changes })
+    };
+    Ok(found.into_iter().filter_map(carried).collect())
+}
+
+fn worklogs(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedWorklog>> {
+    let mut found = Vec::new();
+    for (name, task) in &sheet.tasks {
+        let lines = tx.worklog(&task.id)?;
+        let Some(end) = lines.last().map(|line| line.digest.clone()) else { continue };
+        let tokens = tx.worklog_tokens(&task.id)?;
+        let lines = lines.into_iter().zip(tokens).map(|(line, token)| CarriedLine { text: line.text, token });
+        found.push(CarriedWorklog { task_id: name.clone(), lines: lines.collect(), end });
+    }
+    Ok(found)
+}
+
+fn approvals(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedApproval>> {
+    let mut found = Vec::new();
+    for (name, task) in &sheet.tasks {
+        found.extend(approvals_of(tx, name, task)?);
+    }
+    Ok(found)
+}
+
+/// Sorted by what they say: their ids are the store's own.
+fn approvals_of(tx: &Tx<'_>, name: &Reference, task: &Task) -> Result<Vec<CarriedApproval>> {
+    let carried = |filed: Filed| {
+        let is_open = matches!(filed.state, ApprovalState::Pending | ApprovalState::Granted);
+        CarriedApproval {
+            task_id: name.clone(),
+            action: filed.asked.action,
+            action_digest: filed.asked.action_digest,
+            requested_by: filed.asked.requested_by,
+            deadline: filed.asked.deadline,
+            state: if is_open { ApprovalState::Pending } else { filed.state },
+            decided_by: filed.decided_by.filter(|_| !is_open),
+            reason: filed.reason.filter(|_| !is_open),
+            used_by: filed.used_by,
+        }
+    };
+    let mut found: Vec<CarriedApproval> = tx.approvals_of_task(&task.id)?.into_iter().map(carried).collect();
+    found.sort_by_cached_key(|approval| json!(approval).to_string());
+    Ok(found)
+}

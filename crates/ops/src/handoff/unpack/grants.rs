@@ -1,0 +1,144 @@
+//! What was granted: locks for as long as they still last, and what workers were given.
+
+use std::collections::BTreeMap;
+
+use contract::domain::crew::CrewChange;
+use contract::domain::crew::handoff::{CarriedAssignment, lease_left};
+use contract::domain::crew::lock::{Grant, Wanted};
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::task::TaskId;
+use contract::json::Value;
+use contract::operator::{Code, Lock, Mode, Options, read_assignment};
+
+use super::{Unpacking, heard};
+use crate::crew::conditions::checks_of;
+use crate::crew::denial::{denied, deny};
+use crate::crew::grants::{self, Asked};
+use crate::crew::ground::real_scopes;
+use crate::error::Result;
+use crate::record::Scribe;
+
+impl Unpacking<'_> {
+    /// The grants, as long as they still last. Places that others hold here stand in the way.
+    pub(super) fn locks(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+        let mut grants: BTreeMap<i64, Vec<&Lock>> = BTreeMap::new();
+        for lock in self.bundle.handoff.active_locks.iter().filter(|lock| lock.active) {
+            let token = lock.x_fencing_token.and_then(|token| i64::try_from(token).ok()).unwrap_or(0);
+            grants.entry(token).or_default().push(lock);
+        }
+        for (token, locks) in grants {
+            let name = &locks[0].task_id;
+            let task_id = self.task(name)?;
+            let grant = self.grant(work, task_id, token, &locks)?;
+            let message = format!("{name} holds what it held, with token {token}");
+            self.say(work, Some(task_id), &message, CrewChange::LocksGranted { grant })?;
+        }
+        Ok(())
+    }
+
+    fn grant(&self, work: &Scribe<'_, '_>, task_id: &TaskId, token: i64, locks: &[&Lock]) -> Result<Grant> {
+        let name = &locks[0].task_id;
+        let timeout_ms = locks[0].extra.get("x_timeout_ms").and_then(Value::as_u64).unwrap_or(0);
+        if locks.iter().any(|lock| lock.task_id != *name || lock.extra != locks[0].extra) {
+            let message = format!("token {token} stands for one grant of one task");
+            return Err(deny(Code::LedgerInconsistent, "duplicate", message));
+        }
+        let mut scopes = Vec::new();
+        for lock in locks {
+            let scope = self.real(&lock.resource)?;
+            scopes.push(Wanted { scope, mode: lock.x_mode.unwrap_or(Mode::Exclusive) });
+        }
+        scopes.sort();
+        let run = crate::run::required(work.tx, &self.run_id)?;
+        let task = crate::task::required(work.tx, task_id.as_str())?;
+        let asked = Asked {
+            run: &run,
+            task: &task,
+            reference: name,
+            scopes: scopes.clone(),
+            timeout: std::time::Duration::from_millis(timeout_ms),
+            fold: self.ground.folds_case(self.workspace),
+        };
+        grants::refuse_conflict(work.tx, &asked)?;
+        let row = self.bundle.handoff.ledger.iter().find(|row| row.task_id == *name);
+        let silent = row.filter(|row| row.status == Status::InProgress).and_then(heard);
+        Ok(Grant {
+            token,
+            run_id: self.run_id.clone(),
+            task_id: task_id.clone(),
+            reference: name.clone(),
+            workspace: self.workspace.to_owned(),
+            scopes,
+            timeout_ms,
+            lease: lease_left(work.now, timeout_ms, silent),
+        })
+    }
+
+    /// A place under its real name, which has to be the one it had before.
+    fn real(&self, resource: &str) -> Result<Scope> {
+        let real = real_scopes(self.ground, self.workspace, &[resource.to_owned()])?;
+        match real.into_iter().next().filter(|real| real.as_str() == resource) {
+            Some(real) => Ok(real),
+            None => {
+                let message = "a lock of the bundle is another place here: a link stands in the way";
+                Err(deny(Code::ScopeViolation, "workspace_differs", message))
+            }
+        }
+    }
+
+    pub(super) fn assignments(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+        for given in &self.bundle.carried.x_assignments {
+            let task_id = self.task(&given.task_id)?.clone();
+            self.judge_packet(given)?;
+            let (token, run_id) = (given.token, self.run_id.clone());
+            let issued = CrewChange::AssignmentIssued {
+                token,
+                run_id: run_id.clone(),
+                task_id: task_id.clone(),
+                packet: given.packet.clone(),
+            };
+            self.say(work, Some(&task_id), &format!("{} was given out", given.task_id), issued)?;
+            let mut more = Vec::new();
+            if let Some(snapshot) = given.snapshot.clone() {
+                let (run_id, task_id) = (run_id.clone(), task_id.clone());
+                more.push(CrewChange::SnapshotTaken { token, run_id, task_id, snapshot });
+            }
+            if let Some(amount) = given.reserved {
+                let (run_id, task_id) = (run_id.clone(), task_id.clone());
+                more.push(CrewChange::BudgetReserved { token, run_id, task_id, amount });
+            }
+            if let Some(ended) = given.ended {
+                more.push(CrewChange::AssignmentEnded { token, run_id, task_id: task_id.clone(), ended });
+            }
+            for change in more {
+                self.say(work, Some(&task_id), &format!("Assignment {token} as it was"), change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet must be one that could have been sent here: its paths stay in this workspace, and its checks are the
+    /// author's.
+    fn judge_packet(&self, given: &CarriedAssignment) -> Result<()> {
+        let task = &given.packet["task"];
+        let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
+        let paths = lists.flatten().chain([&task["worklog_path"]]).filter_map(Value::as_str);
+        let links = self.ground.links(self.workspace, &paths.collect::<Vec<_>>());
+        let options = Options {
+            root: Some(self.workspace),
+            links: Some(&links),
+            fold: self.ground.folds_case(self.workspace),
+            ..self.options()
+        };
+        read_assignment(given.packet.to_string().as_bytes(), &options).map_err(|refusal| denied(&refusal))?;
+        let specs = self.bundle.tasks().find(|(row, _)| row.task_id == given.task_id);
+        let own = specs.map(|(_, carried)| checks_of(&carried.x_spec)).unwrap_or_default();
+        let sent = task["x_checks"].as_array().cloned().unwrap_or_default();
+        if sent == own {
+            return Ok(());
+        }
+        let message = format!("the packet of {} has other checks than its author's", given.task_id);
+        Err(deny(Code::NonCompliant, "checks_of_another", message))
+    }
+}
