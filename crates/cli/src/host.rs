@@ -47,6 +47,18 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
     Ok(cx)
 }
 
+/// For commands that keep or judge what is there: a store made by them would be an answer to a mistyped path.
+pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
+    let path = store_path(globals)?;
+    if !path.exists() {
+        let missing = Error::new(ErrorCode::NotFound, format!("there is no store at {}", path.display()));
+        return Err(
+            missing.hint("name it with --db-path or WRIT_DB; `writ doctor` says where it is looked for")
+        );
+    }
+    open(globals)
+}
+
 /// The agent identity that was given, if one was, in the form in which it is stored.
 pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
     let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);

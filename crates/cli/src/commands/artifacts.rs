@@ -12,6 +12,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List the files of a task, newest first
     List(ListArgs),

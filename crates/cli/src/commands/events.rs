@@ -11,6 +11,7 @@ use crate::host;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List events, newest first
     List(ListArgs),

@@ -64,6 +64,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Show what loops have done
     Stats(stats::Args),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// What hooks call. Each is a hidden command of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Handler {
     #[command(hide = true)]
     SessionStart,
