@@ -99,13 +99,13 @@ pub(crate) fn refuse(error: &clap::Error, surface: Surface, words: &[OsString]) 
 
 /// What is wrong, in one line; the agent contract's scripts know some of its sentences.
 fn message(error: &clap::Error, words: &[OsString]) -> String {
+    if let Some(said) = negative(error, words) {
+        return said;
+    }
     if persona::current() == Persona::Vybe
         && let Some(known) = known_sentence(error, words)
     {
         return known;
-    }
-    if let Some(said) = negative(error, words) {
-        return said;
     }
     let rendered = error.render().to_string();
     // The first paragraph says what is wrong; a list of names follows its first line.
