@@ -138,10 +138,18 @@ pub(crate) fn shim() -> ShimProgram {
     ShimProgram { program, args: vec![SHIM_WORD.into()] }
 }
 
-/// How an agent's shell calls this program: by its name where the path has it, else by where it is.
+/// The one name of a workspace, however it was written.
+pub(crate) fn workspace(text: &str) -> String {
+    contract::continuity::workspace::name(text, &absolute(".".into()).to_string_lossy())
+}
+
+/// How an agent's shell calls this program: by its name where that was enough or the path has it, else by where it is.
 pub(crate) fn callable(globals: &Globals) -> String {
     let name = persona::current().name();
-    let program = std::env::current_exe().ok().filter(|program| !env::finds(name, program));
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let by_path = called.filter(|called| called.components().count() > 1);
+    let found = std::env::current_exe().is_ok_and(|program| env::finds(name, &program));
+    let program = by_path.filter(|_| !found).map(absolute);
     let program = program.and_then(|program| program.to_str().map(str::to_owned));
     let mut words = vec![program.unwrap_or_else(|| name.to_owned())];
     if let Some(path) =

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use contract::continuity::ArtifactView;
-use ops::Result;
+use contract::domain::code::ErrorCode;
 use ops::artifact::list::{Request, list};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
@@ -28,6 +29,9 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    if args.task_id.is_empty() {
+        return Err(Error::new(ErrorCode::InvalidInput, "--task-id is required"));
+    }
     let request = Request { task_id: args.task_id.clone(), limit: Some(args.limit) };
     let answer = list(&mut host::open(globals)?, &request)?;
     Ok(output.answer(&answer, || {

@@ -32,7 +32,7 @@ pub(crate) struct ListArgs {
     #[arg(long, default_value_t = 50, allow_negative_numbers = true)]
     limit: i64,
     /// Only events after this number
-    #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(0..))]
     since_id: i64,
     /// Oldest first
     #[arg(long)]
