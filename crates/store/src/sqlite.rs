@@ -41,6 +41,8 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 /// Settings of each connection. The busy wait comes first: every later statement may meet another writer.
 pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(limits::BUSY_WAIT_MAX)?;
+    // A plan depends on the statement alone. Otherwise each value that is bound has its statement compiled again.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.set_prepared_statement_cache_capacity(128);
