@@ -13,6 +13,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Take one round of an orchestrator: apply its deltas, reconcile, give out its assignments, or nothing
     Step(ApplyArgs),

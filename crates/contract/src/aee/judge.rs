@@ -29,7 +29,7 @@ pub(crate) fn read(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
 
 fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdict>> {
     if bytes.len() > most {
-        let message = format!("allows at most {most} bytes, has {}", bytes.len());
+        let message = format!("allows at most {most} bytes, has {}", crate::json::size(bytes));
         return Err(refuse_whole(kind, "too_large", message));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
