@@ -103,6 +103,24 @@ fn a_worker_that_gives_up_says_why_in_its_last_line() {
 }
 
 #[test]
+fn a_strict_result_wants_a_worklog() {
+    let mut crew = with_task();
+    let token = crew.issue("T-1").unwrap().token;
+    let submit = |crew: &mut Crew, strict| {
+        let key = crew.key();
+        let document = crew.result("T-1", token, "done");
+        let seen = ops::result::submit::Seen::default();
+        let request =
+            ops::result::submit::Request { document, token: None, cost: None, tokens: None, strict, seen };
+        ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground)
+    };
+    denied(submit(&mut crew, true), "MISSING_REQUIRED_INPUT", "final_entry");
+    wrote(&mut crew, Some(token), entry("did it")).unwrap();
+    submit(&mut crew, true).unwrap();
+    crew.holds();
+}
+
+#[test]
 fn a_worklog_that_leads_out_of_the_workspace_is_refused() {
     let mut crew = with_task();
     crew.ground.links.insert("worklogs".to_owned(), "/etc".to_owned());
