@@ -11,15 +11,16 @@ use ops::{Caller, Context};
 use serde_json::{Value, json};
 use testkit::{ManualClock, Scratch, SeededIds};
 
-/// The run of a crew.
+/// The run of a crew, and the name under which it comes from elsewhere.
 const LEDGER: &str = "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4";
+const CARRIED: &str = "0c8ee0a6-6a7c-4c7e-9d56-0d2f3f1d2b11";
 
 pub(crate) struct Mutation {
     /// Its name in the registry.
     pub(crate) operation: &'static str,
     /// Words in braces stand for what [`template`] made under that name.
     pub(crate) words: &'static str,
-    /// What it reads.
+    /// What it reads, with the same words in braces.
     pub(crate) input: &'static str,
     /// On a machine that has no store yet, not even its directory.
     pub(crate) on_nothing: bool,
@@ -54,6 +55,12 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     on_the_template("approval.request", "approval request --run {ledger} --task T-1"),
     on_the_template("approval.decide", "approval grant {approval}"),
     Mutation {
+        operation: "handoff.import",
+        words: "handoff import --workspace /usr",
+        input: "{bundle}",
+        on_nothing: false,
+    },
+    Mutation {
         operation: "agent.push",
         words: "push",
         input: r#"{"event": {"kind": "progress", "message": "half"}, "memories": [{"key": "a", "value": "b", "scope": "global"}]}"#,
@@ -76,11 +83,16 @@ pub(crate) struct Template {
 
 impl Template {
     pub(crate) fn words(&self, mutation: &Mutation) -> Vec<String> {
-        let fill = |word: &str| {
-            let filled = |word: String, (name, id): &(&str, String)| word.replace(&format!("{{{name}}}"), id);
-            self.names.iter().fold(word.to_owned(), filled)
-        };
-        mutation.words.split(' ').map(fill).collect()
+        mutation.words.split(' ').map(|word| self.fill(word)).collect()
+    }
+
+    pub(crate) fn input(&self, mutation: &Mutation) -> String {
+        self.fill(mutation.input)
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let filled = |text: String, (name, id): &(&str, String)| text.replace(&format!("{{{name}}}"), id);
+        self.names.iter().fold(text.to_owned(), filled)
     }
 }
 
@@ -108,6 +120,7 @@ pub(crate) fn template() -> &'static Template {
         let mut names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
         names.push(("token", author.ledger().to_string()));
         names.push(("ledger", LEDGER.to_owned()));
+        names.push(("bundle", author.bundle()));
         drop(author);
         // A question that is still open when the test asks it.
         let mut late = Author::at(&path, 9, "2099-01-01T12:00:00Z");
@@ -156,6 +169,13 @@ impl Author {
         };
         let key = self.key();
         ops::lock::acquire::acquire(&mut self.cx, &key, &request, &Disk).unwrap().answer.grant.token
+    }
+
+    /// The ledger as another store would hand it on.
+    fn bundle(&mut self) -> String {
+        let request = ops::handoff::export::Request { run: LEDGER.to_owned(), ..Default::default() };
+        let exported = ops::handoff::export::export(&mut self.cx, &request, &Disk).unwrap();
+        exported.text.replace(LEDGER, CARRIED)
     }
 
     fn key(&mut self) -> Key {

@@ -134,7 +134,7 @@ impl Scene {
 
     pub(crate) fn call(&self) -> Output {
         let call = self.writ.call(self.words()).env("WRIT_DB", self.db());
-        call.stdin(self.mutation.input).run()
+        call.stdin(template().input(self.mutation)).run()
     }
 
     /// The same under `strace` with these options.
@@ -142,7 +142,7 @@ impl Scene {
         let words = options.iter().map(|word| (*word).to_owned());
         let words = words.chain([env!("CARGO_BIN_EXE_writ").to_owned()]).chain(self.words());
         let call = self.strace.call(words).in_dir(self.writ.project()).env("WRIT_DB", self.db());
-        call.stdin(self.mutation.input).run()
+        call.stdin(template().input(self.mutation)).run()
     }
 
     /// The store opens and is whole; the mutation is in it or is not; asked again, it is done once.
