@@ -48,6 +48,7 @@ pub(crate) struct Globals {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Make a project's .writ directory
     Init(commands::init::Args),

@@ -13,7 +13,7 @@ pub(crate) struct SystemClock {
 
 impl SystemClock {
     pub(crate) fn new() -> Self {
-        Self { boot_id: engine::supervisor::own_identity().boot_id, last: Cell::new(i64::MIN) }
+        Self { boot_id: engine::supervisor::boot_id(), last: Cell::new(i64::MIN) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A variable and what it is for; `writ config show` prints them.
@@ -82,6 +83,19 @@ pub(crate) fn finds(name: &str, program: &Path) -> bool {
     let found =
         std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
     found.and_then(|file| file.canonicalize().ok()).is_some_and(|file| file == program)
+}
+
+/// Whether a program that is started in the directory would be found and may be run.
+pub(crate) fn can_start(program: &str, directory: &Path) -> bool {
+    let runs = |file: PathBuf| {
+        file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return runs(directory.join(program));
+    }
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|place| runs(directory.join(place).join(program)))
 }
 
 /// The first of our variables that is set to something that is no text. Ignoring it could use another store or

@@ -11,6 +11,8 @@ pub(crate) mod places;
 
 use std::path::{Path, PathBuf};
 
+use handling::Handler;
+
 /// The program that the hooks call, and the store it shall use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
@@ -30,12 +32,15 @@ impl Program {
         words.join(" ")
     }
 
-    /// Whether a command line is one of ours: the program by its name, then the word `hook`.
+    /// Whether a command line is one of ours: the program by its name, the word `hook`, a handler, perhaps the store
+    /// and the agent, and nothing else. What somebody wrote around such a call is theirs.
     pub(crate) fn is_ours(&self, line: &str) -> bool {
         let words = shlex::split(line).unwrap_or_default();
-        let [program, hook, ..] = words.as_slice() else { return false };
+        let [program, hook, handler, rest @ ..] = words.as_slice() else { return false };
         let name = base_name(program);
-        hook == "hook" && (OWN_NAMES.contains(&name) || name == base_name(&self.path))
+        let is_called = OWN_NAMES.contains(&name) || name == base_name(&self.path);
+        let is_flag = |pair: &[String]| matches!(pair, [flag, _] if matches!(flag.as_str(), "--db-path" | "--agent" | "-a"));
+        is_called && hook == "hook" && Handler::is_one(handler) && rest.chunks(2).all(is_flag)
     }
 }
 

@@ -47,6 +47,18 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
     Ok(cx)
 }
 
+/// For commands that keep or judge what is there: a store made by them would be an answer to a mistyped path.
+pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
+    let path = store_path(globals)?;
+    if !path.exists() {
+        let missing = Error::new(ErrorCode::NotFound, format!("there is no store at {}", path.display()));
+        return Err(
+            missing.hint("name it with --db-path or WRIT_DB; `writ doctor` says where it is looked for")
+        );
+    }
+    open(globals)
+}
+
 /// The agent identity that was given, if one was, in the form in which it is stored.
 pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
     let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);
@@ -126,10 +138,18 @@ pub(crate) fn shim() -> ShimProgram {
     ShimProgram { program, args: vec![SHIM_WORD.into()] }
 }
 
-/// How an agent's shell calls this program: by its name where the path has it, else by where it is.
+/// The one name of a workspace, however it was written.
+pub(crate) fn workspace(text: &str) -> String {
+    contract::continuity::workspace::name(text, &absolute(".".into()).to_string_lossy())
+}
+
+/// How an agent's shell calls this program: by its name where that was enough or the path has it, else by where it is.
 pub(crate) fn callable(globals: &Globals) -> String {
     let name = persona::current().name();
-    let program = std::env::current_exe().ok().filter(|program| !env::finds(name, program));
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let by_path = called.filter(|called| called.components().count() > 1);
+    let found = std::env::current_exe().is_ok_and(|program| env::finds(name, &program));
+    let program = by_path.filter(|_| !found).map(absolute);
     let program = program.and_then(|program| program.to_str().map(str::to_owned));
     let mut words = vec![program.unwrap_or_else(|| name.to_owned())];
     if let Some(path) =

@@ -5,10 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use contract::domain::code::{ErrorCode, Retry};
+use contract::domain::time::Clock;
 use ops::Error;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::clock::SystemClock;
 use crate::exit::Surface;
 use crate::persona::{self, Persona};
 
@@ -67,6 +69,22 @@ impl Output {
         }
     }
 
+    fn error_document<'e>(&self, error: &'e Error) -> ErrorEnvelope<'e> {
+        let error_context = match self.surface {
+            Surface::Continuity => Cow::Owned(as_strings(&error.details)),
+            _ => Cow::Borrowed(&error.details),
+        };
+        ErrorEnvelope {
+            schema_version: "v1",
+            success: false,
+            error: full_message(error),
+            error_code: error.code,
+            error_context,
+            suggested_action: error.hint.as_deref().map(in_own_words),
+            retry: error.code.retry(),
+        }
+    }
+
     /// An error, in the form of the surface. Returns the exit code.
     pub(crate) fn error(&self, error: &Error) -> ExitCode {
         match self.format {
@@ -76,7 +94,7 @@ impl Output {
             }
             Format::Text => say(&error_text(error)),
             Format::Json | Format::Ndjson => {
-                self.line(&error_document(error));
+                self.line(&self.error_document(error));
             }
         }
         ExitCode::from(self.surface.exit(error.code))
@@ -99,22 +117,30 @@ struct ErrorEnvelope<'e> {
     error: String,
     error_code: ErrorCode,
     #[serde(skip_serializing_if = "Value::is_null")]
-    error_context: &'e Value,
+    error_context: Cow<'e, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    suggested_action: Option<&'e str>,
+    suggested_action: Option<String>,
     retry: Retry,
 }
 
-fn error_document(error: &Error) -> ErrorEnvelope<'_> {
-    ErrorEnvelope {
-        schema_version: "v1",
-        success: false,
-        error: full_message(error),
-        error_code: error.code,
-        error_context: &error.details,
-        suggested_action: error.hint.as_deref(),
-        retry: error.code.retry(),
+/// The agent contract's context is a map of strings; what is no string stands in it as JSON.
+fn as_strings(details: &Value) -> Value {
+    let Value::Object(fields) = details else { return details.clone() };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    fields.iter().map(|(name, value)| (name.clone(), Value::String(text(value)))).collect()
+}
+
+/// Advice names commands as they are called under the program's present name, where that name has them.
+fn in_own_words(hint: &str) -> String {
+    let persona = persona::current();
+    let mut parts = hint.split("`writ ");
+    let mut said = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let command = part.split([' ', '`']).next().unwrap_or_default();
+        let name = if persona.shows(command) { persona.name() } else { Persona::Writ.name() };
+        said.push_str(&format!("`{name} {part}"));
     }
+    said
 }
 
 fn full_message(error: &Error) -> String {
@@ -154,8 +180,20 @@ fn write_out(text: &str) -> ExitCode {
 
 /// Something for the person beside the answer.
 pub(crate) fn say(text: &str) {
+    let said = match persona::current() {
+        Persona::Writ => harmless(text),
+        Persona::Vybe => Cow::Owned(text.lines().map(logged).collect()),
+    };
     // Nobody can be told that standard error is gone.
-    io::stderr().write_all(harmless(text).as_bytes()).ok();
+    io::stderr().write_all(said.as_bytes()).ok();
+}
+
+/// A line of the log that the agent contract keeps on standard error.
+fn logged(line: &str) -> String {
+    let is_error = line.starts_with("error: ") || line.starts_with("writ hook: ");
+    let level = if is_error { "ERROR" } else { "INFO" };
+    let time = SystemClock::new().now().at;
+    format!("{}\n", json!({"time": time, "level": level, "msg": line}))
 }
 
 /// Text for people with whatever a terminal would obey written out; documents are not to command it. The form is

@@ -81,7 +81,7 @@ pub(crate) fn refuse(error: &clap::Error, surface: Surface, words: &[OsString]) 
     let output = Output::new(asked_format(words), surface, host::has_agent(words));
     if surface == Surface::Validator && !asked_for {
         // A validator that could not work still denies.
-        commands::validate::refuse_words(&error.render().to_string());
+        commands::validate::refuse_words(&message(error, words));
     } else if !asked_for && (output.format != Format::Text || surface == Surface::Handler) {
         if error.kind() == ErrorKind::MissingSubcommand && command_words(words).next().is_none() {
             return index();
@@ -104,10 +104,26 @@ fn message(error: &clap::Error, words: &[OsString]) -> String {
     {
         return known;
     }
+    if let Some(said) = negative(error, words) {
+        return said;
+    }
     let rendered = error.render().to_string();
     // The first paragraph says what is wrong; a list of names follows its first line.
     let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
+}
+
+/// A value that begins like a flag is taken for one; what is wrong is that no such number is wanted there.
+fn negative(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let Some(ContextValue::String(taken)) = error.get(ContextKind::InvalidArg) else { return None };
+    let digits = taken.strip_prefix('-')?;
+    if error.kind() != ErrorKind::UnknownArgument || !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let pair = words.windows(2).find(|pair| text(&pair[1]).starts_with(taken.as_str()))?;
+    let (flag, value) = (text(&pair[0]), text(&pair[1]));
+    flag.starts_with("--").then(|| format!("invalid value '{value}' for '{flag}': it may not be negative"))
 }
 
 fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
@@ -119,7 +135,10 @@ fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
     let text = |kind| texts(kind).into_iter().next();
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
-            Some(format!("unknown command \"{}\" for \"vybe\"", text(ContextKind::InvalidSubcommand)?))
+            let unknown = text(ContextKind::InvalidSubcommand)?;
+            let above = command_words(words).take_while(|word| *word != unknown);
+            let above: Vec<String> = std::iter::once("vybe".to_owned()).chain(above).collect();
+            Some(format!("unknown command \"{unknown}\" for \"{}\"", above.join(" ")))
         }
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;

@@ -7,6 +7,7 @@ pub mod focus;
 pub mod memory;
 pub mod push;
 pub mod vybe;
+pub mod workspace;
 
 pub use artifact::ArtifactView;
 pub use memory::MemoryView;
@@ -14,6 +15,7 @@ pub use memory::MemoryView;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::domain::status::Status;
 use crate::domain::task::Task;
 
 /// A task as the agent contract shows it. `evidence` is ours: it says what stands behind a `completed`.
@@ -72,4 +74,17 @@ pub struct EventView {
     pub message: String,
     pub metadata: Value,
     pub created_at: String,
+}
+
+/// What an event carries, in the agent contract's words for the states of tasks.
+pub fn metadata(payload: &Value) -> Value {
+    let mut metadata = payload.clone();
+    if payload["change"] == "task_moved" {
+        for name in ["from", "to"] {
+            if let Some(status) = payload[name].as_str().and_then(Status::parse) {
+                metadata[name] = status.continuity().into();
+            }
+        }
+    }
+    metadata
 }

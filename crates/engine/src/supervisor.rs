@@ -31,7 +31,7 @@ pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 pub use self::marked::{MarkedProcess, Role, find_marked, own_pid_namespace};
-pub use self::reap::{OwnerLives, Reaped, end_all_of, is_alive, own_identity, reap_leftovers};
+pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::shim::shim_main;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};

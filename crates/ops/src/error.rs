@@ -88,7 +88,7 @@ impl From<Refusal> for Error {
             code: refusal.code,
             message: refusal.message,
             hint: refusal.hint,
-            details: Value::Null,
+            details: refusal.details,
             source: None,
         }
     }

@@ -61,7 +61,7 @@ pub fn view(event: &Event) -> EventView {
         project_id: record.project_id.clone(),
         task_id: record.task_id.clone().unwrap_or_default(),
         message: record.message.clone(),
-        metadata: record.payload.clone(),
+        metadata: contract::continuity::metadata(&record.payload),
         created_at: Timestamp::from_millis(record.at).to_string(),
     }
 }

@@ -12,7 +12,7 @@ use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Task};
+use contract::domain::task::{Command, Task, not_held_by_another};
 use contract::domain::time::{Now, Timestamp};
 use serde::{Deserialize, Serialize};
 use store::{AgentState, Event};
@@ -23,6 +23,7 @@ use crate::event;
 use crate::once::Given;
 use crate::record::{About, Scribe, stream_of};
 use focus::{Asked, Chosen};
+use situation::Place;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Request {
@@ -38,7 +39,7 @@ pub struct Request {
     /// Tokens for the brief, and as many for the prompt.
     #[serde(default)]
     pub budget: Option<i64>,
-    /// The name under which commands are printed; no part of what is asked.
+    /// What printed commands begin with, as a shell reads it; no part of what is asked.
     #[serde(skip)]
     pub program: Option<String>,
 }
@@ -78,6 +79,9 @@ pub struct Peek {
     pub focus_rule: FocusRule,
     pub as_of: Timestamp,
     pub digest: String,
+    /// Where the agent is; the brief only shows a project that somebody has been in.
+    #[serde(skip)]
+    pub project_id: Option<String>,
 }
 
 /// What was asked, checked and with its defaults.
@@ -126,6 +130,9 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
         }
         let found = find(work.tx, work.now, &agent, &wanted)?;
         let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
+        if let Some(task) = &task {
+            not_held_by_another(task, &agent, work.now)?;
+        }
         let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);
         let claim = task.as_mut().map(|task| hold(work, task, &agent)).transpose()?.flatten();
         crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
@@ -143,8 +150,14 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
             work.change(&about, "Agent focus set", &focused)?;
         }
         work.tx.advance_cursor(agent.as_str(), project.as_deref(), new_cursor, work.now.at)?;
-        let place = situation::Place { agent: &agent, project: project.as_deref(), program: wanted.program };
-        let composed = look(work.tx, &place, task.as_ref(), work.now.at, wanted.budget)?;
+        let place = Place {
+            agent: &agent,
+            project: project.as_deref(),
+            program: wanted.program,
+            now: work.now,
+            as_of: None,
+        };
+        let composed = compose(&situation::gather(work.tx, &place, task.as_ref())?, wanted.budget);
         let handed: Vec<i64> = composed.brief.relevant_memory.iter().map(|memory| memory.id).collect();
         work.tx.memories_handed_out(&handed, work.now.at)?;
         let views: Vec<EventView> = deltas.iter().map(event::view).collect();
@@ -165,16 +178,28 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
     })
 }
 
-/// The same as it would be at `as_of`, without a claim, a cursor or any other trace.
+/// The same without a claim, a cursor or any other trace. With `as_of`, memories and events count as old as they were
+/// then, and nothing is shown that was written later; the states of tasks are those of now.
 pub fn peek(cx: &mut Context, agent: &Agent, request: &Request, as_of: Option<Timestamp>) -> Result<Peek> {
     let wanted = request.wanted()?;
     let now = cx.now();
-    let as_of = as_of.unwrap_or(now.at);
     let tx = cx.store.read()?;
     let Found { project, chosen: Chosen { task, rule }, .. } = find(&tx, &now, agent, &wanted)?;
-    let place = situation::Place { agent, project: project.as_deref(), program: wanted.program };
-    let Composed { brief, digest, .. } = look(&tx, &place, task.as_ref(), as_of, wanted.budget)?;
-    Ok(Peek { agent_name: agent.as_str().to_owned(), brief, focus_rule: rule, as_of, digest })
+    let (task, rule) = match task.filter(|task| as_of.is_none_or(|as_of| task.created_at <= as_of)) {
+        Some(task) => (Some(task), rule),
+        None => (None, FocusRule::None),
+    };
+    let place = Place { agent, project: project.as_deref(), program: wanted.program, now: &now, as_of };
+    let Composed { brief, digest, .. } =
+        compose(&situation::gather(&tx, &place, task.as_ref())?, wanted.budget);
+    Ok(Peek {
+        agent_name: agent.as_str().to_owned(),
+        brief,
+        focus_rule: rule,
+        as_of: as_of.unwrap_or(now.at),
+        digest,
+        project_id: project,
+    })
 }
 
 /// Where an agent is: what it knew, what has happened since, and what it should look at.
@@ -196,16 +221,6 @@ fn find(tx: &store::Tx<'_>, now: &Now, agent: &Agent, wanted: &Wanted<'_>) -> Re
     let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current };
     let chosen = focus::choose(tx, now, &asked, &deltas)?;
     Ok(Found { known, project, old_cursor, deltas, chosen })
-}
-
-fn look(
-    tx: &store::Tx<'_>,
-    place: &situation::Place<'_>,
-    task: Option<&Task>,
-    as_of: Timestamp,
-    budget: usize,
-) -> Result<Composed> {
-    Ok(compose(&situation::gather(tx, place, task, as_of)?, budget))
 }
 
 /// As many as fit into one answer; the others come with the next.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::continuity::brief::Counts;
 use contract::domain::limits;
 use contract::domain::run::RunState;
 use contract::domain::time::Timestamp;
@@ -17,6 +18,8 @@ const ACTIVE: Duration = Duration::from_hours(7 * 24);
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
     pub tasks: Vec<(String, i64)>,
+    /// The same in the agent contract's states.
+    pub counts: Counts,
     pub events: i64,
     pub archived_events: i64,
     pub memories: i64,
@@ -63,7 +66,10 @@ pub fn status(cx: &mut Context, agent: Option<&str>) -> Result<Status> {
         Some((_, None)) | None => None,
     };
     let counts = tx.counts(at, before(at, ACTIVE))?;
+    let mut states = Counts::default();
+    counts.tasks.iter().for_each(|(status, tasks)| states.add(*status, *tasks));
     Ok(Status {
+        counts: states,
         tasks: counts.tasks.iter().map(|(status, count)| (status.as_str().to_owned(), *count)).collect(),
         events: counts.events,
         archived_events: counts.archived_events,

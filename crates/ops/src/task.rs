@@ -28,6 +28,9 @@ use crate::record::{About, Says, Scribe};
 
 /// The task with this id, or an error that names it.
 pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
+    if id.is_empty() {
+        return Err(Error::new(ErrorCode::InvalidInput, "--id is required"));
+    }
     let parsed: TaskId = Id::parse(id).map_err(|_| Error::not_found("task", id))?;
     tx.task(&parsed)?.ok_or_else(|| Error::not_found("task", id))
 }

@@ -1,4 +1,4 @@
-//! Verification of the log: integrity (no row changed) and completeness (none missing), told apart.
+//! Verification: damage to the file, and of the log integrity (no row changed) and completeness (none missing).
 
 mod walk;
 
@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use crate::Tx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events;
 use walk::Walk;
 
@@ -55,6 +55,8 @@ pub struct Fault {
 pub struct Verification {
     pub events: i64,
     pub streams: usize,
+    /// What is wrong with the file itself: pages that cannot be read, indexes that miss a row.
+    pub damage: Vec<String>,
     /// Rows that were changed.
     pub integrity: Vec<Fault>,
     /// Rows that are missing.
@@ -65,7 +67,7 @@ pub struct Verification {
 
 impl Verification {
     pub fn is_clean(&self) -> bool {
-        self.integrity.is_empty() && self.completeness.is_empty()
+        self.damage.is_empty() && self.integrity.is_empty() && self.completeness.is_empty()
     }
 
     fn changed(&mut self, fault: Fault) {
@@ -109,22 +111,32 @@ impl Tx<'_> {
         Ok(Tip { events, streams, digest })
     }
 
-    /// Walks every stream. With an earlier tip, also checks that nothing it names has gone.
+    /// Reads the whole file and walks every stream. With an earlier tip, also checks that nothing it names has gone.
     pub fn verify(&self, earlier: Option<&Tip>) -> Result<Verification> {
+        let mut found = Verification { damage: self.damage(FAULTS_MAX)?, ..Verification::default() };
+        match self.verify_log(earlier, &mut found) {
+            // What can still be said is said.
+            Err(Error::Corrupt(message)) => found.damage.push(message),
+            done => done?,
+        }
+        Ok(found)
+    }
+
+    fn verify_log(&self, earlier: Option<&Tip>, found: &mut Verification) -> Result<()> {
         let heads = self.heads()?;
         let ever = self.events_ever()?;
-        let mut found = Verification { streams: heads.len(), ..Verification::default() };
+        found.streams = heads.len();
         let mut accounted = 0;
         for (stream, known) in &heads {
             let promised = earlier.and_then(|tip| tip.streams.get(stream));
-            let walk = Walk::new(stream, known, promised, ever, &mut found);
+            let walk = Walk::new(stream, known, promised, ever, found);
             accounted += self.walk(&Value::from(stream.clone()), walk)?;
         }
         let nothing = Known::nothing();
         for stream in self.streams_in_log()? {
             let name = shown(&stream);
             if !heads.contains_key(&name) {
-                accounted += self.walk(&stream, Walk::new(&name, &nothing, None, ever, &mut found))?;
+                accounted += self.walk(&stream, Walk::new(&name, &nothing, None, ever, found))?;
             }
         }
         if accounted != ever {
@@ -134,9 +146,9 @@ impl Tx<'_> {
             found.missing(ALL_STREAMS, 0, message);
         }
         if let Some(tip) = earlier {
-            compare(tip, &heads, ever, &mut found);
+            compare(tip, &heads, ever, found);
         }
-        Ok(found)
+        Ok(())
     }
 
     /// How many events the stream accounts for, present or not.

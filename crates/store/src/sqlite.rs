@@ -41,6 +41,8 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 /// Settings of each connection. The busy wait comes first: every later statement may meet another writer.
 pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(limits::BUSY_WAIT_MAX)?;
+    // A plan depends on the statement alone. Otherwise each value that is bound has its statement compiled again.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.set_prepared_statement_cache_capacity(128);
@@ -109,6 +111,20 @@ pub(crate) fn copy(path: &Path, target: &Path) -> Result<()> {
 }
 
 impl Tx<'_> {
+    /// What `SQLite` finds wrong with the file, up to `max` sentences. Reads all of it.
+    pub(crate) fn damage(&self, max: usize) -> Result<Vec<String>> {
+        let sentences = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.sql.prepare(&format!("PRAGMA integrity_check({max})"))?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        };
+        match sentences().map_err(Error::from) {
+            Ok(found) => Ok(found.into_iter().filter(|sentence| sentence != "ok").collect()),
+            // Too damaged to be looked through.
+            Err(Error::Corrupt(message)) => Ok(vec![message]),
+            Err(other) => Err(other),
+        }
+    }
+
     /// How many events were ever appended. `SQLite` keeps this number itself and never takes it back.
     pub fn events_ever(&self) -> Result<i64> {
         let mut statement = self.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;

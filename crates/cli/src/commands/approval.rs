@@ -13,6 +13,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Ask for a person's word; from then on the task is not given out without it
     Request {

@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use contract::continuity::ArtifactView;
-use ops::Result;
+use contract::domain::code::ErrorCode;
 use ops::artifact::list::{Request, list};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List the files of a task, newest first
     List(ListArgs),
@@ -27,6 +29,9 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    if args.task_id.is_empty() {
+        return Err(Error::new(ErrorCode::InvalidInput, "--task-id is required"));
+    }
     let request = Request { task_id: args.task_id.clone(), limit: Some(args.limit) };
     let answer = list(&mut host::open(globals)?, &request)?;
     Ok(output.answer(&answer, || {

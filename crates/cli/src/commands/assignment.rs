@@ -18,6 +18,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Give a task out, with its locks and its share of the budget
     Issue(IssueArgs),

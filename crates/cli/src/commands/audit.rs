@@ -13,8 +13,9 @@ use crate::host;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
-    /// Check that no event was changed and none is missing
+    /// Check that the file can be read, no event was changed and none is missing
     Verify {
         /// An earlier `writ audit tip`, kept elsewhere: also find what was removed since
         #[arg(long, value_name = "FILE")]
@@ -28,27 +29,31 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
+    let mut cx = host::open_existing(globals)?;
     match command {
         Command::Tip => Ok(output.line(&ops::audit::tip(&mut cx)?)),
         Command::Verify { tip, replay } => {
             let earlier = tip.as_deref().map(read_tip).transpose()?;
             let found = ops::audit::verify(&mut cx, earlier.as_ref())?;
-            let replayed = if *replay { ops::audit::replay_differences(&mut cx)? } else { Vec::new() };
-            let pruned = ops::audit::pruned(&mut cx)?;
+            // What a damaged file says besides is nothing to compare with.
+            let readable = found.damage.is_empty();
+            let replay = *replay && readable;
+            let replayed = if replay { ops::audit::replay_differences(&mut cx)? } else { Vec::new() };
+            let pruned = if readable { ops::audit::pruned(&mut cx)? } else { 0 };
             let clean = found.is_clean() && replayed.is_empty();
             let printed = match output.format {
                 Format::Json | Format::Ndjson => {
-                    output.envelope(clean, &report(&found, *replay && pruned == 0, &replayed, pruned))
+                    output.envelope(clean, &report(&found, replay && pruned == 0, &replayed, pruned))
                 }
                 Format::Text => {
                     let mut text = format!("{} events in {} streams\n", found.events, found.streams);
+                    text.push_str(&file(&found.damage));
                     text.push_str(&section("integrity", "no event was changed", &found.integrity));
                     text.push_str(&section("completeness", "no event is missing", &found.completeness));
                     if pruned > 0 {
                         text.push_str(&format!("anchors: {pruned} old events were removed by `writ gc`\n"));
                     }
-                    if *replay && pruned > 0 {
+                    if replay && pruned > 0 {
                         let why = "the log begins at anchors, so the tables cannot be rebuilt from it";
                         text.push_str(&format!("replay: not possible, {why}\n"));
                     }
@@ -70,6 +75,13 @@ fn report(found: &Verification, replayed: bool, differences: &[String], pruned: 
         "replay_differences": differences,
         "pruned_events": pruned,
     })
+}
+
+fn file(damage: &[String]) -> String {
+    if damage.is_empty() {
+        return "file: ok, all of it can be read\n".to_owned();
+    }
+    damage.iter().map(|sentence| format!("file: {sentence}\n")).collect()
 }
 
 fn section(name: &str, good: &str, faults: &[Fault]) -> String {

@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let cx = host::open(globals)?;
+    let cx = host::open_existing(globals)?;
     let file = host::absolute(args.file.clone());
     let copied = back_up(&cx, &file, args.force)?;
     let (found, file) = (&copied.verification, file.display().to_string());

@@ -13,6 +13,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Set what a run may spend
     Set {

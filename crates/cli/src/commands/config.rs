@@ -10,6 +10,7 @@ use crate::output::Output;
 use crate::{config, env, host};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Print every value and where it comes from
     Show,

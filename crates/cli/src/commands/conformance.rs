@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Run every vector in a directory through this program, or through another one
     Run {

@@ -24,7 +24,12 @@ struct Look {
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut looks = vec![supervision(), configuration()];
-    match host::open(globals) {
+    let path = host::store_path(globals)?;
+    match host::open_existing(globals) {
+        Err(_) if !path.exists() => {
+            let said = format!("none yet at {}; the first command makes it", path.display());
+            looks.push(Look { what: "store", well: true, said });
+        }
         Ok(mut cx) => looks.extend(store(&mut cx)?),
         Err(error) => looks.push(Look { what: "store", well: false, said: error.to_string() }),
     }
@@ -67,7 +72,10 @@ fn configuration() -> Look {
 fn store(cx: &mut Context) -> Result<Vec<Look>> {
     let path = cx.store_path().display().to_string();
     let found = ops::audit::verify(cx, None)?;
-    let said = if found.is_clean() {
+    let log_is_whole = found.integrity.is_empty() && found.completeness.is_empty();
+    let said = if log_is_whole && !found.damage.is_empty() {
+        "cannot be judged while the file is damaged".to_owned()
+    } else if log_is_whole {
         format!("{} events in {} streams verify", found.events, found.streams)
     } else {
         format!(
@@ -76,10 +84,17 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
             found.completeness.len()
         )
     };
+    let file = match found.damage.as_slice() {
+        [] => path,
+        damage => format!("{path} is damaged in {} places; see `writ audit verify`", damage.len()),
+    };
     let mut looks = vec![
-        Look { what: "store", well: true, said: path },
+        Look { what: "store", well: found.damage.is_empty(), said: file },
         Look { what: "log", well: found.is_clean(), said },
     ];
+    if !found.damage.is_empty() {
+        return Ok(looks);
+    }
     let mut open = ops::run::show::list(cx, Some(RunState::Running), 1000)?;
     open.extend(ops::run::show::list(cx, Some(RunState::Submitted), 1000)?);
     let orphaned: Vec<String> = open

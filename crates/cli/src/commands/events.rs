@@ -11,6 +11,7 @@ use crate::host;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List events, newest first
     List(ListArgs),
@@ -31,7 +32,7 @@ pub(crate) struct ListArgs {
     #[arg(long, default_value_t = 50, allow_negative_numbers = true)]
     limit: i64,
     /// Only events after this number
-    #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(0..))]
     since_id: i64,
     /// Oldest first
     #[arg(long)]

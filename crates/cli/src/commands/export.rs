@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
+    let mut cx = host::open_existing(globals)?;
     if args.file == Path::new("-") {
         let moved = export(&mut cx, &mut BufWriter::new(io::stdout().lock()))?;
         say(&format!("{} rows exported\n", moved.rows));

@@ -23,7 +23,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let retention = config::load(&host::absolute(".".into()))?.retention;
     let key = host::any_key(globals)?;
-    let mut cx = host::open(globals)?;
+    let mut cx = host::open_existing(globals)?;
     let mut request = Request { retention, after: None };
     let mut total = Answer::default();
     let mut piece: u32 = 1;

@@ -22,6 +22,7 @@ use crate::output::Output;
 pub(crate) use handle::never_fail;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Let Claude Code and OpenCode call writ
     Install(Which),

@@ -15,6 +15,7 @@ use crate::output::Output;
 use crate::{config, host};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Open the ledger of a plan: its tasks are given out, and no engine works them
     Open {

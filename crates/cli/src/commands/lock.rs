@@ -17,6 +17,7 @@ use crate::output::Output;
 use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Take locks for a task: all of them or none
     Acquire {

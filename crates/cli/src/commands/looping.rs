@@ -24,9 +24,9 @@ use serde_json::json;
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
-use crate::host;
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
+use crate::{env, host};
 use tally::{Report, Tally};
 
 #[derive(Debug, clap::Args)]
@@ -64,6 +64,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 enum Command {
     /// Show what loops have done
     Stats(stats::Args),
@@ -138,12 +139,16 @@ fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
     let project = match &args.project_dir {
         None => None,
         Some(path) => {
-            Some(path.to_str().ok_or_else(|| invalid("--project-dir is not UTF-8".to_owned()))?.to_owned())
+            let text = path.to_str().ok_or_else(|| invalid("--project-dir is not UTF-8".to_owned()))?;
+            Some(host::workspace(text))
         }
     };
     let directory = host::absolute(args.project_dir.clone().unwrap_or_else(|| PathBuf::from(".")));
     if !directory.is_dir() {
         return Err(invalid(format!("{} is not a directory", directory.display())));
+    }
+    if !args.dry_run && !env::can_start(&words[0], &directory) {
+        return Err(child::unstartable(&words[0], "there is no such program"));
     }
     let millis = SystemClock::new().now().at.millis();
     Ok(Loop {

@@ -18,6 +18,7 @@ use crate::app::Globals;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Remember a value under a key
     Set(set::Args),

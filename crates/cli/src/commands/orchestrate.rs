@@ -25,6 +25,7 @@ use crate::output::Output;
 use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Take one round of an orchestrator: apply its deltas, reconcile, give out its assignments, or nothing
     Step(StepArgs),

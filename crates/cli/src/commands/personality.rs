@@ -13,6 +13,7 @@ use crate::output::Output;
 use crate::persona::Persona;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Make links to writ under the names of other command lines
     Install {

@@ -12,6 +12,7 @@ use crate::config;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Say everything that is wrong with a plan, an AOP TASK or an AEE task
     Check {

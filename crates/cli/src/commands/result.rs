@@ -20,6 +20,7 @@ use crate::output::Output;
 use crate::{config, env, host};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Submit a worker's result; done is granted after writ ran the checks itself
     Submit {

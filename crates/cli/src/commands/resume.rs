@@ -9,8 +9,8 @@ use ops::resume::{Request, peek, resume};
 use ops::{Error, Result};
 
 use crate::app::Globals;
+use crate::host;
 use crate::output::Output;
-use crate::{host, persona};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -29,18 +29,18 @@ pub(crate) struct Args {
     /// Tokens for the brief, and as many for the prompt
     #[arg(long, default_value_t = 1500, value_name = "TOKENS", allow_negative_numbers = true)]
     budget: i64,
-    /// With --peek: as it would be at this time
+    /// With --peek: without what was written after this time
     #[arg(long, value_name = "TIME", requires = "peek")]
     as_of: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let request = Request {
-        project_dir: args.project_dir.clone(),
+        project_dir: args.project_dir.as_deref().map(host::workspace),
         limit: Some(args.limit),
         focus: args.focus.clone(),
         budget: Some(args.budget),
-        program: Some(persona::current().name().to_owned()),
+        program: Some(host::callable(globals)),
     };
     if args.peek {
         return look(args, &request, globals, output);

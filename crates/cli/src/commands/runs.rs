@@ -15,6 +15,7 @@ use crate::host;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List runs, newest first
     List {

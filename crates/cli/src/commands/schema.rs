@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Describe every command, its arguments and whether it changes something
     Commands,

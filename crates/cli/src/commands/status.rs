@@ -4,6 +4,7 @@ mod hooks;
 
 use std::process::ExitCode;
 
+use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
 use ops::status::Status;
 use ops::{Error, Result};
@@ -118,8 +119,12 @@ fn maintenance() -> Value {
 
 fn counts(status: &Status) -> Value {
     let total: i64 = status.tasks.iter().map(|(_, count)| count).sum();
+    let Counts { pending, in_progress, completed, blocked } = status.counts;
+    let named =
+        [("pending", pending), ("in_progress", in_progress), ("completed", completed), ("blocked", blocked)];
+    let there = named.into_iter().filter(|(_, count)| *count > 0);
     let mut states: Map<String, Value> =
-        status.tasks.iter().map(|(state, count)| (state.clone(), json!(count))).collect();
+        there.map(|(state, count)| (state.to_owned(), json!(count))).collect();
     states.insert("total".to_owned(), json!(total));
     // Every task is in a state that is known; the contract has a place for others.
     states.insert("unknown".to_owned(), json!(0));

@@ -20,6 +20,7 @@ use crate::app::Globals;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Make a task
     Create(create::Args),

@@ -25,8 +25,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open(globals)?;
     let (run, events) = trace(&mut cx, &args.which)?;
+    let removed =
+        run.as_ref().map(|run| ops::run::show::removed_events(&mut cx, &run.asked.id)).transpose()?;
+    let removed = removed.filter(|events| *events > 0);
     match output.format {
-        Format::Text => Ok(output.text(&text(run.as_ref(), &events, args.all))),
+        Format::Text => Ok(output.text(&text(run.as_ref(), &events, removed, args.all))),
         Format::Ndjson => {
             let lines =
                 events.iter().filter_map(|event| serde_json::to_string(&ops::event::envelope(event)).ok());
@@ -36,7 +39,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             let envelopes: Vec<_> = events.iter().map(ops::event::envelope).collect();
             let corr = events.first().map(|event| event.record.corr.clone());
             let run_id = run.map(|run| run.asked.id);
-            Ok(output.envelope(true, &json!({"run_id": run_id, "corr": corr, "envelopes": envelopes})))
+            let mut data = json!({"run_id": run_id, "corr": corr, "envelopes": envelopes});
+            if let Some(removed) = removed {
+                data["removed_events"] = json!(removed);
+            }
+            Ok(output.envelope(true, &data))
         }
     }
 }
@@ -59,11 +66,14 @@ fn trace(cx: &mut ops::Context, which: &str) -> Result<(Option<Run>, Vec<Event>)
     }
 }
 
-fn text(run: Option<&Run>, events: &[Event], all: bool) -> String {
+fn text(run: Option<&Run>, events: &[Event], removed: Option<i64>, all: bool) -> String {
     let mut text = String::new();
     if let Some(run) = run {
         text.push_str(&format!("{}  {}  {}\n", run.asked.id, run.state.as_str(), run.asked.objective));
         text.push_str(&format!("corr {}  by {}\n\n", run.asked.corr, run.asked.requested_by));
+    }
+    if let Some(removed) = removed {
+        text.push_str(&format!("{removed} older events were removed when their time was over\n\n"));
     }
     for event in events {
         match event.record.intent.as_str() {

@@ -154,11 +154,10 @@ pub(crate) fn print(verdict: &Verdict, output: &Output) -> ExitCode {
     if printed == ExitCode::SUCCESS { ExitCode::from(verdict.exit_code()) } else { ExitCode::from(2) }
 }
 
-/// The answer to words that could not be understood; the explanation goes to standard error.
-pub(crate) fn refuse_words(explanation: &str) {
-    let first = explanation.lines().next().unwrap_or("").trim_start_matches("error: ");
+/// The answer to words that could not be understood; the whole explanation goes to standard error.
+pub(crate) fn refuse_words(reason: &str) {
     let output = Output { format: Format::Json, surface: Surface::Validator };
-    print(&could_not_work(None, "usage", first), &output);
+    print(&could_not_work(None, "usage", reason), &output);
 }
 
 /// A bug of ours must not look like a document that passed, nor like one that was judged.

@@ -10,6 +10,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Block tasks whose workers were silent for too long, and free what they hold
     Sweep {

@@ -12,6 +12,7 @@ use contract::domain::limits;
 use ops::{Error, Result};
 use rustix::fs::FlockOperation;
 
+use super::FileChange;
 use crate::minter::RandomIds;
 
 /// How long one writ waits for another that changes the same file.
@@ -89,8 +90,30 @@ pub(crate) fn make_directories(path: &Path) -> Result<()> {
     made.map_err(|error| failed("make", directory, &error))
 }
 
+/// Makes all changes or none: when one fails, those before it are taken back.
+pub(crate) fn apply(changes: &[FileChange]) -> Result<()> {
+    for (done, change) in changes.iter().enumerate() {
+        if let Err(error) = set(&change.path, change.after.as_deref()) {
+            for made in changes[..done].iter().rev() {
+                // The first failure is the one to tell; what cannot be taken back either fits no record and is not
+                // believed later.
+                set(&made.path, made.before.as_deref()).ok();
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn set(path: &Path, text: Option<&str>) -> Result<()> {
+    match text {
+        Some(text) => make_directories(path).and_then(|()| write(path, text)),
+        None => remove(path),
+    }
+}
+
 /// Replaces the file in one step: whoever reads sees the old one or the new one. The mode is kept.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+fn write(path: &Path, text: &str) -> Result<()> {
     let done = replace(path, text);
     done.map_err(|error| failed("write", path, &error))
 }
@@ -115,7 +138,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-pub(crate) fn remove(path: &Path) -> Result<()> {
+fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -125,7 +148,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 }
 
 /// Removes directories that were made for a file, innermost first, as far as nothing else is in them.
-pub(crate) fn remove_directories(directories: &[String]) {
+pub(crate) fn remove_directories<P: AsRef<Path>>(directories: &[P]) {
     for directory in directories.iter().rev() {
         // One that holds something else stays, as it should.
         fs::remove_dir(directory).ok();

@@ -1,11 +1,13 @@
 //! What a hook of an agent program means to the store. Pure: the input decides, nothing is read or written.
 
 use clap::Subcommand;
+use contract::continuity::workspace;
 use contract::digest;
 use serde_json::{Map, Value, json};
 
 /// What hooks call. Each is a hidden command of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Handler {
     #[command(hide = true)]
     SessionStart,
@@ -37,8 +39,8 @@ pub(crate) enum Handler {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Input {
     pub(crate) raw: Map<String, Value>,
-    /// How long the session's transcript is: it tells a hook that fires again from one that is told twice.
-    pub(crate) transcript_bytes: u64,
+    /// Where the hook was called, for agent programs that do not say it.
+    pub(crate) here: String,
 }
 
 /// What shall be done.
@@ -77,6 +79,8 @@ pub(crate) enum Then {
 }
 
 const PROMPT_CHARS_MAX: usize = 500;
+/// A session's id that is longer is told by its digest: an agent's name is repeated in every command.
+const SESSION_BYTES_MAX: usize = 40;
 const INPUT_BYTES_MAX: usize = 2048;
 const OUTPUT_BYTES_MAX: usize = 4096;
 /// What a person says to be told where things stand.
@@ -146,9 +150,13 @@ impl Handler {
         }
     }
 
-    /// The same for the same input, so that a hook which is told twice does its work once.
-    pub(crate) fn request_id(self, input: &Input) -> String {
-        let content = json!([self.word(), input.raw, input.transcript_bytes]);
+    /// What has an id of its own is the same however often it is told. Everything else happens as often as it is told:
+    /// two turns, two prompts or two checkpoints may look alike, so `call` tells them apart.
+    pub(crate) fn request_id(self, input: &Input, call: &str) -> String {
+        let is_named =
+            ["tool_use_id", "prompt_id"].iter().any(|name| !input.raw.get(*name).is_none_or(Value::is_null));
+        let call = if is_named { "" } else { call };
+        let content = json!([self.word(), input.raw, input.workspace(), call]);
         let digest = digest::of_bytes(content.to_string().as_bytes());
         let digest = digest.trim_start_matches("sha256:");
         format!("cc_{}_{}", self.word(), &digest[..digest.len().min(24)])
@@ -160,19 +168,29 @@ impl Input {
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let raw = serde_json::from_slice::<Value>(bytes).ok();
         let raw = raw.and_then(|value| value.as_object().cloned()).unwrap_or_default();
-        Self { raw, transcript_bytes: 0 }
+        Self { raw, here: String::new() }
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.raw.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// The identity of the session, for agents that give none of their own.
+    /// Where the agent works, which is its project.
+    pub(crate) fn workspace(&self) -> String {
+        let told = self.text("cwd").filter(|path| path.starts_with('/'));
+        workspace::name(told.unwrap_or(&self.here), &self.here)
+    }
+
+    /// The identity of the session, for agents that give none of their own. The beginnings of two sessions may be the
+    /// same, so it is the whole name, or a digest of one that is too long; without one, the place tells agents apart.
     pub(crate) fn agent(&self) -> String {
-        match self.text("session_id") {
-            Some(session) => format!("claude-{}", session.chars().take(8).collect::<String>()),
-            None => "claude".to_owned(),
-        }
+        let digest = |text: &str| digest::of_bytes(text.as_bytes())["sha256:".len()..][..16].to_owned();
+        let name = match self.text("session_id") {
+            Some(session) if is_plain(session) => session.to_lowercase(),
+            Some(session) => digest(session),
+            None => digest(&self.workspace()),
+        };
+        format!("claude-{name}")
     }
 
     /// Some of the fields, and the session they are from.
@@ -182,6 +200,12 @@ impl Input {
             .filter_map(|name| Some(((*name).to_owned(), json!(clip(self.text(name)?, PROMPT_CHARS_MAX)))));
         Value::Object(fields.collect())
     }
+}
+
+/// Whether a session's id can be a name as it is.
+fn is_plain(session: &str) -> bool {
+    session.len() <= SESSION_BYTES_MAX
+        && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
 fn prompted(input: &Input) -> Act {

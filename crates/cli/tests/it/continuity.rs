@@ -163,7 +163,8 @@ fn five_a_caller_that_only_knows_the_schema_can_do_everything() {
             let described = row(command);
             let required: Vec<&str> = described["args_schema"]["required"]
                 .as_array()
-                .map(|names| names.iter().map(|name| name.as_str().unwrap()).collect())
+                // Who calls is said with every call.
+                .map(|names| names.iter().filter_map(Value::as_str).filter(|name| *name != "agent").collect())
                 .unwrap_or_default();
             let mut words: Vec<String> = command.split(' ').map(str::to_owned).collect();
             for name in required {

@@ -8,7 +8,7 @@ use testkit::{Cli, Output};
 use crate::documents::writ;
 
 const SESSION: &str = "0a1b2c3d-0000-4000-8000-000000000000";
-const AGENT: &str = "claude-0a1b2c3d";
+const AGENT: &str = "claude-0a1b2c3d-0000-4000-8000-000000000000";
 
 /// Calls a handler as Claude Code does.
 fn hook(cli: &Cli, handler: &str, fields: Value) -> Output {
@@ -65,7 +65,7 @@ fn a_session_is_told_where_the_work_stands_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn what_happens_is_written_down_once_however_often_it_is_told() {
+fn what_has_an_id_is_written_down_once_and_everything_else_as_often_as_it_happens() {
     let cli = writ();
     created(&cli, "Paint the fence");
     context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
@@ -82,17 +82,17 @@ fn what_happens_is_written_down_once_however_often_it_is_told() {
         silent(&hook(&cli, "checkpoint", json!({"trigger": "auto"})));
         hook(&cli, "prompt", json!({"prompt": "make it green", "prompt_id": "p1"})).success();
     }
-    for kind in [
-        "tool_success",
-        "tool_failure",
-        "agent_spawned",
-        "agent_completed",
-        "heartbeat",
-        "task_completed_signal",
-        "user_prompt",
+    for (kind, times) in [
+        ("tool_success", 1),
+        ("tool_failure", 1),
+        ("user_prompt", 1),
+        ("agent_spawned", 3),
+        ("agent_completed", 3),
+        ("heartbeat", 3),
+        ("task_completed_signal", 3),
     ] {
         let found = events(&cli, kind);
-        assert_eq!(found.len(), 1, "{kind}: {found:?}");
+        assert_eq!(found.len(), times, "{kind}: {found:?}");
         assert_eq!(
             (&found[0]["agent_name"], &found[0]["project_id"]),
             (&json!(AGENT), &json!(cli.project())),
@@ -104,6 +104,36 @@ fn what_happens_is_written_down_once_however_often_it_is_told() {
     // The same words under another id are said a second time.
     hook(&cli, "prompt", json!({"prompt": "make it green", "prompt_id": "p2"})).success();
     assert_eq!(events(&cli, "user_prompt").len(), 2);
+    for _ in 0..2 {
+        hook(&cli, "prompt", json!({"prompt": "yes"})).success();
+    }
+    assert_eq!(events(&cli, "user_prompt").len(), 4, "a person may say the same twice");
+}
+
+#[test]
+fn a_session_that_begins_again_is_told_how_things_are_now() {
+    let cli = writ();
+    let first = created(&cli, "Paint the fence");
+    let start = || context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    assert!(start().contains("Paint the fence"));
+    let done = ["task", "complete", "--id", &first, "--outcome", "done", "--summary", "s", "--agent", AGENT];
+    cli.run(done.iter().chain(&["--request-id", "c"])).success();
+    let second = created(&cli, "Mow the lawn");
+    let told = start();
+    assert!(told.contains(&format!("TASK {second}")) && !told.contains(&format!("TASK {first}")), "{told}");
+    // It gives back what it holds each time it ends, not only the first.
+    for round in ["1", "2"] {
+        start();
+        silent(&hook(&cli, "session-end", json!({"reason": "other"})));
+        let taken =
+            cli.run(["resume", "--agent", "b", "--request-id", round, "--project-dir", &told_project(&cli)]);
+        assert_eq!(taken.success().json()["data"]["focus_task_id"], second.as_str(), "round {round}");
+        silent(&cli.call(["hook", "session-end", "--agent", "b"]).stdin("{}").run());
+    }
+}
+
+fn told_project(cli: &Cli) -> String {
+    cli.project().to_str().unwrap().to_owned()
 }
 
 #[test]

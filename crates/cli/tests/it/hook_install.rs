@@ -187,6 +187,48 @@ fn settings_that_are_not_json_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn an_installation_that_fails_leaves_nothing_behind() {
+    let cli = writ();
+    // Where the plugin belongs is a link to nowhere, which shows only when it is written.
+    cli.scratch().dir("home/.config/opencode");
+    symlink("/nowhere/plugin", cli.scratch().join("home/.config/opencode/plugin")).unwrap();
+    for before in [None, Some("{\"model\": \"x\"}\n")] {
+        if let Some(text) = before {
+            cli.scratch().write(SETTINGS, text);
+        }
+        let entries = || fs::read_dir(cli.scratch().join("home")).unwrap().count();
+        let (known, files) = (entries(), contents(cli.scratch(), "home"));
+        assert_eq!(hook(&cli, &["install"]).fails_with(1).json()["error_code"], "IO");
+        assert_eq!(contents(cli.scratch(), "home"), files);
+        assert_eq!(entries(), known, "what is ours is gone too");
+    }
+}
+
+#[test]
+fn what_somebody_wrote_around_a_call_of_ours_stays_theirs() {
+    let cli = writ();
+    let lines = [
+        "writ hook stop && notify-send done",
+        "echo writ hook stop",
+        "writ hook-report",
+        "writ hook install",
+        "sh -c 'writ hook stop'",
+        "writ hook stop; true",
+    ];
+    let entry = |line: &&str| json!({"hooks": [{"type": "command", "command": line}]});
+    let theirs = json!({"hooks": {"Stop": lines.iter().map(entry).collect::<Vec<_>>()}});
+    cli.scratch().write(SETTINGS, format!("{theirs:#}\n"));
+    data(&hook(&cli, &["install", "--claude"]));
+    assert_eq!(
+        settings(&cli.scratch().join(SETTINGS))["hooks"]["Stop"].as_array().unwrap().len(),
+        lines.len() + 1
+    );
+    data(&hook(&cli, &["uninstall", "--claude"]));
+    assert_eq!(settings(&cli.scratch().join(SETTINGS)), theirs);
+    assert_eq!(data(&hook(&cli, &["uninstall", "--claude"]))["claude"]["removed"], Value::Null);
+}
+
+#[test]
 fn every_configured_place_is_honoured() {
     let cli = writ();
     let dirs = ["cc", "oc", "xdg"].map(|name| cli.scratch().join(name));

@@ -1,6 +1,7 @@
 //! What the store keeps and for how long.
 
 use std::fs;
+use std::io::{Seek, Write};
 
 use serde_json::json;
 use testkit::Cli;
@@ -104,6 +105,34 @@ fn a_backup_is_a_store_and_replaces_no_file_unless_told() {
     assert_eq!((tasks(&["--db-path", copy]), tasks(&[])), (json!(2), json!(2)));
     let help = cli.run(["backup", "--help"]);
     assert!(help.success().stdout.contains("cp BACKUP STORE"), "{help}");
+}
+
+#[test]
+fn what_is_not_there_is_neither_kept_nor_judged_nor_made() {
+    let cli = writ();
+    for words in [&["backup", "copy.db"][..], &["export"], &["gc"], &["audit", "verify"], &["audit", "tip"]] {
+        let refused = cli.run([words, &["--output", "json"]].concat());
+        assert_eq!(refused.fails_with(1).json()["error_code"], "NOT_FOUND", "{words:?}: {refused}");
+    }
+    let doctor = cli.run(["doctor"]);
+    assert!(doctor.success().stdout.contains("none yet at"), "{doctor}");
+    assert!(!cli.db().exists() && !cli.project().join("copy.db").exists());
+}
+
+#[test]
+fn damage_to_the_file_is_told_by_audit_and_doctor() {
+    const PAGE: u64 = 4096;
+    let cli = old_store();
+    let size = fs::metadata(cli.db()).unwrap().len();
+    let mut file = fs::OpenOptions::new().write(true).open(cli.db()).unwrap();
+    // The middle of the file is no page that every command reads.
+    file.seek(std::io::SeekFrom::Start(size / PAGE / 2 * PAGE)).unwrap();
+    file.write_all(&[0xff; PAGE as usize]).unwrap();
+    drop(file);
+    let audit = cli.run(["audit", "verify", "--output", "text"]);
+    assert!(!audit.fails_with(1).stdout.contains("file: ok"), "{audit}");
+    let doctor = cli.run(["doctor"]);
+    assert!(doctor.fails_with(1).stdout.contains("BAD  store"), "{doctor}");
 }
 
 #[test]

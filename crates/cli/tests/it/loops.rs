@@ -116,10 +116,44 @@ fn a_task_that_is_left_open_is_blocked_and_enough_of_them_end_the_loop() {
         (&json!("blocked"), &json!("failure:agent exited without completing"))
     );
     assert_eq!(task(&cli, &ids[2])["status"], "pending");
-    let report = data(&looped(&cli, "/nowhere/agent", &[]));
-    assert_eq!(report["results"][0]["status"], "error");
-    let stats = data(&cli.run(["loop", "stats", "--last", "1"]));
+    // An agent may call something of its own the same; only loops count.
+    let own = r#"{"event":{"kind":"run_completed","message":"mine","metadata":{"completed":99,"total":99}}}"#;
+    data(&cli.run(["push", "--request-id", "own", "--json", own]));
+    let stats = data(&cli.run(["loop", "stats", "--last", "2"]));
     assert_eq!((&stats["runs"], &stats["blocked_rate"]), (&json!(1), &json!(1.0)));
+}
+
+#[test]
+fn an_agent_that_cannot_be_started_ends_the_loop_and_no_task_is_touched() {
+    let cli = ann();
+    let id = created(&cli, "a", "0");
+    let before = task(&cli, &id);
+    let unreadable = cli.scratch().write("not-for-running", "notes");
+    // Found and allowed to run, but nothing that can be run.
+    let broken = agent(&cli, "");
+    std::fs::write(&broken, "#!/nowhere/interpreter\n").unwrap();
+    for command in ["/nowhere/agent", "no-such-agent", unreadable.to_str().unwrap(), &broken] {
+        let refused = looped(&cli, command, &[]).fails_with(1).json();
+        assert_eq!(refused["error_code"], "IO", "{refused}");
+        assert!(refused["error"].as_str().unwrap().contains(command), "{refused}");
+        let now = task(&cli, &id);
+        assert_eq!((&now["status"], &now["blocked_reason"]), (&before["status"], &Value::Null), "{command}");
+        // Nobody holds it.
+        data(&cli.run(["task", "begin", "--id", &id, "--agent", "bob", "--request-id", command]));
+        data(&cli.run([
+            "task",
+            "set-status",
+            "--status",
+            "pending",
+            "--id",
+            &id,
+            "--agent",
+            "bob",
+            "--request-id",
+            &format!("p {command}"),
+        ]));
+    }
+    assert_eq!(data(&looped(&cli, "no-such-agent", &["--dry-run"]))["completed"], 1, "a look needs no agent");
 }
 
 #[test]
@@ -146,7 +180,8 @@ fn a_signal_ends_the_loop_and_everything_below_and_the_task_stays_open() {
         let output = running.wait(Duration::from_secs(20));
         let envelope = output.fails_with(1).json();
         assert_eq!(envelope["error_code"], "INTERRUPTED");
-        assert_eq!(envelope["error_context"]["results"][0]["status"], "interrupted");
+        let results = envelope["error_context"]["results"].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(results).unwrap()[0]["status"], "interrupted");
         assert_eq!(cli.leftovers(), Vec::<u32>::new());
         assert_ne!(task(&cli, &id)["status"], "blocked");
         // Nobody holds it any more.
@@ -208,6 +243,8 @@ fn one_envelope_is_printed_whatever_goes_wrong() {
         cli.run(["loop", "--command", ""]),
         cli.run(["loop", "--command", "'open"]),
         cli.run(["loop", "--cooldown", "soon"]),
+        cli.run(["loop", "--max-tasks", "-1"]),
+        cli.run(["loop", "--cooldown", "-1s"]),
         cli.run(["loop", "--project-dir", bad.to_str().unwrap()]),
         cli.call(["loop"]).without_env("WRIT_AGENT").run(),
         cli.run(["loop", "stats"]),

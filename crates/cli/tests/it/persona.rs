@@ -94,7 +94,8 @@ fn misunderstandings_are_documents_too() {
     assert_eq!(error(&cli, &["task", "list", "--bogus"]), "unknown flag: --bogus");
     assert_eq!(error(&cli, &["task", "create"]), "--title is required");
     assert_eq!(error(&cli, &["memory", "set", "-k", "x"]), "required flag(s) \"value\" not set");
-    assert_eq!(error(&cli, &["hook", "bogus"]), "unknown command \"bogus\" for \"vybe\"");
+    assert_eq!(error(&cli, &["hook", "bogus"]), "unknown command \"bogus\" for \"vybe hook\"");
+    assert_eq!(error(&cli, &["--agent", "a", "task", "run"]), "unknown command \"run\" for \"vybe task\"");
     let words = ["task", "create", "--title", "t"];
     assert_eq!(error(&cli, &words), "agent is required (set --agent or VYBE_AGENT)");
     let more = [&words[..], &["--agent", "ann"]].concat();
@@ -138,7 +139,7 @@ fn every_command_is_described_for_programs() {
     };
     let create = row("vybe task create");
     assert_eq!((&create["mutates"], &create["requires_request_id"]), (&json!(true), &json!(true)));
-    assert_eq!(create["args_schema"]["required"], json!(["title"]));
+    assert_eq!(create["args_schema"]["required"], json!(["title", "agent"]));
     let priority = &create["args_schema"]["properties"]["priority"];
     assert_eq!((&priority["type"], &priority["default"]), (&json!("integer"), &json!(0)));
     let list = row("vybe events list");

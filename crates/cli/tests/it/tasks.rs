@@ -209,7 +209,7 @@ fn the_status_counts_what_is_in_the_store() {
     assert_eq!(status["db"], json!({"path": path, "source": "WRIT_DB", "ok": true, "size_bytes": size}));
     assert_eq!(
         (&status["counts"]["tasks"], &status["counts"]["tasks_detail"]),
-        (&json!(2), &json!({"todo": 2, "total": 2, "unknown": 0}))
+        (&json!(2), &json!({"pending": 2, "total": 2, "unknown": 0}))
     );
     assert_eq!(status["runs"], json!({"running": [], "stopped": [worked.id()]}));
     let events = data(&cli.run(["events", "list", "--all", "--limit", "1"]));
@@ -394,7 +394,9 @@ fn a_task_whose_checks_fail_cannot_be_completed_by_any_verb() {
         let refused = error(&task(&cli, "r1", words));
         assert_eq!(refused["error_code"], "CHECK_FAILED");
         assert_eq!(refused["error"], "check `grep -q proof proof.txt`: exit code 2, expected 0");
-        assert_eq!(refused["error_context"]["checks"][0]["passed"], false);
+        let checks: Value =
+            serde_json::from_str(refused["error_context"]["checks"].as_str().unwrap()).unwrap();
+        assert_eq!(checks[0]["passed"], false);
         assert_eq!(data(&cli.run(["task", "get", "--id", &id])), before);
     }
 }

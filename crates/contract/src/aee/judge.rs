@@ -20,7 +20,8 @@ pub(crate) fn read_object(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict
 /// Reads one JSON value within the limits.
 pub(crate) fn read(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
     if bytes.len() > limits::DOCUMENT_BYTES_MAX {
-        let message = format!("allows at most {} bytes, has {}", limits::DOCUMENT_BYTES_MAX, bytes.len());
+        let message =
+            format!("allows at most {} bytes, has {}", limits::DOCUMENT_BYTES_MAX, crate::json::size(bytes));
         return Err(refuse_whole(kind, "too_large", message));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {

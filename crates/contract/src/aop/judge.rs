@@ -8,7 +8,7 @@ use super::extra::{self, Requirements};
 use super::header::{self, MessageType, VERSION};
 use super::{limits, response, settle, task};
 use crate::finding::{Finding, Findings};
-use crate::json::strict;
+use crate::json::{self, strict};
 use crate::shape::{Object, Shape, Unknown, check, required};
 use crate::verdict::Verdict;
 
@@ -85,7 +85,7 @@ fn bounded(bytes: &[u8], most: usize, what: &str) -> Result<(), Box<Verdict>> {
     if bytes.len() <= most {
         return Ok(());
     }
-    let message = format!("the {what} has {} bytes; the limit is {most} ({}KB)", bytes.len(), most / 1024);
+    let message = format!("the {what} has {}; the limit is {most} ({}KB)", json::size(bytes), most / 1024);
     Err(whole(Code::ContextOverflow, "max_bytes", message))
 }
 

@@ -1,6 +1,7 @@
 //! What an agent is told when it resumes: built from the ledger alone, inside a budget of tokens, the same bytes for
 //! the same state and the same moment.
 
+mod commands;
 mod fit;
 mod prompt;
 
@@ -20,6 +21,8 @@ use fit::{Shelf, choose, clip};
 
 /// Bytes that are counted as one token.
 const TOKEN_BYTES: usize = 4;
+/// One thing takes no more than this part of the room, however long it is.
+const PARTS: usize = 12;
 /// Events in which an agent says what not to try again, and in which it thinks aloud.
 const REJECTED: &[&str] = &["rejected", "rejected_approach"];
 const REASONING: &str = "reasoning";
@@ -34,10 +37,12 @@ const DEPENDENCIES_MAX: usize = 10;
 /// Everything the brief is made of. The lists come in the order in which they matter.
 #[derive(Debug, Clone)]
 pub struct Situation<'s> {
-    /// The name under which commands are printed.
+    /// What printed commands begin with, as a shell reads it.
     pub program: &'s str,
     pub agent: &'s str,
     pub as_of: Timestamp,
+    pub project_id: Option<&'s str>,
+    /// What is known of the project; nothing if nobody has been there.
     pub project: Option<ProjectView>,
     pub task: Option<&'s Task>,
     /// Dependencies of the task that are not done.
@@ -134,7 +139,7 @@ pub struct Composed {
 /// Says where the work stands, in no more than `budget` tokens for the brief and as many for the prompt.
 pub fn compose(situation: &Situation<'_>, budget: usize) -> Composed {
     let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
-    let found = Found::in_situation(situation);
+    let found = Found::in_situation(situation, budget * TOKEN_BYTES / PARTS);
     let brief = brief(situation, &found, budget);
     let prompt = prompt::render(situation, &found, budget * TOKEN_BYTES);
     let both = digest::of_value(&(&brief, &prompt)).unwrap_or_else(|_| digest::of_bytes(prompt.as_bytes()));
@@ -153,7 +158,7 @@ struct Found {
 }
 
 impl Found {
-    fn in_situation(situation: &Situation<'_>) -> Self {
+    fn in_situation(situation: &Situation<'_>, most: usize) -> Self {
         let events = || situation.events.iter();
         let rejected = events().filter(|event| REJECTED.contains(&event.kind.as_str()));
         let reasoning = events().filter(|event| event.kind == REASONING);
@@ -163,7 +168,7 @@ impl Found {
             rejected: rejected.map(|event| event.message.clone()).collect(),
             files: touched_files(situation),
             blockers: blockers(situation),
-            next_action: next_action(situation),
+            next_action: next_action(situation, most),
             events: events().take(EVENTS_MAX).cloned().collect(),
         }
     }
@@ -206,7 +211,7 @@ fn blockers(situation: &Situation<'_>) -> Vec<String> {
 }
 
 /// The last word of an agent on what comes next, or what follows from the state of the task.
-fn next_action(situation: &Situation<'_>) -> String {
+fn next_action(situation: &Situation<'_>, most: usize) -> String {
     let Some(task) = situation.task else {
         return "nothing is waiting here; ask for work or create a task".to_owned();
     };
@@ -216,7 +221,11 @@ fn next_action(situation: &Situation<'_>) -> String {
     });
     match (said, task.status) {
         (Some(said), _) => said.to_owned(),
-        (None, Status::Todo) => format!("begin the task: {} task begin --id {}", situation.program, task.id),
+        (None, Status::Todo) => {
+            let whole = format!("begin the task: {}", commands::begin(situation, &task.id));
+            // Half a command is worse than none.
+            if whole.len() <= most { whole } else { "begin the task".to_owned() }
+        }
         (None, Status::InProgress) => format!("go on with the task: {}", task.title),
         (None, Status::Blocked) => "the task is blocked; resolve what blocks it or take another".to_owned(),
         (None, Status::Done | Status::Failed | Status::Canceled) => {
@@ -227,14 +236,20 @@ fn next_action(situation: &Situation<'_>) -> String {
 
 fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
-    // One thing takes no more than this, however long it is.
-    let most = room / 12;
+    let most = room / PARTS;
+    // The same name stands beside everything of a project, so it gets less.
+    let name = |name: &str| clipped(name, most / 2);
     let event = |event: &EventView| {
         let too_long = event.metadata.to_string().len() > most;
         let metadata = if too_long { Value::Null } else { event.metadata.clone() };
-        EventView { message: clipped(&event.message, most), metadata, ..event.clone() }
+        let project_id = event.project_id.as_deref().map(name);
+        EventView { message: clipped(&event.message, most), metadata, project_id, ..event.clone() }
     };
-    let memory = |memory: &MemoryView| MemoryView { value: clipped(&memory.value, most), ..memory.clone() };
+    let memory = |memory: &MemoryView| MemoryView {
+        value: clipped(&memory.value, most),
+        scope_id: name(&memory.scope_id),
+        ..memory.clone()
+    };
     let texts = |texts: &[String]| texts.iter().map(|text| clipped(text, most)).collect::<Vec<String>>();
     let (rejected, files, blockers) = (texts(&found.rejected), texts(&found.files), texts(&found.blockers));
     let events: Vec<EventView> = found.events.iter().map(event).collect();
@@ -253,7 +268,7 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
         shelf(2, &situation.artifacts),
         shelf(1, &situation.unlocks),
     ];
-    let frame = frame(situation, clipped(&found.next_action, most), budget);
+    let frame = fitting_frame(situation, &found.next_action, budget);
     let chosen = choose(&shelves, room.saturating_sub(bytes(&frame)));
     let mut brief = Brief {
         blockers: kept(&blockers, &chosen[0]),
@@ -273,9 +288,20 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     brief
 }
 
-/// The brief without its lists.
-fn frame(situation: &Situation<'_>, next_action: String, budget: usize) -> Brief {
-    let most = budget * TOKEN_BYTES / 12;
+/// The brief without its lists, its texts as short as they have to be to leave room for some.
+fn fitting_frame(situation: &Situation<'_>, next_action: &str, budget: usize) -> Brief {
+    let room = budget * TOKEN_BYTES;
+    let mut most = room / PARTS;
+    loop {
+        let frame = frame(situation, next_action, budget, most);
+        if bytes(&frame) <= room * 3 / 4 || most == 0 {
+            return frame;
+        }
+        most /= 2;
+    }
+}
+
+fn frame(situation: &Situation<'_>, next_action: &str, budget: usize, most: usize) -> Brief {
     let task = situation.task.map(|task| {
         let mut view = TaskView::from(task);
         view.depends_on.truncate(DEPENDENCIES_MAX);
@@ -283,12 +309,19 @@ fn frame(situation: &Situation<'_>, next_action: String, budget: usize) -> Brief
             title: clipped(&view.title, most),
             description: clipped(&view.description, most),
             blocked_reason: view.blocked_reason.as_deref().map(|reason| clipped(reason, most)),
+            project_id: view.project_id.as_deref().map(|id| clipped(id, most)),
             ..view
         }
     });
+    let project = situation.project.as_ref().map(|project| ProjectView {
+        id: clipped(&project.id, most),
+        name: clipped(&project.name, most),
+        metadata: clipped(&project.metadata, most),
+        created_at: project.created_at.clone(),
+    });
     Brief {
         task,
-        project: situation.project.clone(),
+        project,
         relevant_memory: Vec::new(),
         recent_events: None,
         artifacts: Vec::new(),
@@ -298,7 +331,7 @@ fn frame(situation: &Situation<'_>, next_action: String, budget: usize) -> Brief
         pipeline: Vec::new(),
         unlocks: Vec::new(),
         done: Vec::new(),
-        next_action,
+        next_action: clipped(next_action, most),
         rejected: Vec::new(),
         touched_files: Vec::new(),
         blockers: Vec::new(),

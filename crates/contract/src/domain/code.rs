@@ -11,6 +11,8 @@ pub enum Retry {
     Never,
     /// Send the same request with the same request id.
     SameRequest,
+    /// The same, but not before what stands in the way is gone; the details say when.
+    Later,
     /// Change the input first.
     ChangedRequest,
 }
@@ -20,6 +22,7 @@ impl Retry {
         match self {
             Retry::Never => "never",
             Retry::SameRequest => "same_request",
+            Retry::Later => "later",
             Retry::ChangedRequest => "changed_request",
         }
     }
@@ -70,7 +73,7 @@ codes! {
     Ambiguous, "AMBIGUOUS", 1, 409, ChangedRequest, "a short id fits more than one thing";
     AlreadyExists, "ALREADY_EXISTS", 1, 409, Never, "it is there already";
     WrongState, "WRONG_STATE", 1, 409, Never, "not possible in the state it is in";
-    HeldByAnother, "HELD_BY_ANOTHER", 1, 409, Never, "another agent holds a live claim";
+    HeldByAnother, "HELD_BY_ANOTHER", 1, 409, Later, "another agent holds a live claim";
     VersionConflict, "VERSION_CONFLICT", 75, 409, SameRequest, "someone else changed it; read it again";
     CheckFailed, "CHECK_FAILED", 1, 409, ChangedRequest, "writ ran the task's checks and they did not pass";
     IdempotencyKeyReused, "IDEMPOTENCY_KEY_REUSED", 1, 409, ChangedRequest, "this request id belongs to another request";

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::change::Change;
 use super::code::ErrorCode;
@@ -84,16 +85,24 @@ pub struct Refusal {
     pub code: ErrorCode,
     pub message: String,
     pub hint: Option<String>,
+    /// Facts for programs.
+    pub details: Value,
 }
 
 impl Refusal {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        Self { code, message: message.into(), hint: None, details: Value::Null }
     }
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = details;
         self
     }
 }
@@ -151,13 +160,23 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
     }
 }
 
-/// A live claim of someone else stands in the way of everything.
+/// A live claim of someone else stands in the way of whatever changes the task. What is only said about it stands
+/// beside it and is open to all.
 pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), Refusal> {
     let Some(claim) = task.live_claim(now).filter(|claim| claim.agent != agent.as_str()) else {
         return Ok(());
     };
     let message = format!("the task is held by `{}`", claim.agent);
-    Err(Refusal::new(ErrorCode::HeldByAnother, message).hint("take another task: `writ ready` lists them"))
+    let left = claim.lease.left(now);
+    let lease_until = now.at.plus(left);
+    Err(Refusal::new(ErrorCode::HeldByAnother, message)
+        .hint("wait until the lease is over, or let `writ resume` choose another task")
+        .details(json!({
+            "task_id": task.id,
+            "holder": claim.agent,
+            "lease_seconds": left.as_secs().to_string(),
+            "lease_until": lease_until,
+        })))
 }
 
 fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
@@ -171,9 +190,13 @@ fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> 
 /// An expired claim of another agent is taken back first, so that the log says who lost it.
 fn claim(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
     not_held_by_another(task, agent, now)?;
-    if task.part.is_some() && task.status == Status::InProgress && task.claim.is_none() {
+    if let Some(part) = &task.part
+        && task.status == Status::InProgress
+        && task.claim.is_none()
+    {
         let message = "the task is being executed by a run";
-        return Err(Refusal::new(ErrorCode::HeldByAnother, message));
+        let details = json!({"task_id": task.id, "run_id": part.run_id});
+        return Err(Refusal::new(ErrorCode::HeldByAnother, message).details(details));
     }
     let mut changes = Vec::new();
     if task.claim.as_ref().is_some_and(|claim| claim.agent != agent.as_str()) {

@@ -10,7 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(i64);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a time in RFC 3339 form, such as 2026-01-26T12:00:00Z")]
+#[error(
+    "not a time in RFC 3339 form, such as 2026-01-26T12:00:00Z; the last there is is 9999-12-30T22:00:00Z"
+)]
 pub struct InvalidTime;
 
 impl Timestamp {
@@ -94,6 +96,14 @@ impl Lease {
 
     pub fn is_live(&self, now: &Now) -> bool {
         self.boot_id == now.boot.boot_id && now.boot.millis < self.until_millis
+    }
+
+    /// How long it still lives; nothing once it is over.
+    pub fn left(&self, now: &Now) -> Duration {
+        if !self.is_live(now) {
+            return Duration::ZERO;
+        }
+        Duration::from_millis(u64::try_from(self.until_millis.saturating_sub(now.boot.millis)).unwrap_or(0))
     }
 }
 

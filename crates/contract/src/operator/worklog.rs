@@ -100,7 +100,8 @@ fn examine_entry(entry: &Value, options: &Options) -> Report {
 /// The entries that can be read, each with its index; the others are reported.
 fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
     if bytes.len() > limits::WORKLOG_BYTES_MAX {
-        let message = format!("allows at most {} bytes, has {}", limits::WORKLOG_BYTES_MAX, bytes.len());
+        let message =
+            format!("allows at most {} bytes, has {}", limits::WORKLOG_BYTES_MAX, crate::json::size(bytes));
         report.fault("$", Rule::TooLarge, message);
         return Vec::new();
     }

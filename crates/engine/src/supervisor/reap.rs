@@ -181,7 +181,8 @@ fn line_of_ancestors(table: &[Process], pid: u32) -> BTreeSet<u32> {
     line
 }
 
-fn boot_id() -> String {
+/// Names the time between two starts of the machine.
+pub fn boot_id() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let text = text.trim();
     if text.is_empty() { UNNAMED_BOOT.to_owned() } else { text.to_owned() }

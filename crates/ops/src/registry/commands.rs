@@ -14,6 +14,9 @@ pub struct Command {
 }
 
 const STATUS: (&str, &[&str]) = ("status", &["pending", "in_progress", "completed", "blocked"]);
+/// Failed and canceled tasks are shown as blocked; who looks for them alone can say so.
+const LISTED: (&str, &[&str]) =
+    ("status", &["pending", "in_progress", "completed", "blocked", "failed", "canceled"]);
 const OUTCOME: (&str, &[&str]) = ("outcome", &["done", "blocked"]);
 const SCOPE: (&str, &[&str]) = ("scope", Scope::WORDS);
 
@@ -44,7 +47,7 @@ pub const COMMANDS: &[Command] = &[
     plain("task create", "task.create"),
     plain("task delete", "task.delete"),
     plain("task get", "task.get"),
-    Command { path: "task list", operation: "task.list", words: &[STATUS] },
+    Command { path: "task list", operation: "task.list", words: &[LISTED] },
     plain("task remove-dep", "task.remove_dependency"),
     plain("task set-priority", "task.set_priority"),
     Command { path: "task set-status", operation: "task.set_status", words: &[STATUS] },

@@ -3,11 +3,11 @@
 use contract::continuity::focus::{FocusRule, is_open_to, keeps};
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
-use contract::domain::task::{Task, not_held_by_another};
+use contract::domain::task::Task;
 use contract::domain::time::Now;
 use store::{Event, Seeker, Tx, Waiting};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::task::required;
 
 /// The kind of the event that tells an agent of a task.
@@ -35,9 +35,7 @@ impl Chosen {
 
 pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]) -> Result<Chosen> {
     if let Some(id) = asked.named {
-        let task = required(tx, id)?;
-        not_held_by_another(&task, asked.agent, now).map_err(Error::from)?;
-        return Ok(Chosen::of(task, FocusRule::Asked));
+        return Ok(Chosen::of(required(tx, id)?, FocusRule::Asked));
     }
     let mut kept = None;
     if let Some(current) = known(tx, asked.current)?

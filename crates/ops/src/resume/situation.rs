@@ -6,8 +6,8 @@ use contract::domain::memory::{Memory, Place as MemoryPlace, Scope};
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::domain::time::Timestamp;
-use store::{EventFilter, TaskFilter, Tx};
+use contract::domain::time::{Now, Timestamp};
+use store::{Event, EventFilter, Seeker, Tx, Waiting};
 
 use crate::error::Result;
 use crate::event;
@@ -28,80 +28,91 @@ pub(super) struct Place<'p> {
     pub(super) agent: &'p Agent,
     pub(super) project: Option<&'p str>,
     pub(super) program: &'p str,
+    pub(super) now: &'p Now,
+    /// The moment to look back from; what was written later is not seen.
+    pub(super) as_of: Option<Timestamp>,
 }
 
-pub(super) fn gather<'s>(
-    tx: &Tx<'_>,
-    place: &Place<'s>,
-    task: Option<&'s Task>,
-    as_of: Timestamp,
-) -> Result<Situation<'s>> {
+impl Place<'_> {
+    fn at(&self) -> Timestamp {
+        self.as_of.unwrap_or(self.now.at)
+    }
+
+    /// Without a moment that was asked for everything is seen: a clock that was set back must hide nothing.
+    fn sees(&self, at: Timestamp) -> bool {
+        self.as_of.is_none_or(|as_of| at <= as_of)
+    }
+
+    fn lines<'t>(&self, tasks: impl IntoIterator<Item = &'t Task>) -> Vec<TaskLine> {
+        tasks.into_iter().filter(|task| self.sees(task.created_at)).map(TaskLine::from).collect()
+    }
+
+    fn views<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Vec<EventView> {
+        let seen = |event: &&Event| self.sees(Timestamp::from_millis(event.record.at));
+        events.into_iter().filter(seen).map(event::view).collect()
+    }
+}
+
+pub(super) fn gather<'s>(tx: &Tx<'_>, place: &Place<'s>, task: Option<&'s Task>) -> Result<Situation<'s>> {
     let mut counts = Counts::default();
     let tallies = if place.project.is_some() { tx.task_tallies(place.project)? } else { tx.task_counts()? };
     tallies.into_iter().for_each(|(status, tasks)| counts.add(status, tasks));
     Ok(Situation {
         program: place.program,
         agent: place.agent.as_str(),
-        as_of,
-        project: project(tx, place.project, as_of)?,
+        as_of: place.at(),
+        project_id: place.project,
+        project: project(tx, place)?,
         task,
-        waits_for: waits_for(tx, task)?,
-        memories: memories(tx, place, task, as_of)?,
-        events: task_events(tx, task)?,
-        prompts: prompts(tx, place.project)?,
-        artifacts: artifacts(tx, task)?,
+        waits_for: waits_for(tx, place, task)?,
+        memories: memories(tx, place, task)?,
+        events: task_events(tx, place, task)?,
+        prompts: prompts(tx, place)?,
+        artifacts: artifacts(tx, place, task)?,
         counts,
-        pipeline: pipeline(tx, place.project, task)?,
-        unlocks: unlocks(tx, task)?,
-        finished: tx.finished_tasks(place.project, TASKS)?.iter().map(TaskLine::from).collect(),
+        pipeline: pipeline(tx, place, task)?,
+        unlocks: unlocks(tx, place, task)?,
+        finished: place.lines(
+            tx.finished_tasks(place.project, TASKS)?.iter().filter(|task| place.sees(task.updated_at)),
+        ),
     })
 }
 
-/// A project that was named but never seen has at least its name.
-fn project(tx: &Tx<'_>, id: Option<&str>, as_of: Timestamp) -> Result<Option<ProjectView>> {
-    let Some(id) = id else { return Ok(None) };
-    let view = match tx.project_row(id)? {
-        Some(known) => ProjectView {
-            id: known.id,
-            name: known.name,
-            metadata: known.metadata,
-            created_at: known.created_at.to_string(),
-        },
-        None => ProjectView {
-            id: id.to_owned(),
-            name: id.to_owned(),
-            metadata: String::new(),
-            created_at: as_of.to_string(),
-        },
-    };
-    Ok(Some(view))
+/// What is known of the project. One that nobody has been in has only its name.
+fn project(tx: &Tx<'_>, place: &Place<'_>) -> Result<Option<ProjectView>> {
+    let Some(id) = place.project else { return Ok(None) };
+    let known = tx.project_row(id)?.filter(|known| place.sees(known.created_at));
+    Ok(known.map(|known| ProjectView {
+        id: known.id,
+        name: known.name,
+        metadata: known.metadata,
+        created_at: known.created_at.to_string(),
+    }))
 }
 
 /// Dependencies that are not done.
-fn waits_for(tx: &Tx<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
-    let mut lines = Vec::new();
+fn waits_for(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
+    let mut waited = Vec::new();
     for id in task.into_iter().flat_map(|task| &task.depends_on) {
-        if let Some(needed) = tx.task(id)?.filter(|needed| needed.status != Status::Done) {
-            lines.push(TaskLine::from(&needed));
-        }
-        if lines.len() == NEIGHBOURS {
+        waited.extend(tx.task(id)?.filter(|needed| needed.status != Status::Done));
+        if waited.len() == NEIGHBOURS {
             break;
         }
     }
-    Ok(lines)
+    Ok(place.lines(&waited))
 }
 
-fn unlocks(tx: &Tx<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
+fn unlocks(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
     let Some(task) = task else { return Ok(Vec::new()) };
-    let mut lines = Vec::new();
+    let mut waiting = Vec::new();
     for id in tx.dependents(&task.id, NEIGHBOURS)? {
-        lines.extend(tx.task(&id)?.as_ref().map(TaskLine::from));
+        waiting.extend(tx.task(&id)?);
     }
-    Ok(lines)
+    Ok(place.lines(&waiting))
 }
 
 /// Of the task, of the project, of the agent and of everyone.
-fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>, as_of: Timestamp) -> Result<Vec<Memory>> {
+fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<Memory>> {
     let scoped = |scope, id: &str| MemoryPlace { scope, scope_id: id.to_owned() };
     let places = [
         task.map(|task| scoped(Scope::Task, task.id.as_str())),
@@ -110,38 +121,36 @@ fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>, as_of: Timestam
         Some(MemoryPlace::global()),
     ];
     let mut memories = Vec::new();
-    for place in places.iter().flatten() {
-        memories.extend(tx.memories(place, as_of, MEMORIES)?);
+    for scope in places.iter().flatten() {
+        memories.extend(tx.memories(scope, place.at(), MEMORIES)?);
     }
+    memories.retain(|memory| place.sees(memory.updated_at));
     Ok(memories)
 }
 
-fn task_events(tx: &Tx<'_>, task: Option<&Task>) -> Result<Vec<EventView>> {
+fn task_events(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<EventView>> {
     let Some(task) = task else { return Ok(Vec::new()) };
     let filter = EventFilter { task_id: Some(task.id.to_string()), limit: EVENTS, ..EventFilter::default() };
-    Ok(tx.events(&filter)?.iter().map(event::view).collect())
+    Ok(place.views(&tx.events(&filter)?))
 }
 
-fn prompts(tx: &Tx<'_>, project: Option<&str>) -> Result<Vec<EventView>> {
-    let Some(project) = project else { return Ok(Vec::new()) };
+fn prompts(tx: &Tx<'_>, place: &Place<'_>) -> Result<Vec<EventView>> {
+    let Some(project) = place.project else { return Ok(Vec::new()) };
     let newest = tx.newest_in_project(project, PROJECT_EVENTS)?;
-    Ok(newest.iter().filter(|event| event.record.kind == USER_PROMPT).map(event::view).collect())
+    Ok(place.views(newest.iter().filter(|event| event.record.kind == USER_PROMPT)))
 }
 
-fn artifacts(tx: &Tx<'_>, task: Option<&Task>) -> Result<Vec<ArtifactView>> {
+fn artifacts(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<ArtifactView>> {
     let Some(task) = task else { return Ok(Vec::new()) };
-    Ok(tx.artifacts(&task.id, ARTIFACTS)?.iter().map(ArtifactView::from).collect())
+    let registered = tx.artifacts(&task.id, ARTIFACTS)?;
+    let seen = registered.iter().filter(|artifact| place.sees(artifact.created_at));
+    Ok(seen.map(ArtifactView::from).collect())
 }
 
-/// What comes after the task.
-fn pipeline(tx: &Tx<'_>, project: Option<&str>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
-    let filter = TaskFilter {
-        statuses: vec![Status::Todo],
-        project_id: project.map(str::to_owned),
-        priority: None,
-        limit: TASKS + 1,
-    };
-    let pending = tx.tasks(&filter)?;
-    let others = pending.iter().filter(|other| task.is_none_or(|task| task.id != other.id));
-    Ok(others.take(TASKS).map(TaskLine::from).collect())
+/// What the agent could take after the task.
+fn pipeline(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
+    let seeker = Seeker { agent: place.agent.as_str(), project: place.project };
+    let open = tx.takeable(Waiting::Ready, seeker, place.now, TASKS + 1)?;
+    let others = open.iter().filter(|other| task.is_none_or(|task| task.id != other.id));
+    Ok(place.lines(others.take(TASKS)))
 }

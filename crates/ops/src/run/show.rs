@@ -4,7 +4,7 @@ use contract::domain::attempt::Attempt;
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::task::Task;
 use serde_json::{Value, json};
-use store::{Event, RunFilter};
+use store::{Event, RunFilter, Stream};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -50,6 +50,12 @@ pub fn trace(cx: &mut Context, which: &str) -> Result<(Run, Vec<Event>)> {
     let run = super::find(&cx.store.read()?, which)?;
     let events = crate::event::by_corr(cx, &run.asked.corr)?;
     Ok((run, events))
+}
+
+/// How many of a run's oldest events are gone, because their time was over.
+pub fn removed_events(cx: &mut Context, id: &RunId) -> Result<i64> {
+    let stream = Stream::Run(id.clone()).name();
+    Ok(cx.store.read()?.stream_extent(&stream)?.map_or(0, |extent| extent.anchor_seq))
 }
 
 /// A task's line in the answer of its run.

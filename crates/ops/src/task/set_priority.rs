@@ -2,7 +2,7 @@
 
 use contract::continuity::TaskView;
 use contract::domain::change::Change;
-use contract::domain::task::apply;
+use contract::domain::task::{apply, not_held_by_another};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
@@ -26,6 +26,7 @@ pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Gi
     cx.once(key, "task.set_priority", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;
+        not_held_by_another(&task, &work.caller.agent, work.now)?;
         let changed = Change::TaskPrioritized { task_id: task.id.clone(), priority: request.priority };
         let about = super::about(work.tx, &task)?;
         let message = format!("Priority changed from {} to {}", task.priority, request.priority);

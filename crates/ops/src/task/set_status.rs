@@ -30,11 +30,16 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
-    let to = Status::from_continuity(&request.status).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidInput, format!("invalid status '{}'", request.status))
+/// The state that a word of the agent contract names.
+pub fn named(word: &str) -> Result<Status> {
+    Status::from_continuity(word).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidInput, format!("invalid status '{word}'"))
             .hint("one of pending, in_progress, completed, blocked")
-    })?;
+    })
+}
+
+pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    let to = named(&request.status)?;
     let reason = super::reason(request.blocked_reason.as_deref())?;
     cx.once(key, "task.set_status", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::task::Claim;
-use ops::{Error, task};
+use ops::{Error, memory, push, task};
+use serde_json::json;
 
-use crate::world::{World, begin, complete, create, key, set_status};
+use crate::world::{World, begin, complete, create, key, pushed, remember, set_status};
 
 impl World {
     fn try_begin(&mut self, agent: &str, request: &str, id: &str) -> Result<Claim, Error> {
@@ -20,6 +21,17 @@ impl World {
         let before = self.state();
         let error = self.try_begin(agent, request, id).expect_err("another holds it");
         assert_eq!(error.code, ErrorCode::HeldByAnother, "{error}");
+        let claim = self.get(id).claim.unwrap();
+        let left = claim.lease.left(&self.temp.now());
+        assert_eq!(
+            error.details,
+            json!({
+                "task_id": id,
+                "holder": claim.agent,
+                "lease_seconds": left.as_secs().to_string(),
+                "lease_until": self.temp.now().at.plus(left).to_string(),
+            })
+        );
         assert_eq!(self.state(), before);
     }
 }
@@ -111,4 +123,48 @@ fn a_claim_belongs_to_work_in_progress() {
     world.try_begin("a", "a-1", &id).unwrap();
     task::complete::complete(&mut world.cx, &key("a", "a-2"), &complete(&id, "done")).unwrap();
     assert_eq!(world.get(&id).claim, None);
+}
+
+/// What a claim protects is the task; what is said about it stands beside it.
+#[test]
+fn who_does_not_hold_a_task_may_speak_about_it_and_not_change_it() {
+    let mut world = World::new();
+    let [id, other] = ["one", "other"].map(|title| world.task(title));
+    world.try_begin("a", "a-1", &id).unwrap();
+    let before = world.state();
+    let (id, other) = (id.as_str(), other.as_str());
+    let cx = &mut world.cx;
+    let dependency = task::add_dependency::Request { id: id.to_owned(), depends_on: other.to_owned() };
+    let status = json!({"task_id": id, "task_status": {"status": "blocked"}});
+    let changes = [
+        task::set_status::set_status(cx, &key("b", "1"), &set_status(id, "pending")).map(drop),
+        task::complete::complete(cx, &key("b", "2"), &complete(id, "done")).map(drop),
+        task::set_priority::set_priority(
+            cx,
+            &key("b", "3"),
+            &task::set_priority::Request { id: id.to_owned(), priority: 9 },
+        )
+        .map(drop),
+        task::add_dependency::add(cx, &key("b", "4"), &dependency).map(drop),
+        task::remove_dependency::remove(cx, &key("b", "5"), &dependency).map(drop),
+        task::delete::delete(cx, &key("b", "6"), &task::delete::Request { id: id.to_owned() }).map(drop),
+        task::begin::begin(cx, &key("b", "7"), &begin(id)).map(drop),
+        push::push(cx, &key("b", "8"), &pushed(status)).map(drop),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert_eq!(change.unwrap_err().code, ErrorCode::HeldByAnother, "change {}", number + 1);
+    }
+    assert_eq!(world.state(), before);
+    let cx = &mut world.cx;
+    let said = json!({
+        "task_id": id,
+        "event": {"kind": "note", "message": "look at the log"},
+        "artifacts": [{"file_path": "review.md"}],
+        "memories": [{"key": "k", "value": "v", "scope": "task", "scope_id": id}],
+    });
+    push::push(cx, &key("b", "9"), &pushed(said)).unwrap();
+    let mut note = remember("seen", "by b", None);
+    (note.memory.scope, note.memory.scope_id) = ("task".to_owned(), Some(id.to_owned()));
+    memory::set::set(cx, &key("b", "10"), &note).unwrap();
+    assert_eq!(world.get(id).claim.unwrap().agent, "a");
 }

@@ -9,12 +9,14 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::memory::{MemoryKind, NewMemory, Place, Scope, ValueType};
 use contract::domain::request::Agent;
+use contract::domain::retention::Retention;
 use ops::resume::{Answer, Request, peek, resume};
 use ops::{Error, agent, task};
+use serde_json::json;
 use store::{Store, Stream};
 use testkit::{SeededIds, event};
 
-use crate::world::{World, begin, complete, create, key, set_status};
+use crate::world::{World, begin, complete, create, key, pushed, set_status};
 
 impl World {
     fn try_resume(&mut self, agent: &str, request: &str, asked: &Request) -> Result<Answer, Error> {
@@ -313,4 +315,130 @@ fn an_agent_that_turns_to_another_task_gives_back_what_it_has_not_begun() {
     assert_eq!(world.resume("y", "r-1").focus_task_id, first, "nobody works on it");
     let in_hand = world.resume("x", "r-2");
     assert_eq!((in_hand.focus_task_id, in_hand.focus_rule), (other, FocusRule::InProgress));
+}
+
+#[test]
+fn a_look_at_what_another_holds_is_only_a_look() {
+    let mut world = World::new();
+    let id = world.task("one");
+    task::begin::begin(&mut world.cx, &key("a", "b"), &begin(&id)).unwrap();
+    let before = world.state();
+    let asked = Request { focus: Some(id.clone()), ..Request::default() };
+    let seen = peek(&mut world.cx, &Agent::parse("b").unwrap(), &asked, None).unwrap();
+    assert_eq!((seen.brief.task.unwrap().id, seen.focus_rule), (id, FocusRule::Asked));
+    let refused = world.try_resume("b", "r", &asked).unwrap_err();
+    assert_eq!((refused.code, refused.details["holder"].as_str()), (ErrorCode::HeldByAnother, Some("a")));
+    assert_eq!(world.state(), before);
+}
+
+#[test]
+fn what_comes_next_is_what_the_agent_could_take() {
+    let mut world = World::new();
+    let [held, waiting, free, own] = ["held", "waiting", "free", "own"].map(|title| world.task(title));
+    task::begin::begin(&mut world.cx, &key("other", "b"), &begin(&held)).unwrap();
+    let claimed = world.try_resume("third", "r", &Request { focus: Some(waiting), ..Request::default() });
+    assert!(claimed.unwrap().claim.is_some());
+    let mine =
+        world.try_resume("a", "r", &Request { focus: Some(own.clone()), ..Request::default() }).unwrap();
+    let next: Vec<&str> = mine.brief.pipeline.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!(next, [free.as_str()]);
+}
+
+#[test]
+fn a_look_back_shows_nothing_that_was_written_later() {
+    let mut world = World::new();
+    let early = world.task_in("p", "early");
+    world.remember(1, place(Scope::Project, "p"), "early-memory", "v");
+    let then = world.temp.now().at;
+    let agent = Agent::parse("a").unwrap();
+    let asked = Request { focus: Some(early.clone()), ..in_project("p") };
+    let before = peek(&mut world.cx, &agent, &asked, Some(then)).unwrap();
+    world.clock().advance(MOMENT);
+    let late = world.task_in("p", "late");
+    world.remember(2, place(Scope::Project, "p"), "late-memory", "v");
+    let said = json!({
+        "task_id": early,
+        "event": {"kind": "reasoning", "message": "late thought"},
+        "artifacts": [{"file_path": "late.rs"}],
+    });
+    ops::push::push(&mut world.cx, &key("b", "p"), &pushed(said)).unwrap();
+    let mut after = peek(&mut world.cx, &agent, &asked, Some(then)).unwrap();
+    assert_eq!(after.brief.counts.pending, 2, "states and their numbers are those of now");
+    after.brief.counts = before.brief.counts;
+    assert_eq!(after.brief, before.brief);
+    let asked = Request { focus: Some(late), ..in_project("p") };
+    let unborn = peek(&mut world.cx, &agent, &asked, Some(then)).unwrap();
+    assert_eq!((unborn.brief.task, unborn.focus_rule), (None, FocusRule::None));
+}
+
+#[test]
+fn a_project_that_nobody_has_been_in_has_no_past() {
+    let mut world = World::new();
+    let seen = peek(&mut world.cx, &Agent::parse("a").unwrap(), &in_project("/new"), None).unwrap();
+    assert_eq!((seen.brief.project, seen.project_id.as_deref()), (None, Some("/new")));
+    let at = world.temp.now().at.to_string();
+    assert_eq!(world.resume_in("a", "r", "/new").brief.project.unwrap().created_at, at);
+}
+
+#[test]
+fn deltas_are_bounded_in_bytes_and_the_next_call_goes_on_where_they_ended() {
+    let mut world = World::new();
+    let metadata = "x".repeat(15_000);
+    let mut pushed_ids = Vec::new();
+    for number in 0..12 {
+        let said = json!({"event": {"kind": "note", "message": "m", "metadata": metadata}});
+        let request = key("b", &format!("p{number}"));
+        pushed_ids
+            .push(ops::push::push(&mut world.cx, &request, &pushed(said)).unwrap().answer.event_id.unwrap());
+    }
+    let mut seen = Vec::new();
+    for round in 0..20 {
+        let answer = world.resume("a", &format!("r{round}"));
+        let deltas = answer.deltas.unwrap_or_default();
+        let bytes: usize =
+            deltas.iter().map(|event| event.message.len() + event.metadata.to_string().len()).sum();
+        assert!(bytes <= limits::DELTA_BYTES_MAX, "{bytes}");
+        assert_eq!(answer.new_cursor, deltas.last().map_or(answer.old_cursor, |event| event.id));
+        seen.extend(deltas.into_iter().map(|event| event.id));
+    }
+    assert!(pushed_ids.iter().all(|id| seen.contains(id)), "{seen:?}");
+    assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+}
+
+#[test]
+fn who_was_away_is_told_what_was_archived_meanwhile() {
+    let mut world = World::new();
+    world.resume_in("away", "r-1", "p");
+    let tasks: Vec<String> = (0..30).map(|number| world.task_in("p", &format!("t{number}"))).collect();
+    let retention =
+        Retention { events_summarize_threshold: 20, events_summarize_keep_recent: 5, ..Retention::default() };
+    let done = ops::gc::maintain(&mut world.cx, &key("b", "gc"), Some("p"), &retention).unwrap();
+    assert!(done.answer.archived > 0, "{done:?}");
+    let told = world.resume_in("away", "r-2", "p").deltas.unwrap();
+    let told: BTreeSet<&str> = told.iter().map(|event| event.task_id.as_str()).collect();
+    assert!(tasks.iter().all(|id| told.contains(id.as_str())), "{told:?}");
+    // A list leaves them out unless it is asked for them, and page after page misses none.
+    let mut walked = Vec::new();
+    for include_archived in [false, true] {
+        let mut after = 0;
+        let mut found = Vec::new();
+        loop {
+            let request = ops::event::Request {
+                since_id: after,
+                ascending: true,
+                include_archived,
+                limit: Some(4),
+                ..ops::event::Request::default()
+            };
+            let page = ops::event::list(&mut world.cx, &request).unwrap();
+            let Some(last) = page.last() else { break };
+            after = last.id;
+            found.extend(page.iter().map(|event| event.id));
+        }
+        assert!(found.is_sorted_by(|a, b| a < b), "{found:?}");
+        walked.push(found);
+    }
+    let events = usize::try_from(world.state().1.events).unwrap();
+    assert_eq!((walked[1].len(), walked[0].len() < walked[1].len()), (events, true));
+    assert!(walked[0].iter().all(|id| walked[1].contains(id)));
 }

@@ -189,6 +189,26 @@ fn a_damaged_file_is_named_damaged() {
 }
 
 #[test]
+fn damage_to_any_page_is_told_by_the_verification() {
+    const PAGE: usize = 4096;
+    let temp = TempStore::new();
+    drop(temp.open());
+    let whole = std::fs::read(temp.path()).unwrap();
+    assert!(temp.open().read().unwrap().verify(None).unwrap().is_clean());
+    for page in 1..whole.len() / PAGE {
+        let mut bytes = whole.clone();
+        bytes[page * PAGE..][..PAGE].fill(0xff);
+        std::fs::write(temp.path(), bytes).unwrap();
+        let found = Store::open(&temp.path(), temp.now().at)
+            .and_then(|mut store| store.read().and_then(|tx| tx.verify(None)));
+        match found {
+            Ok(found) => assert!(!found.damage.is_empty() && !found.is_clean(), "page {page}: {found:?}"),
+            Err(error) => assert_eq!(error.code(), ErrorCode::Corrupt, "page {page}: {error:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_store_that_is_not_in_log_mode_is_brought_back_to_it() {
     let temp = TempStore::new();
     drop(temp.open());

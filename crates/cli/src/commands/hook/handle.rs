@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::id::Minter;
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use ops::context::Key;
@@ -17,6 +18,7 @@ use serde_json::json;
 use super::telling;
 use crate::app::Globals;
 use crate::hooks::handling::{Act, Handler, Input, Then};
+use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::{config, env, host};
 
@@ -76,8 +78,7 @@ fn read_input() -> Input {
         sender.send(bytes).ok();
     });
     let mut input = Input::parse(&read.recv_timeout(INPUT_WAIT_MAX).unwrap_or_default());
-    let transcript = input.text("transcript_path").and_then(|path| std::fs::metadata(path).ok());
-    input.transcript_bytes = transcript.map_or(0, |meta| meta.len());
+    input.here = host::absolute(".".into()).to_string_lossy().into_owned();
     input
 }
 
@@ -90,7 +91,7 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
     let key = key(handler, input, globals)?;
     let mut cx = host::open(globals)?;
     cx.wait_at_most(BUSY_WAIT_MAX)?;
-    let project = project(input);
+    let project = Some(input.workspace());
     match act {
         Act::Nothing => Ok(None),
         Act::Resume => {
@@ -100,8 +101,6 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
                 program: Some(host::callable(globals)),
                 ..ops::resume::Request::default()
             };
-            // A session that begins again with the same words is told how things are now, not how they were.
-            let key = with_suffix(&key, &cx.now().at.millis().to_string())?;
             let prompt = ops::resume::resume(&mut cx, &key, &request)?.answer.prompt;
             Ok(Some(prompt).filter(|prompt| !prompt.is_empty()))
         }
@@ -141,12 +140,6 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
     }
 }
 
-/// The project is where the agent works.
-fn project(input: &Input) -> Option<String> {
-    let told = input.text("cwd").filter(|path| path.starts_with('/')).map(str::to_owned);
-    told.or_else(|| host::absolute(".".into()).to_str().map(str::to_owned))
-}
-
 /// Keeps the store small, in one bounded piece: memories whose time is over go, and old events of the project.
 fn tidy_up(cx: &mut Context, key: &Key, project: Option<&str>) -> Result<()> {
     if ops::memory::gc::is_due(cx)? {
@@ -170,7 +163,10 @@ fn key(handler: Handler, input: &Input, globals: &Globals) -> Result<Key> {
     let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidInput, error.to_string());
     let agent = host::agent_name(globals).unwrap_or_else(|| input.agent());
     let agent = Agent::parse(&agent).map_err(|error| invalid(&error))?;
-    let request = globals.request_id.clone().unwrap_or_else(|| handler.request_id(input));
+    let request = globals.request_id.clone().unwrap_or_else(|| {
+        let call = format!("{:032x}", RandomIds.random_bits());
+        handler.request_id(input, &call)
+    });
     let request_id = RequestId::parse(&request).map_err(|error| invalid(&error))?;
     Ok(Key { caller: Caller::agent(agent), request_id })
 }

@@ -47,12 +47,18 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let made = Made::for_files(args)?;
     let mut plan = planned(args, &program, &made)?;
     if !args.dry_run && !plan.changes.is_empty() {
-        let _locks = locked(&plan.changes)?;
-        plan = planned(args, &program, &made)?;
-        for change in &plan.changes {
-            files::make_directories(&change.path)?;
-            files::write(&change.path, change.after.as_deref().unwrap_or_default())?;
+        let missing: Vec<PathBuf> =
+            plan.changes.iter().flat_map(|change| files::missing_directories(&change.path)).collect();
+        let installed = locked(&plan.changes).and_then(|_locks| {
+            let plan = planned(args, &program, &made)?;
+            files::apply(&plan.changes)?;
+            Ok(plan)
+        });
+        if installed.is_err() {
+            // Half an installation is none, and it leaves nothing behind.
+            files::remove_directories(&missing);
         }
+        plan = installed?;
     }
     let message = match (plan.changes.is_empty(), args.dry_run) {
         (true, _) => "everything is installed already",

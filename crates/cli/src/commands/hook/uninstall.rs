@@ -37,12 +37,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if !args.which.dry_run && !plan.changes.is_empty() {
         let _locks = locked(&plan.changes)?;
         plan = planned(args, &program)?;
-        for change in &plan.changes {
-            match &change.after {
-                Some(text) => files::write(&change.path, text)?,
-                None => files::remove(&change.path)?,
-            }
-        }
+        files::apply(&plan.changes)?;
         files::remove_directories(&plan.directories);
     }
     Ok(show::answer(output, plan.told, &plan.changes, args.which.dry_run))

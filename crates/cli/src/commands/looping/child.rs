@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use contract::domain::code::ErrorCode;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits::POLL_INTERVAL;
 use contract::domain::time::Clock;
 use engine::StopSignal;
 use engine::supervisor::{Exit, Handle, LaunchSpec, Marker, Report, Stdin, Supervisor, own_identity};
+use ops::Error;
 
 use crate::clock::SystemClock;
 use crate::host;
@@ -33,8 +35,16 @@ pub(super) enum Ending {
     Timeout,
     /// Somebody asked the loop to stop.
     Interrupted,
-    /// It could not be started, or its supervisor was lost.
+    /// It could not be started.
+    NotStarted(String),
+    /// Its supervisor failed or was lost.
     Fault(String),
+}
+
+/// Nothing is wrong with the tasks when their agent cannot work, so none of them is touched.
+pub(super) fn unstartable(program: &str, why: &str) -> Error {
+    Error::new(ErrorCode::Io, format!("could not start `{program}`: {why}"))
+        .hint("--command names the agent program; no task was touched")
 }
 
 /// Runs the child to its end. What it prints goes to standard error; `beat` is called now and then meanwhile.
@@ -50,16 +60,17 @@ pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut()) -> En
     let sink = move |report| drop(sender.send(report));
     let handle = match Supervisor::start(&host::shim(), spec, sink) {
         Ok(handle) => handle,
-        Err(error) => return Ending::Fault(error.to_string()),
+        Err(error) => return Ending::NotStarted(error.to_string()),
     };
     let mut watch = Watch { handle: &handle, stop, deadline: Instant::now() + child.timeout, asked: None };
-    let mut exit = None;
+    let (mut exit, mut started) = (None, false);
     let ending = loop {
         match reports.recv_timeout(POLL_INTERVAL) {
             Ok(Report::Stdout(bytes) | Report::Stderr(bytes)) => pass_on(&bytes),
             Ok(Report::Exited(how)) => exit = Some(how),
-            Ok(Report::Started { .. }) => {}
+            Ok(Report::Started { .. }) => started = true,
             Ok(Report::Gone(_)) | Err(RecvTimeoutError::Disconnected) => break None,
+            Ok(Report::Fault(fault)) if !started => break Some(Ending::NotStarted(fault.message)),
             Ok(Report::Fault(fault)) => break Some(Ending::Fault(fault.message)),
             Ok(Report::Lost(lost)) => break Some(Ending::Fault(lost.message)),
             Err(RecvTimeoutError::Timeout) => beat(),

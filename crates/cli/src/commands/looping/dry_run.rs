@@ -17,7 +17,7 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     let request =
         ops::resume::Request { project_dir: job.project.clone(), ..ops::resume::Request::default() };
     let peek = ops::resume::peek(&mut cx, &job.caller.agent, &request, None)?;
-    let project = peek.brief.project.as_ref().map(|project| project.id.clone());
+    let project = peek.project_id;
     let now = cx.now();
     let ready = ops::task::ready::ready(&mut cx, limits::LIST_ROWS_MAX)?;
     let open = ready.iter().filter(|task| {

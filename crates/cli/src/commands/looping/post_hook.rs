@@ -27,6 +27,8 @@ pub(super) fn run(job: &Loop<'_>, line: &str, report: &Report) {
         Ending::Exited(Exit::Code(0)) => {}
         Ending::Exited(exit) => say(&format!("the post-hook failed: {exit:?}\n")),
         Ending::Timeout | Ending::Interrupted => say("the post-hook took too long and was ended\n"),
-        Ending::Fault(message) => say(&format!("the post-hook could not be run: {message}\n")),
+        Ending::Fault(message) | Ending::NotStarted(message) => {
+            say(&format!("the post-hook could not be run: {message}\n"));
+        }
     }
 }

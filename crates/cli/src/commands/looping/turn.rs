@@ -41,6 +41,10 @@ pub(super) fn take(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<Opti
         }
     });
     drop(prompt);
+    if let Ending::NotStarted(why) = &ending {
+        give_back(job, cx, number)?;
+        return Err(child::unstartable(&job.words[0], why));
+    }
     let status = judge(job, cx, &task.id, &ending, number)?;
     let duration = rounded(begun.elapsed().as_secs_f64());
     Ok(Some(Outcome { task_id: task.id, task_title: task.title, status, duration }))
@@ -71,6 +75,12 @@ fn child(job: &Loop<'_>, prompt: &Prompt) -> Child {
     }
 }
 
+/// What was taken is left for whoever comes next.
+fn give_back(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<()> {
+    let key = job.key(&format!("{number}_leave"))?;
+    ops::agent::leave(cx, &key, &ops::agent::Request::default()).map(|_| ())
+}
+
 /// What became of the task. One that the agent left open is marked, or the loop would take it for ever.
 fn judge(job: &Loop<'_>, cx: &mut Context, id: &str, ending: &Ending, number: u32) -> Result<&'static str> {
     let task = match ops::task::get::get(cx, id) {
@@ -82,18 +92,16 @@ fn judge(job: &Loop<'_>, cx: &mut Context, id: &str, ending: &Ending, number: u3
         (Status::Done, _) => return Ok("completed"),
         (Status::Blocked | Status::Failed | Status::Canceled, _) => return Ok("blocked"),
         (Status::Todo | Status::InProgress, Ending::Interrupted) => {
-            // Left for whoever comes next.
-            let key = job.key(&format!("{number}_leave"))?;
-            ops::agent::leave(cx, &key, &ops::agent::Request::default())?;
+            give_back(job, cx, number)?;
             return Ok("interrupted");
         }
-        (Status::Todo | Status::InProgress, Ending::Exited(_) | Ending::Timeout | Ending::Fault(_)) => {}
+        (Status::Todo | Status::InProgress, _) => {}
     }
     let (status, reason) = match ending {
         Ending::Timeout => {
             ("timeout", format!("failure:timed out after {}", human_duration(job.args.task_timeout)))
         }
-        Ending::Fault(message) => {
+        Ending::Fault(message) | Ending::NotStarted(message) => {
             say(&format!("{}: {message}\n", job.words[0]));
             ("error", format!("failure:{message}"))
         }

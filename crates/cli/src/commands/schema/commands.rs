@@ -24,6 +24,9 @@ const CHANGING: &[&str] = &[
     "upgrade",
 ];
 
+/// Arguments that a command cannot do without although its grammar takes them in another form too.
+const REQUIRED: &[(&str, &str)] = &[("loop", "agent"), ("memory search", "query")];
+
 pub(super) fn run(output: &Output) -> ExitCode {
     let mut grammar = grammar();
     grammar.build();
@@ -65,7 +68,15 @@ fn described(command: &clap::Command, path: &str) -> Value {
         }
         properties.insert(name, property(argument));
     }
-    let words = registry::commands::Command::at(path).map_or(&[][..], |(command, _)| command.words);
+    let known = registry::commands::Command::at(path);
+    // Everything a command of the agent contract writes is written under an agent's name and a request id.
+    let keyed = known.is_some_and(|(_, operation)| operation.mutates());
+    required
+        .extend(REQUIRED.iter().filter(|(command, _)| *command == path).map(|(_, name)| (*name).to_owned()));
+    if keyed {
+        required.push("agent".to_owned());
+    }
+    let words = known.map_or(&[][..], |(command, _)| command.words);
     for (name, words) in words {
         if let Some(property) = properties.get_mut(*name) {
             property["enum"] = json!(words);
@@ -75,9 +86,6 @@ fn described(command: &clap::Command, path: &str) -> Value {
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    let known = registry::commands::Command::at(path);
-    // Everything a command of the agent contract writes is written under a request id.
-    let keyed = known.is_some_and(|(_, operation)| operation.mutates());
     let mut row = json!({
         "command": format!("{} {path}", persona::current().name()),
         "args_schema": schema,

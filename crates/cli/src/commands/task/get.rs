@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
+use contract::domain::code::ErrorCode;
 use ops::{Error, Result};
 
 use crate::app::Globals;
@@ -32,6 +33,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 
 /// The agent contract's words for a task that cannot be had.
 pub(super) fn failed(mut error: Error) -> Error {
-    error.message = format!("failed to get task: {}", error.message);
+    if error.code == ErrorCode::NotFound {
+        error.message = format!("failed to get task: {}", error.message);
+    }
     error
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::set_status::{Request, set_status};
+use ops::task::set_status::{Request, named, set_status};
 
 use super::complete::check;
 use crate::app::Globals;
@@ -25,6 +25,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let key = host::required_key(globals)?;
+    // A word that names nothing is told before a task that is not there, as its contract does.
+    named(&args.status)?;
     let mut cx = host::open(globals)?;
     // The agent contract's words for a task that is not there.
     ops::task::get::get(&mut cx, &args.id).map_err(super::get::failed)?;

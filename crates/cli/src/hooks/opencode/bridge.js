@@ -34,8 +34,8 @@ function call(words, directory, input) {
 
 function agentOf(session) {
   const given = process.env.WRIT_AGENT || process.env.VYBE_AGENT;
-  // A session's id begins with its time and ends with what tells it from others.
-  return given || `opencode-${session.slice(-8).toLowerCase()}`;
+  // Names do not tell upper from lower case, but sessions do.
+  return given || `opencode-${createHash("sha256").update(session).digest("hex").slice(0, 16)}`;
 }
 
 /** The same for the same parts, so that an event which is told twice is written once. */

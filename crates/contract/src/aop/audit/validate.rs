@@ -8,7 +8,7 @@ use crate::aop::codes::Code;
 use crate::aop::{judge, settle};
 use crate::domain::limits::DOCUMENT_BYTES_MAX;
 use crate::finding::{Finding, Findings};
-use crate::json::strict;
+use crate::json::{self, strict};
 use crate::shape::{Shape, check};
 use crate::verdict::Verdict;
 
@@ -33,7 +33,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Record, Vec<Finding>), Box<Verdict>> {
 
 fn judged(bytes: &[u8]) -> Result<(Value, Findings), Box<Verdict>> {
     if bytes.len() > DOCUMENT_BYTES_MAX {
-        let message = format!("the record has {} bytes; the limit is {DOCUMENT_BYTES_MAX}", bytes.len());
+        let message = format!("the record has {}; the limit is {DOCUMENT_BYTES_MAX}", json::size(bytes));
         return Err(whole(Code::ContextOverflow, "max_bytes", message));
     }
     let mut value = strict::parse(bytes).map_err(|malformed| {

@@ -59,7 +59,8 @@ pub fn parse_jsonl(stem: &str, bytes: &[u8]) -> Result<Learning, Box<Verdict>> {
 /// The text of a file, within the limits.
 pub(crate) fn text_of<'b>(kind: &str, bytes: &'b [u8]) -> Result<&'b str, Box<Verdict>> {
     if bytes.len() > limits::DOCUMENT_BYTES_MAX {
-        let message = format!("allows at most {} bytes, has {}", limits::DOCUMENT_BYTES_MAX, bytes.len());
+        let message =
+            format!("allows at most {} bytes, has {}", limits::DOCUMENT_BYTES_MAX, crate::json::size(bytes));
         return Err(judge::refuse_whole(kind, "too_large", message));
     }
     let text = std::str::from_utf8(bytes)

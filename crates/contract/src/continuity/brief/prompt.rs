@@ -1,13 +1,10 @@
 //! The brief as text for a model. What agents and users wrote stands inside a fence and is called data.
 
 use super::fit::{Shelf, choose, clip, one_line};
-use super::{Found, Situation, TaskLine};
+use super::{Found, PARTS, Situation, TaskLine, commands};
 use crate::continuity::{EventView, MemoryView};
 use crate::digest;
-use crate::domain::status::Status;
 
-/// With less room than this, commands are only hinted at.
-const COMMANDS_ROOM: usize = 3200;
 const PROMPTS_MAX: usize = 5;
 /// No name and no title takes more than this.
 const NAME_BYTES: usize = 160;
@@ -19,11 +16,10 @@ struct Section {
 }
 
 pub(super) fn render(situation: &Situation<'_>, found: &Found, room: usize) -> String {
-    // One thing takes no more than this, however long it is.
-    let most = room / 12;
+    let most = room / PARTS;
     let head = head(situation);
     let about = about(situation, found, most);
-    let commands = commands(situation, room);
+    let commands = commands::section(situation, room);
     let sections = sections(situation, found, most);
     // The fence is longer than its own name by the lines around it.
     let fixed = head.len() + about.len() + commands.len() + fence("0123456789ab", "").len();
@@ -61,13 +57,9 @@ fn named(text: &str) -> String {
 }
 
 fn head(situation: &Situation<'_>) -> String {
-    let project = situation
-        .project
-        .as_ref()
-        .map_or_else(String::new, |project| format!(" · project {}", named(&project.id)));
+    let project = situation.project_id.map_or_else(String::new, |id| format!(" · project {}", named(id)));
     format!(
-        "== {}: where the work stands ==\nagent {}{project} · as of {}\n",
-        situation.program,
+        "== where the work stands ==\nagent {}{project} · as of {}\n",
         named(situation.agent),
         situation.as_of
     )
@@ -128,47 +120,4 @@ fn memory(memory: &MemoryView) -> String {
     let kind = if memory.kind == "fact" { String::new() } else { format!(" {}", memory.kind) };
     let pinned = if memory.pinned { " pinned" } else { "" };
     format!("[{}{kind}{pinned}] {} = {}", memory.scope, memory.key, memory.value)
-}
-
-/// How to answer. The agent's name may hold anything, so it is quoted for the shell.
-fn commands(situation: &Situation<'_>, room: usize) -> String {
-    let program = situation.program;
-    if room < COMMANDS_ROOM {
-        return format!("Commands: {program} schema commands\n");
-    }
-    let agent = shlex::try_quote(situation.agent).unwrap_or_default();
-    let key = |verb: &str| format!("--agent {agent} --request-id \"{verb}_$(date +%s%N)_$$\"");
-    let mut text = "== COMMANDS (a new request id for each write; the same one to repeat it) ==\n".to_owned();
-    match situation.task {
-        Some(task) if task.status != Status::Done => {
-            let id = &task.id;
-            let complete = |verb, outcome| {
-                format!(
-                    "{program} task complete {} --id {id} --outcome {outcome} --summary \"...\"\n",
-                    key(verb)
-                )
-            };
-            let push = |verb, kind| {
-                let event =
-                    format!("{{\"task_id\":\"{id}\",\"event\":{{\"kind\":\"{kind}\",\"message\":\"...\"}}}}");
-                format!("{program} push {} --json '{event}'\n", key(verb))
-            };
-            text.push_str(&format!("DONE   {}", complete("done", "done")));
-            text.push_str(&format!("STUCK  {}", complete("stuck", "blocked")));
-            text.push_str(&format!("LOG    {}", push("log", "progress")));
-            text.push_str(&format!("REJECT {}", push("reject", "rejected")));
-            text.push_str(&format!(
-                "SAVE   {program} memory set {} --key K --value V --scope task --scope-id {id}\n",
-                key("save")
-            ));
-        }
-        Some(_) | None => {
-            text.push_str(&format!("CREATE {program} task create {} --title \"...\"\n", key("create")));
-            text.push_str(&format!(
-                "SAVE   {program} memory set {} --key K --value V --scope global\n",
-                key("save")
-            ));
-        }
-    }
-    text
 }

@@ -74,6 +74,7 @@ fn situation(task: Option<&Task>) -> Situation<'_> {
         program: "writ",
         agent: "claude-1",
         as_of: at(1_767_268_800_000),
+        project_id: Some("/w/p"),
         project: Some(ProjectView {
             id: "/w/p".to_owned(),
             name: "p".to_owned(),
@@ -131,12 +132,36 @@ fn the_next_action_is_the_last_word_of_an_agent_or_follows_from_the_state() {
         compose(&found, 1500).brief.next_action
     };
     let todo = task(Status::Todo, "t", "");
-    assert_eq!(next(&todo, vec![]), format!("begin the task: writ task begin --id {}", todo.id));
+    let begin = "writ task begin --agent claude-1 --request-id \"begin_$(date +%s%N)_$$\"";
+    assert_eq!(next(&todo, vec![]), format!("begin the task: {begin} --id {}", todo.id));
     let said = vec![event("next_action", "newer", Value::Null), event("next_action", "older", Value::Null)];
     assert_eq!(next(&todo, said), "newer");
     let named = vec![event("progress", "m", json!({"next_step": "the step"}))];
     assert_eq!(next(&todo, named), "the step");
     assert_eq!(next(&task(Status::InProgress, "t", ""), vec![]), "go on with the task: t");
+}
+
+#[test]
+fn commands_are_whole_and_carry_what_the_agent_was_called_with() {
+    let todo = task(Status::Todo, "t", "");
+    let mut found = situation(Some(&todo));
+    found.program = "/opt/writ --db-path '/data/a b.db'";
+    found.agent = "it's me";
+    let prompt = compose(&found, 1500).prompt;
+    for word in ["BEGIN", "DONE", "STUCK", "LOG", "REJECT", "THINK", "SAVE"] {
+        let command = prompt.lines().find(|line| line.starts_with(word)).unwrap();
+        let words = shlex::split(command).unwrap();
+        assert_eq!(words[1..4], ["/opt/writ", "--db-path", "/data/a b.db"], "{command}");
+        let agent = words.iter().position(|word| word == "--agent").unwrap();
+        assert_eq!(words[agent + 1..agent + 3], ["it's me", "--request-id"], "{command}");
+    }
+    let mut found = situation(None);
+    found.project_id = Some("/my project");
+    let prompt = compose(&found, 1500).prompt;
+    assert!(prompt.contains("--project-id '/my project'"), "{prompt}");
+    assert!(
+        prompt.contains("resume --agent claude-1 --request-id \"resume_$(date +%s%N)_$$\" --project-dir")
+    );
 }
 
 #[test]
@@ -184,11 +209,24 @@ proptest! {
     fn brief_and_prompt_stay_inside_their_budget_whatever_agents_write(
         texts in prop::collection::vec("(?s).{0,800}", 0..12),
         budget in 600usize..4000,
+        name in "(?s)[^\\x00]{0,256}",
+        repeated in 1usize..5,
     ) {
+        let long: String = name.repeat(repeated).chars().filter(|c| *c != '\0').collect();
         let (title, description) =
             (texts.first().cloned().unwrap_or_default(), texts.last().cloned().unwrap_or_default());
-        let task = task(Status::InProgress, &title, &description);
+        let mut task = task(Status::Todo, &title, &description);
+        task.project_id = Some(long.clone());
+        task.depends_on = (0..20).map(Id::from_bits).collect();
         let mut found = situation(Some(&task));
+        found.program = &name;
+        found.project_id = Some(&long);
+        found.project = Some(ProjectView {
+            id: long.clone(),
+            name: long.clone(),
+            metadata: long.clone(),
+            created_at: at(0).to_string(),
+        });
         for (number, text) in texts.iter().enumerate() {
             let id = i64::try_from(number).unwrap();
             found.memories.push(memory(id, "task", &format!("k{number}"), text));
