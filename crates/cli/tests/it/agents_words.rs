@@ -160,7 +160,8 @@ fn called_as_vybe_the_log_on_standard_error_is_lines_of_json() {
 #[test]
 fn a_trace_says_what_is_no_longer_there() {
     let cli = writ();
-    cli.scratch().write("project/plan.toml", "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\n");
+    cli.scratch()
+        .write("project/plan.toml", "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\n");
     let run = cli.run(["run", "plan.toml", "--output", "json"]).success().json();
     let id = run["data"]["run_id"].as_str().unwrap_or_else(|| panic!("{run}")).to_owned();
     let whole = cli.run(["trace", &id, "--output", "json"]).success().json();
