@@ -8,5 +8,6 @@ mod locks;
 mod worklogs;
 
 pub use assignments::{Accepted, Issued};
+pub use budgets::Reservation;
 pub use ledger::{Heard, LedgerRow};
 pub use worklogs::WorklogEnd;

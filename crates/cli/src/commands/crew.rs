@@ -30,11 +30,20 @@ pub(crate) fn read_document(file: &Path) -> Result<Value> {
 /// The same for documents that may have `most` bytes.
 pub(crate) fn read_document_within(file: &Path, most: usize) -> Result<Value> {
     let bytes = super::validate::read(file).map_err(|problem| Error::new(ErrorCode::Io, problem))?;
+    parse_within(&bytes, most)
+}
+
+/// The same for what came from elsewhere.
+pub(crate) fn parse_document(bytes: &[u8]) -> Result<Value> {
+    parse_within(bytes, limits::DOCUMENT_BYTES_MAX)
+}
+
+fn parse_within(bytes: &[u8], most: usize) -> Result<Value> {
     if bytes.len() > most {
         let message = format!("the document is larger than {most} bytes");
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    strict::parse(&bytes).map_err(|fault| {
+    strict::parse(bytes).map_err(|fault| {
         let message = format!("{}:{}: {fault}", fault.line, fault.column);
         Error::new(ErrorCode::SchemaInvalid, message)
     })

@@ -35,6 +35,7 @@ mod status;
 mod surface;
 mod tasks;
 mod trace;
+mod two_runs;
 mod validate;
 mod vybe_import;
 mod worklog;

@@ -17,7 +17,7 @@ use contract::domain::time::Timestamp;
 use contract::operator::handoff::HandoffRow;
 use contract::operator::ids::parse_utc;
 use contract::operator::{Code, Options, TaskId as Reference, Tripwire};
-use contract::plan::Plan;
+use contract::plan::{Budget, Plan};
 
 use super::import::Request;
 use crate::crew::Ground;
@@ -86,6 +86,8 @@ fn new_run(work: &mut Scribe<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &s
             objective: objective.clone(),
             workspace: None,
             max_parallel: run.max_parallel,
+            // What may be spent stands in the books, with what is gone of it.
+            budget: Budget::default(),
             tasks: bundle.rows.iter().map(|row| row.x_spec.clone()).collect(),
         },
         objective,
@@ -94,6 +96,7 @@ fn new_run(work: &mut Scribe<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &s
         requested_by: work.caller.entity.clone(),
         depth: 1,
         parent_run: None,
+        parent_task: None,
         document_digest: run.document_digest.clone(),
     }
 }

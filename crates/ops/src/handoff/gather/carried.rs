@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::domain::crew::Ended;
 use contract::domain::crew::approval::{ApprovalState, Filed};
+use contract::domain::crew::budget::Amount;
 use contract::domain::crew::handoff::{
     Carried, CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedWorklog, RunPart,
 };
@@ -49,10 +50,15 @@ pub(super) fn assignments(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedAssig
             packet: issued.packet,
             ended,
             snapshot: issued.snapshot.filter(|_| is_open),
-            reserved: if is_open { tx.open_reservation(issued.token)? } else { None },
+            reserved: if is_open { reserved(tx, task, issued.token)? } else { None },
         });
     }
     Ok(found)
+}
+
+fn reserved(tx: &Tx<'_>, task: &Task, token: i64) -> Result<Option<Amount>> {
+    let open = tx.open_reservations(&task.id)?;
+    Ok(open.into_iter().find(|reservation| reservation.token == token).map(|reservation| reservation.amount))
 }
 
 fn ended(word: &str) -> Result<Ended> {

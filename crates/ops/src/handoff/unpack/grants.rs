@@ -60,7 +60,9 @@ impl Unpacking<'_> {
             timeout: std::time::Duration::from_millis(timeout_ms),
             fold: self.ground.folds_case(self.workspace),
         };
-        grants::refuse_conflict(work.tx, &asked)?;
+        if let Some(obstacle) = grants::find_obstacle(work.tx, &asked)? {
+            return Err(grants::conflict(&run, name, &obstacle));
+        }
         let row = self.bundle.handoff.ledger.iter().find(|row| row.task_id == *name);
         let silent = row.filter(|row| row.status == Status::InProgress).and_then(heard);
         Ok(Grant {
