@@ -71,7 +71,7 @@ pub(crate) fn give_out(
     let token = admitted.token.expect("BUG: something was locked");
     begin_run(work, sheet)?;
     if task.status != Status::InProgress {
-        let delta = Delta { delta_id: format!("writ:issue:{}", token), ..delta };
+        let delta = Delta { delta_id: format!("writ:issue:{token}"), ..delta };
         rows::step(work, sheet, &delta, Along::NOTHING)?;
     }
     work.tx.hear(&task.id, work.now)?;
