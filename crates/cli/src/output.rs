@@ -70,10 +70,9 @@ impl Output {
     }
 
     fn error_document<'e>(&self, error: &'e Error) -> ErrorEnvelope<'e> {
-        let error_context = match self.surface {
-            Surface::Continuity => Cow::Owned(as_strings(&error.details)),
-            _ => Cow::Borrowed(&error.details),
-        };
+        let is_contract = self.surface == Surface::Continuity;
+        let error_context =
+            if is_contract { Cow::Owned(as_strings(&error.details)) } else { Cow::Borrowed(&error.details) };
         ErrorEnvelope {
             schema_version: "v1",
             success: false,

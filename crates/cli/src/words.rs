@@ -99,13 +99,13 @@ pub(crate) fn refuse(error: &clap::Error, surface: Surface, words: &[OsString]) 
 
 /// What is wrong, in one line; the agent contract's scripts know some of its sentences.
 fn message(error: &clap::Error, words: &[OsString]) -> String {
+    if let Some(said) = negative(error, words) {
+        return said;
+    }
     if persona::current() == Persona::Vybe
         && let Some(known) = known_sentence(error, words)
     {
         return known;
-    }
-    if let Some(said) = negative(error, words) {
-        return said;
     }
     let rendered = error.render().to_string();
     // The first paragraph says what is wrong; a list of names follows its first line.
@@ -164,7 +164,9 @@ fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Optio
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    let grammar = grammar();
+    // The parser adds its own `help` to every group.
+    let mut grammar = grammar().disable_help_subcommand(true);
+    grammar.build();
     let named = command_words(words).find_map(|word| grammar.find_subcommand(word).cloned());
     let space = named.filter(|_| bare && surface == Surface::Continuity)?;
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::status::Status;
-use crate::domain::task::Task;
+use crate::domain::task::{Task, continuity_reason};
 
 /// A task as the agent contract shows it. `evidence` is ours: it says what stands behind a `completed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,12 +79,15 @@ pub struct EventView {
 /// What an event carries, in the agent contract's words for the states of tasks.
 pub fn metadata(payload: &Value) -> Value {
     let mut metadata = payload.clone();
-    if payload["change"] == "task_moved" {
-        for name in ["from", "to"] {
-            if let Some(status) = payload[name].as_str().and_then(Status::parse) {
-                metadata[name] = status.continuity().into();
-            }
-        }
+    if payload["change"] != "task_moved" {
+        return metadata;
+    }
+    let state = |name: &str| payload[name].as_str().and_then(Status::parse);
+    for (name, status) in ["from", "to"].into_iter().filter_map(|name| Some((name, state(name)?))) {
+        metadata[name] = status.continuity().into();
+    }
+    if let Some(to) = state("to") {
+        metadata["reason"] = continuity_reason(to, payload["reason"].as_str()).into();
     }
     metadata
 }

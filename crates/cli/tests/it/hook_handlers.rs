@@ -125,14 +125,13 @@ fn a_session_that_begins_again_is_told_how_things_are_now() {
     for round in ["1", "2"] {
         start();
         silent(&hook(&cli, "session-end", json!({"reason": "other"})));
-        let taken =
-            cli.run(["resume", "--agent", "b", "--request-id", round, "--project-dir", &told_project(&cli)]);
+        let taken = cli.run(["resume", "--agent", "b", "--request-id", round, "--project-dir", &place(&cli)]);
         assert_eq!(taken.success().json()["data"]["focus_task_id"], second.as_str(), "round {round}");
         silent(&cli.call(["hook", "session-end", "--agent", "b"]).stdin("{}").run());
     }
 }
 
-fn told_project(cli: &Cli) -> String {
+fn place(cli: &Cli) -> String {
     cli.project().to_str().unwrap().to_owned()
 }
 

@@ -127,7 +127,7 @@ fn damage_to_the_file_is_told_by_audit_and_doctor() {
     let mut file = fs::OpenOptions::new().write(true).open(cli.db()).unwrap();
     // The middle of the file is no page that every command reads.
     file.seek(std::io::SeekFrom::Start(size / PAGE / 2 * PAGE)).unwrap();
-    file.write_all(&[0xff; PAGE as usize]).unwrap();
+    file.write_all(&vec![0xff; usize::try_from(PAGE).unwrap()]).unwrap();
     drop(file);
     let audit = cli.run(["audit", "verify", "--output", "text"]);
     assert!(!audit.fails_with(1).stdout.contains("file: ok"), "{audit}");

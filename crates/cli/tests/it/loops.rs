@@ -254,3 +254,42 @@ fn one_envelope_is_printed_whatever_goes_wrong() {
         assert_eq!(output.json()["success"], false);
     }
 }
+
+#[test]
+fn an_agent_that_was_killed_is_replaced_after_its_lease_and_its_late_write_is_refused() {
+    let cli = ann();
+    let id = created(&cli, "slow", "0");
+    let writ = env!("CARGO_BIN_EXE_writ");
+    let agent = agent(
+        &cli,
+        &format!(
+            "{writ} task begin --id {id} --request-id begin >begun.json\nmv begun.json begun\nsleep 600"
+        ),
+    );
+    let running = cli.spawn(["loop", "--command", &agent]);
+    let begun = cli.project().join("begun");
+    eventually(Duration::from_secs(20), "the agent has begun its task", || begun.exists());
+    drop(running.kill_nine());
+    eventually(Duration::from_secs(20), "everything below the loop ends", || cli.leftovers().is_empty());
+    let token = || {
+        let row = Cli::new("sqlite3").run([cli.db().as_os_str(), "SELECT claim_token FROM tasks".as_ref()]);
+        row.success().stdout.trim().parse::<i64>().unwrap()
+    };
+    let dead = token();
+    let heir = |request: &str| data(&cli.run(["resume", "--agent", "bob", "--request-id", request]));
+    assert_eq!(heir("r1")["focus_task_id"], "", "nobody can know yet that it is dead");
+    // As if its lease had run out meanwhile.
+    let over = "UPDATE tasks SET claim_until = 0";
+    Cli::new("sqlite3").run([cli.db().as_os_str(), over.as_ref()]).success();
+    let taken = heir("r2");
+    assert_eq!((&taken["focus_task_id"], &taken["focus_rule"]), (&json!(id), &json!("left")));
+    assert!(token() > dead && taken["claim"]["token"] == token(), "{taken}");
+    let late =
+        ["task", "complete", "--id", &id, "--outcome", "done", "--summary", "late", "--request-id", "late"];
+    let refused = cli.run(late).fails_with(1).json();
+    assert_eq!(
+        (&refused["error_code"], &refused["retry"], &refused["error_context"]["holder"]),
+        (&json!("HELD_BY_ANOTHER"), &json!("later"), &json!("bob"))
+    );
+    assert_eq!(task(&cli, &id)["status"], "in_progress");
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agents_words;
 mod answers;
 mod bad_plans;
 mod bad_stores;

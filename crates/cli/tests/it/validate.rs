@@ -138,3 +138,22 @@ fn a_program_that_does_not_answer_fails_its_case() {
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.contains("did not answer within 1s"), "{}", output.stdout);
 }
+
+#[test]
+fn what_is_too_large_to_be_read_whole_is_not_given_a_size_it_does_not_have() {
+    let cli = cli();
+    let huge = " ".repeat(17 * 1024 * 1024);
+    for kind in ["aop", "aee", "worklog"] {
+        let said = answer(&cli.call(["validate", kind]).stdin(huge.as_str()).run().stdout);
+        let reason = said["reason"].as_str().unwrap();
+        assert!(reason.contains("more than 16777216 bytes"), "{kind}: {reason}");
+    }
+}
+
+#[test]
+fn a_conversion_without_a_target_says_which_word_is_missing() {
+    let output = cli().call(["convert"]).stdin("{}").run();
+    let said = answer(&output.stdout);
+    assert_eq!((output.status.code(), &said["allow"]), (Some(2), &json!(false)));
+    assert!(said["reason"].as_str().unwrap().contains("--to <KIND>"), "{said}");
+}

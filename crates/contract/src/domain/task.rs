@@ -117,15 +117,19 @@ impl Task {
         self.claim.as_ref().filter(|claim| claim.lease.is_live(now))
     }
 
-    /// What the continuity surface prints as the reason: failed and canceled are told apart by a prefix.
+    /// What the continuity surface prints as the reason.
     pub fn continuity_reason(&self) -> Option<String> {
-        let reason = self.blocked_reason.as_deref().unwrap_or("");
-        match self.status {
-            Status::Failed => Some(format!("failure:{reason}")),
-            Status::Canceled => Some(format!("canceled:{reason}")),
-            Status::Blocked => self.blocked_reason.clone(),
-            Status::Todo | Status::InProgress | Status::Done => None,
-        }
+        continuity_reason(self.status, self.blocked_reason.as_deref())
+    }
+}
+
+/// A state's reason in the agent contract, where failed and canceled are told apart by a prefix.
+pub fn continuity_reason(status: Status, reason: Option<&str>) -> Option<String> {
+    match status {
+        Status::Failed => Some(format!("failure:{}", reason.unwrap_or(""))),
+        Status::Canceled => Some(format!("canceled:{}", reason.unwrap_or(""))),
+        Status::Blocked => reason.map(str::to_owned),
+        Status::Todo | Status::InProgress | Status::Done => None,
     }
 }
 

@@ -24,13 +24,22 @@ pub struct Request {
 }
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Task>> {
+    page(cx, request).map(|(tasks, _)| tasks)
+}
+
+/// The same, and whether there are more than were asked for.
+pub fn page(cx: &mut Context, request: &Request) -> Result<(Vec<Task>, bool)> {
+    let limit = crate::limit::rows(request.limit, limits::LIST_ROWS_MAX)?;
     let filter = TaskFilter {
         statuses: request.status.as_deref().map(statuses).transpose()?.unwrap_or_default(),
         project_id: request.project_id.clone(),
         priority: request.priority,
-        limit: crate::limit::rows(request.limit, limits::LIST_ROWS_MAX)?,
+        limit: limit + 1,
     };
-    Ok(cx.store.read()?.tasks(&filter)?)
+    let mut tasks = cx.store.read()?.tasks(&filter)?;
+    let more = tasks.len() > limit;
+    tasks.truncate(limit);
+    Ok((tasks, more))
 }
 
 /// The states behind a word. The agent contract shows failed and canceled tasks as blocked, so its word finds them.

@@ -1,8 +1,13 @@
 //! What the task verbs answer and write down, word for word.
 
+use contract::domain::change::Change;
+use contract::domain::id::mint;
+use contract::domain::limits;
 use ops::event::{self, envelope, view};
 use ops::{Context, task};
 use serde_json::{Value, json};
+use store::{Store, Stream};
+use testkit::SeededIds;
 
 use crate::world::{World, begin, complete, create, key, set_status};
 
@@ -131,4 +136,40 @@ fn lists_are_ordered_narrowed_and_bounded() {
     assert_eq!(titles(narrow), "d");
     let ready = task::ready::ready(&mut world.cx, 10).unwrap();
     assert_eq!(ready.iter().map(|task| task.title.as_str()).collect::<String>(), "cad");
+}
+
+#[test]
+fn a_list_that_is_not_the_whole_says_so() {
+    let mut world = World::new();
+    let most = limits::LIST_ROWS_MAX;
+    let add = |world: &World, numbers: std::ops::Range<usize>| {
+        let mut store = Store::open(&world.temp.path(), world.temp.now().at).unwrap();
+        let tx = store.begin().unwrap();
+        for number in numbers {
+            let mut ids = SeededIds::new(u64::try_from(number).unwrap() + 9000);
+            let created = Change::TaskCreated {
+                task_id: mint(&mut ids, world.temp.now().at),
+                title: format!("task {number}"),
+                description: String::new(),
+                priority: 0,
+                project_id: None,
+                part: None,
+                depends_on: Vec::new(),
+            };
+            let said = testkit::event(&mut ids, &world.temp.now(), "made");
+            tx.change(&Stream::Store, said, &created).unwrap();
+        }
+        tx.commit().unwrap();
+    };
+    let page = |world: &mut World, limit| {
+        let request = task::list::Request { limit, ..task::list::Request::default() };
+        let (tasks, more) = task::list::page(&mut world.cx, &request).unwrap();
+        (tasks.len(), more)
+    };
+    add(&world, 0..most);
+    assert_eq!(page(&mut world, None), (most, false), "exactly as many as a list may have");
+    assert_eq!(page(&mut world, Some(10)), (10, true));
+    add(&world, most..most + 1);
+    assert_eq!(page(&mut world, None), (most, true));
+    assert_eq!(page(&mut world, Some(i64::MAX)), (most, true));
 }

@@ -95,7 +95,10 @@ fn judge(job: &Loop<'_>, cx: &mut Context, id: &str, ending: &Ending, number: u3
             give_back(job, cx, number)?;
             return Ok("interrupted");
         }
-        (Status::Todo | Status::InProgress, _) => {}
+        (
+            Status::Todo | Status::InProgress,
+            Ending::Exited(_) | Ending::Timeout | Ending::Fault(_) | Ending::NotStarted(_),
+        ) => {}
     }
     let (status, reason) = match ending {
         Ending::Timeout => {

@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
-use contract::domain::limits;
 use ops::Result;
-use ops::task::list::{Request, list};
+use ops::task::list::{Request, page};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -40,13 +39,13 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     };
     // Accepted for scripts that were written for shortened lists.
     let _ = args.full;
-    let tasks = list(&mut host::open(globals)?, &request)?;
+    let (tasks, more) = page(&mut host::open(globals)?, &request)?;
     let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     // The original prints null for an empty list, and scripts depend on it.
     let shown = if views.is_empty() { serde_json::Value::Null } else { json!(views) };
     let mut data = json!({"count": views.len(), "tasks": shown});
-    if views.len() == limits::LIST_ROWS_MAX {
-        // Nobody should take a full page for the whole list.
+    if more {
+        // Nobody should take a page for the whole list.
         data["more"] = json!(true);
     }
     Ok(output.answer(&data, || match tasks.as_slice() {
