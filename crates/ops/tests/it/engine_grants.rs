@@ -165,7 +165,7 @@ fn what_was_taken_back_is_nobodys_result() {
         |scene: &mut Scene| watchdog::tick(&mut scene.world.cx, &caller("writ")).unwrap().released.len();
     // Whoever gives signs of life keeps it.
     for _ in 0..3 {
-        clock.advance(limits::ENGINE_LOCK_LEASE - Duration::from_secs(1));
+        clock.advance(limits::ENGINE_LOCK_LEASE.saturating_sub(Duration::from_secs(1)));
         assert_eq!((renew(&mut scene), sweep(&mut scene)), (vec![], 0));
     }
     // A lease that has run out still stands in the way, and goes on if its holder wakes up before anybody swept.
