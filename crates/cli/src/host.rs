@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Minter, Request, mint};
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
-use contract::domain::time::Clock;
+use contract::domain::time::{Clock, parse_duration};
 use engine::supervisor::ShimProgram;
 use engine::{Settings, StopSignal};
 use ops::context::Key;
@@ -213,4 +214,9 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
         }
     });
     Ok(stop)
+}
+
+/// A length of time on the command line.
+pub(crate) fn length(text: &str) -> std::result::Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
 }

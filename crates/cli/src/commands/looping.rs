@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Minter;
 use contract::domain::request::{Agent, RequestId};
-use contract::domain::time::{Clock, parse_duration};
+use contract::domain::time::Clock;
 use engine::StopSignal;
 use ops::context::Key;
 use ops::event::note::Request as Note;
@@ -44,10 +44,10 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 3)]
     max_fails: u32,
     /// How long one task may take
-    #[arg(long, default_value = "10m", value_parser = length)]
+    #[arg(long, default_value = "10m", value_parser = host::length)]
     task_timeout: Duration,
     /// How long to wait between two tasks
-    #[arg(long, default_value = "5s", value_parser = length)]
+    #[arg(long, default_value = "5s", value_parser = host::length)]
     cooldown: Duration,
     /// Say which tasks would be worked on, but do nothing
     #[arg(long)]
@@ -68,10 +68,6 @@ pub(crate) struct Args {
 enum Command {
     /// Show what loops have done
     Stats(stats::Args),
-}
-
-fn length(text: &str) -> std::result::Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
 }
 
 /// Everything that stays the same from task to task.

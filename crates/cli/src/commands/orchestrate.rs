@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Attempt, Id, Minter, mint};
-use contract::domain::time::{Clock, parse_duration};
+use contract::domain::time::Clock;
 use contract::json::Value;
 use engine::ground::Disk;
 use engine::supervisor::{AskError, LaunchSpec, Marker, Stdin, ask, own_identity};
@@ -42,12 +42,8 @@ pub(crate) struct StepArgs {
     #[arg(long, requires = "command")]
     run: Option<String>,
     /// How long the program may take
-    #[arg(long, value_name = "LENGTH", default_value = "10m", value_parser = length, requires = "command")]
+    #[arg(long, value_name = "LENGTH", default_value = "10m", value_parser = host::length, requires = "command")]
     timeout: Duration,
-}
-
-fn length(text: &str) -> std::result::Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {

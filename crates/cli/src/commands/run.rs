@@ -1,6 +1,9 @@
 //! `writ run`
 
 mod dry_run;
+mod workspace;
+
+pub(crate) use workspace::make_workspace;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +14,6 @@ use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
-use contract::domain::time::parse_duration;
 use contract::intake::{self, Intake};
 use engine::Settings;
 use ops::run::submit::{Request, submit};
@@ -39,16 +41,10 @@ pub(crate) struct Args {
     /// With --continue: also run parked tasks again, although the plan does not call that safe
     #[arg(long, requires = "continue_run")]
     rerun_parked: bool,
-    /// How long a task waits for what other runs hold before it is left to you
-    #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = length)]
-    lock_wait: Duration,
+    /// How long a task waits for what other runs hold before it is left to you [default: 24h]
+    #[arg(long, value_name = "LENGTH", value_parser = host::length)]
+    lock_wait: Option<Duration>,
 }
-
-fn length(text: &str) -> std::result::Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
-}
-
-const _: () = assert!(limits::LOCK_WAIT_DEFAULT.as_secs() == 24 * 3600, "what the help says");
 
 /// A document that was read, and where it works.
 pub(crate) struct Document {
@@ -64,7 +60,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let whole = ops::run::show::show(&mut cx, which)?;
         config.heed_project(Path::new(&whole.run.asked.workspace))?;
         let settings = host::engine_settings(globals, config, args.rerun_parked)?;
-        let settings = Settings { lock_wait: args.lock_wait, ..settings };
+        let settings = Settings { lock_wait: args.lock_wait.unwrap_or(settings.lock_wait), ..settings };
         return work(&mut cx, &whole.run.asked.id, &settings, output);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
@@ -74,7 +70,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Ok(output.answer(&dry_run::document(&document), || dry_run::text(&document)));
     }
     let key = host::any_key(globals)?;
-    let workspace = workspace_name(&document.workspace)?;
+    let workspace = workspace::workspace_name(&document.workspace)?;
     let makes_workspace = document.intake.kind == DocumentKind::Plan;
     let request = Request {
         kind: document.intake.kind,
@@ -91,7 +87,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let mut cx = host::open(globals)?;
     // Everything that can fail or be interrupted comes before the run exists.
     let settings = host::engine_settings(globals, config, false)?;
-    let settings = Settings { lock_wait: args.lock_wait, ..settings };
+    let settings = Settings { lock_wait: args.lock_wait.unwrap_or(settings.lock_wait), ..settings };
     let given = submit(&mut cx, &key, &request)?;
     if makes_workspace {
         make_workspace(&workspace)?;
@@ -188,25 +184,4 @@ pub(crate) fn directory_of(file: &Path) -> PathBuf {
         Some(parent) if file != Path::new("-") && !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     }
-}
-
-/// The workspace as an absolute name without links, also while its last parts are not there yet: the same place
-/// under another name is the same workspace.
-fn workspace_name(path: &Path) -> Result<String> {
-    let known = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
-    let name = match known {
-        Some((part, real)) => path.strip_prefix(part).map_or(real.clone(), |rest| real.join(rest)),
-        None => path.to_owned(),
-    };
-    // Joining nothing leaves a separator at the end.
-    let name: PathBuf = name.components().collect();
-    name.to_str().map(str::to_owned).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidInput, format!("the workspace {} is not UTF-8", name.display()))
-    })
-}
-
-/// A plan's workspace is made where it is missing; other documents name one that must be there, and L0 looks.
-pub(crate) fn make_workspace(path: &str) -> Result<()> {
-    std::fs::create_dir_all(path)
-        .map_err(|error| Error::new(ErrorCode::Io, format!("could not make the workspace {path}: {error}")))
 }

@@ -5,7 +5,7 @@ use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::approval::{ApprovalId, NotApproved};
 use contract::domain::crew::budget::{Amount, BudgetFault};
-use contract::domain::run::Run;
+use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
 use contract::operator::{Code, TaskId as Reference};
 use store::Tx;
@@ -119,7 +119,7 @@ fn reserve(
     admitted: &mut Admitted,
 ) -> Result<std::result::Result<(), Hindrance>> {
     for (position, payer) in payers(work.tx, run)?.into_iter().enumerate() {
-        let Some(purse) = work.tx.purse(&payer.asked.id)? else { continue };
+        let Some(purse) = work.tx.purse(&payer)? else { continue };
         let amount = match purse.decide_reserve(share) {
             Ok(amount) => amount,
             Err(fault) => {
@@ -128,8 +128,7 @@ fn reserve(
             }
         };
         let token = if position == 0 { token(work, admitted)? } else { work.tx.next_number("fencing")? };
-        let run_id = payer.asked.id.clone();
-        let reserved = CrewChange::BudgetReserved { token, run_id, task_id: task.id.clone(), amount };
+        let reserved = CrewChange::BudgetReserved { token, run_id: payer, task_id: task.id.clone(), amount };
         let message = format!("{} and {} tokens reserved", amount.cost, amount.tokens);
         let about = crate::task::about(work.tx, task)?;
         work.change(&about, &message, &Change::Crew(reserved))?;
@@ -139,12 +138,13 @@ fn reserve(
 }
 
 /// The run, and the runs from inside which it was started.
-fn payers(tx: &Tx<'_>, run: &Run) -> Result<Vec<Run>> {
-    let mut found = vec![run.clone()];
-    while let Some(id) = found.last().and_then(|last| last.asked.parent_run.clone()) {
-        let is_new = found.iter().all(|known| known.asked.id != id);
-        let Some(parent) = tx.run(&id)?.filter(|_| is_new) else { break };
-        found.push(parent);
+fn payers(tx: &Tx<'_>, run: &Run) -> Result<Vec<RunId>> {
+    let mut found = vec![run.asked.id.clone()];
+    let mut next = run.asked.parent_run.clone();
+    while let Some(id) = next.take().filter(|id| !found.contains(id)) {
+        let Some(parent) = tx.run(&id)? else { break };
+        next = parent.asked.parent_run;
+        found.push(id);
     }
     Ok(found)
 }

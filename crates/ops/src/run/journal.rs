@@ -1,27 +1,27 @@
 //! What an engine writes while it works a run: layer records and changes, many in one transaction.
 
+mod granted;
+
+pub use granted::Wants;
+
 use contract::aee::Type;
 use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::Ended;
 use contract::domain::crew::budget::Spent;
-use contract::domain::crew::lock::Wanted;
-use contract::domain::crew::{Ended, reference_of};
-use contract::domain::limits;
 use contract::domain::run::{Owner, Run, RunId, RunState};
-use contract::domain::scope::Scope;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, Task, TaskId};
+use contract::domain::task::{Command, Rules, TaskId};
 use contract::domain::time::Timestamp;
-use contract::operator::{Mode, TaskId as Reference};
 use serde_json::Value;
 
 use crate::context::{Caller, Context};
 use crate::crew::Hindrance;
-use crate::crew::admission::{Wish, admit};
-use crate::crew::grants::{self, Asked};
+use crate::crew::grants;
 use crate::error::{Error, Result};
-use crate::record::{About, Says, Scribe};
+use crate::record::{Says, Scribe};
+use granted::{Stop, end, hold, start};
 
 /// One thing to write down.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,14 +75,6 @@ pub struct Note {
     pub task_id: Option<TaskId>,
 }
 
-/// The parts of the workspace that a task writes, under their real names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Wants {
-    pub scopes: Vec<Scope>,
-    /// Names that differ only in case are one.
-    pub fold: bool,
-}
-
 /// What became of the entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
@@ -91,12 +83,6 @@ pub enum Written {
     /// None of them: an attempt may not begin yet, or not at all.
     Hindered(Hindrance),
     /// None of them: what the task held was taken back, and may be somebody else's by now.
-    Fenced,
-}
-
-/// Why one entry keeps all of them from being written.
-enum Stop {
-    Hindered(Hindrance),
     Fenced,
 }
 
@@ -153,19 +139,7 @@ fn write_one(
             crate::task::carry_out(work, &mut task, &command, &message)?;
         }
         Entry::StartAttempt { attempt, wants } => return start(work, run, attempt, wants),
-        Entry::EndAttempt { task_id, attempt_id, state, outcome, token } => {
-            let task = crate::task::required(work.tx, task_id.as_str())?;
-            let held = work.tx.locks_of_task(&task.id)?;
-            if token.is_some_and(|token| held.iter().all(|lock| lock.token != token)) {
-                return Ok(Err(Stop::Fenced));
-            }
-            about.task_id = Some(task_id.clone());
-            let outcome = scrubbed_outcome(outcome);
-            let spent = Spent { cost: outcome.cost, tokens: outcome.tokens };
-            let ended = Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome };
-            work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
-            grants::let_go(work, &task, Ended::Submitted, spent)?;
-        }
+        Entry::EndAttempt { .. } => return end(work, run, entry),
         Entry::Hold { task_id, wants } => return hold(work, run, task_id, wants),
         Entry::LetGo { task_id } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;
@@ -185,58 +159,6 @@ fn write_one(
     Ok(Ok(None))
 }
 
-/// The attempt, and everything that has to be granted for it.
-fn start(
-    work: &mut Scribe<'_, '_>,
-    run: &Run,
-    attempt: &NewAttempt,
-    wants: &Wants,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
-    let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
-    let reference = reference(&task);
-    let share = task.part.as_ref().and_then(|part| part.spec.budget.share());
-    let wish = Wish { asked: asked(run, &task, &reference, wants), share };
-    let admitted = match admit(work, wish)? {
-        Ok(admitted) => admitted,
-        Err(hindrance) => return Ok(Err(Stop::Hindered(hindrance))),
-    };
-    let about = About { task_id: Some(task.id.clone()), ..super::about(run) };
-    let started = Change::AttemptStarted { attempt: attempt.clone() };
-    work.change(&about, &format!("Attempt {} started", attempt.number), &started)?;
-    Ok(Ok(admitted.token.filter(|_| !wants.scopes.is_empty())))
-}
-
-fn hold(
-    work: &mut Scribe<'_, '_>,
-    run: &Run,
-    task_id: &TaskId,
-    wants: &Wants,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
-    let task = crate::task::required(work.tx, task_id.as_str())?;
-    let reference = reference(&task);
-    let granted = grants::acquire(work, asked(run, &task, &reference, wants))?;
-    Ok(match granted {
-        Ok(grant) => Ok(Some(grant.token)),
-        Err(obstacle) => Err(Stop::Hindered(Hindrance::Lock(Box::new(obstacle)))),
-    })
-}
-
-fn reference(task: &Task) -> Reference {
-    reference_of(task.part.as_ref().map_or(0, |part| part.number))
-}
-
-fn asked<'a>(run: &'a Run, task: &'a Task, reference: &'a Reference, wants: &Wants) -> Asked<'a> {
-    let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: Mode::Exclusive };
-    Asked {
-        run,
-        task,
-        reference,
-        scopes: wants.scopes.iter().map(wanted).collect(),
-        timeout: limits::ENGINE_LOCK_LEASE,
-        fold: wants.fold,
-    }
-}
-
 /// Notes that an attempt is alive.
 pub fn heartbeat(cx: &mut Context, attempt: &AttemptId, at: Timestamp) -> Result<()> {
     let tx = cx.store.begin()?;
@@ -254,16 +176,4 @@ fn says(note: &Note) -> Says {
         payload: note.payload.clone(),
         requires: None,
     }
-}
-
-fn scrubbed_outcome(outcome: &Outcome) -> Outcome {
-    let scrub = |text: &str| contract::secrets::scrub(text).into_owned();
-    let mut clean = outcome.clone();
-    clean.message = scrub(&outcome.message);
-    clean.code = outcome.code.as_deref().map(scrub);
-    for check in &mut clean.checks {
-        check.output_tail = scrub(&check.output_tail);
-        check.problem = check.problem.as_deref().map(scrub);
-    }
-    clean
 }

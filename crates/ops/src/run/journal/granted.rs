@@ -1,0 +1,118 @@
+//! What has to be granted before an attempt begins, and before somebody looks at what one left behind.
+
+use contract::domain::attempt::{NewAttempt, Outcome};
+use contract::domain::change::Change;
+use contract::domain::crew::budget::Spent;
+use contract::domain::crew::lock::Wanted;
+use contract::domain::crew::{Ended, reference_of};
+use contract::domain::limits;
+use contract::domain::run::Run;
+use contract::domain::scope::Scope;
+use contract::domain::task::{Task, TaskId};
+use contract::operator::{Mode, TaskId as Reference};
+
+use super::Entry;
+use crate::crew::Hindrance;
+use crate::crew::admission::{Wish, admit};
+use crate::crew::grants::{self, Asked};
+use crate::error::Result;
+use crate::record::{About, Scribe};
+
+/// The parts of the workspace that a task writes, under their real names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wants {
+    pub scopes: Vec<Scope>,
+    /// Names that differ only in case are one.
+    pub fold: bool,
+}
+
+/// Why one entry keeps all of them from being written.
+pub(super) enum Stop {
+    Hindered(Hindrance),
+    Fenced,
+}
+
+/// The attempt, and everything that has to be granted for it.
+pub(super) fn start(
+    work: &mut Scribe<'_, '_>,
+    run: &Run,
+    attempt: &NewAttempt,
+    wants: &Wants,
+) -> Result<std::result::Result<Option<i64>, Stop>> {
+    let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
+    let reference = reference(&task);
+    let share = task.part.as_ref().and_then(|part| part.spec.budget.share());
+    let wish = Wish { asked: asked(run, &task, &reference, wants), share };
+    let admitted = match admit(work, wish)? {
+        Ok(admitted) => admitted,
+        Err(hindrance) => return Ok(Err(Stop::Hindered(hindrance))),
+    };
+    let about = About { task_id: Some(task.id.clone()), ..crate::run::about(run) };
+    let started = Change::AttemptStarted { attempt: attempt.clone() };
+    work.change(&about, &format!("Attempt {} started", attempt.number), &started)?;
+    Ok(Ok(admitted.token.filter(|_| !wants.scopes.is_empty())))
+}
+
+/// The end of an attempt, and everything it held goes back. Refused where that was taken back before.
+pub(super) fn end(
+    work: &mut Scribe<'_, '_>,
+    run: &Run,
+    entry: &Entry,
+) -> Result<std::result::Result<Option<i64>, Stop>> {
+    let Entry::EndAttempt { task_id, attempt_id, state, outcome, token } = entry else { return Ok(Ok(None)) };
+    let task = crate::task::required(work.tx, task_id.as_str())?;
+    let held = work.tx.locks_of_task(&task.id)?;
+    if token.is_some_and(|token| held.iter().all(|lock| lock.token != token)) {
+        return Ok(Err(Stop::Fenced));
+    }
+    let about = About { task_id: Some(task_id.clone()), ..crate::run::about(run) };
+    let outcome = scrubbed_outcome(outcome);
+    let spent = Spent { cost: outcome.cost, tokens: outcome.tokens };
+    let ended = Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome };
+    work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
+    grants::let_go(work, &task, Ended::Submitted, spent)?;
+    Ok(Ok(None))
+}
+
+pub(super) fn hold(
+    work: &mut Scribe<'_, '_>,
+    run: &Run,
+    task_id: &TaskId,
+    wants: &Wants,
+) -> Result<std::result::Result<Option<i64>, Stop>> {
+    let task = crate::task::required(work.tx, task_id.as_str())?;
+    let reference = reference(&task);
+    let granted = grants::acquire(work, asked(run, &task, &reference, wants))?;
+    Ok(match granted {
+        Ok(grant) => Ok(Some(grant.token)),
+        Err(obstacle) => Err(Stop::Hindered(Hindrance::Lock(Box::new(obstacle)))),
+    })
+}
+
+fn reference(task: &Task) -> Reference {
+    reference_of(task.part.as_ref().map_or(0, |part| part.number))
+}
+
+fn asked<'a>(run: &'a Run, task: &'a Task, reference: &'a Reference, wants: &Wants) -> Asked<'a> {
+    let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: Mode::Exclusive };
+    Asked {
+        run,
+        task,
+        reference,
+        scopes: wants.scopes.iter().map(wanted).collect(),
+        timeout: limits::ENGINE_LOCK_LEASE,
+        fold: wants.fold,
+    }
+}
+
+fn scrubbed_outcome(outcome: &Outcome) -> Outcome {
+    let scrub = |text: &str| contract::secrets::scrub(text).into_owned();
+    let mut clean = outcome.clone();
+    clean.message = scrub(&outcome.message);
+    clean.code = outcome.code.as_deref().map(scrub);
+    for check in &mut clean.checks {
+        check.output_tail = scrub(&check.output_tail);
+        check.problem = check.problem.as_deref().map(scrub);
+    }
+    clean
+}
