@@ -47,6 +47,13 @@ pub(crate) struct Globals {
     pub(crate) output: Option<Format>,
 }
 
+/// Commands below a word. They are described only where the word is used: every call pays for the grammar.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Group<C: Subcommand> {
+    #[command(subcommand)]
+    pub(crate) command: C,
+}
+
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -55,11 +62,9 @@ pub(crate) enum Command {
     /// Run a plan, an AOP TASK or an AEE task
     Run(commands::run::Args),
     /// Check a plan, or print its schema
-    #[command(subcommand)]
-    Plan(commands::plan::Command),
+    Plan(Group<commands::plan::Command>),
     /// List runs, or show one
-    #[command(subcommand)]
-    Runs(commands::runs::Command),
+    Runs(Group<commands::runs::Command>),
     /// Print what a task's child printed
     Logs(commands::logs::Args),
     /// Give a failed, skipped or parked task another chance
@@ -73,52 +78,39 @@ pub(crate) enum Command {
     /// Say where the work stands, and claim what comes next
     Resume(commands::resume::Args),
     /// Create, read and move tasks
-    #[command(subcommand)]
-    Task(commands::task::Command),
+    Task(Group<commands::task::Command>),
     /// Remember, find and forget
-    #[command(subcommand)]
-    Memory(commands::memory::Command),
+    Memory(Group<commands::memory::Command>),
     /// Write down an event, memories, artifacts and a status in one piece
     Push(commands::push::Args),
     /// List the files of a task
-    #[command(subcommand)]
-    Artifacts(commands::artifacts::Command),
+    Artifacts(Group<commands::artifacts::Command>),
     /// Read the event log
-    #[command(subcommand)]
-    Events(commands::events::Command),
+    Events(Group<commands::events::Command>),
     /// Give one task after the other to an agent program
     Loop(commands::looping::Args),
     /// Let agent programs call writ, and stop that
-    #[command(subcommand)]
-    Hook(commands::hook::Command),
+    Hook(Group<commands::hook::Command>),
     /// Show what is in the store
     Status(commands::status::Args),
     /// Open, read, change and reconcile the ledger of a crew
-    #[command(subcommand)]
-    Ledger(commands::ledger::Command),
+    Ledger(Group<commands::ledger::Command>),
     /// Give tasks out to workers
-    #[command(subcommand)]
-    Assignment(commands::assignment::Command),
+    Assignment(Group<commands::assignment::Command>),
     /// Submit what workers did
-    #[command(subcommand)]
-    Result(commands::result::Command),
+    Result(Group<commands::result::Command>),
     /// Say that a worker lives
     Heartbeat(commands::heartbeat::Args),
     /// Take back what silent workers hold
-    #[command(subcommand)]
-    Watchdog(commands::watchdog::Command),
+    Watchdog(Group<commands::watchdog::Command>),
     /// Take one round of an orchestrator
-    #[command(subcommand)]
-    Orchestrate(commands::orchestrate::Command),
+    Orchestrate(Group<commands::orchestrate::Command>),
     /// Take, show and give back locks
-    #[command(subcommand)]
-    Lock(commands::lock::Command),
+    Lock(Group<commands::lock::Command>),
     /// Set and show what a run may spend
-    #[command(subcommand)]
-    Budget(commands::budget::Command),
+    Budget(Group<commands::budget::Command>),
     /// Ask for a person's word, and give it
-    #[command(subcommand)]
-    Approval(commands::approval::Command),
+    Approval(Group<commands::approval::Command>),
     /// Bring the store to this program's schema
     Upgrade(commands::upgrade::Args),
     /// Copy the store to a file while others use it
@@ -130,11 +122,9 @@ pub(crate) enum Command {
     /// Archive long streams of events and remove what is old
     Gc(commands::gc::Args),
     /// Verify the log, or print where it ends
-    #[command(subcommand)]
-    Audit(commands::audit::Command),
+    Audit(Group<commands::audit::Command>),
     /// Show the configuration and where each value comes from
-    #[command(subcommand)]
-    Config(commands::config::Command),
+    Config(Group<commands::config::Command>),
     /// Look for trouble on this machine and in the store
     Doctor(commands::doctor::Args),
     /// Judge a document by its contract
@@ -142,16 +132,13 @@ pub(crate) enum Command {
     /// Write a document as another contract's, and say what is lost
     Convert(commands::convert::Args),
     /// Print the JSON Schemas of documents
-    #[command(subcommand)]
-    Schema(commands::schema::Command),
+    Schema(Group<commands::schema::Command>),
     /// Judge this or another program by a directory of vectors
-    #[command(subcommand)]
-    Conformance(commands::conformance::Command),
+    Conformance(Group<commands::conformance::Command>),
     /// Let scripts and dashboards on this machine read over HTTP
     Serve(commands::serve::Args),
     /// Answer to the names of other command lines
-    #[command(subcommand)]
-    Personality(commands::personality::Command),
+    Personality(Group<commands::personality::Command>),
     /// Print a shell's completion script
     Completions(commands::completions::Args),
 }

@@ -16,6 +16,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "WRIT_AGENT", about: "the identity an agent acts under" },
     Variable { name: "WRIT_REQUEST_ID", about: "the key under which a retry is recognised" },
     Variable { name: "WRIT_RUN", about: "set for children: the run they belong to" },
+    Variable { name: "WRIT_TASK", about: "set for children: the task they work on" },
     Variable { name: "WRIT_DEPTH", about: "set for children: how deep their run is" },
     Variable {
         name: "VYBE_DB_PATH",

@@ -175,7 +175,8 @@ pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: b
     let stop = stop_on_signals()?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
-    Ok(Settings { shim: shim(), logs, policy: config.policy, environment, stop, rerun_parked })
+    let (policy, lock_wait) = (config.policy, limits::LOCK_WAIT_DEFAULT);
+    Ok(Settings { shim: shim(), logs, policy, environment, stop, rerun_parked, lock_wait })
 }
 
 /// Keeps the newest logs up to the limit. Names begin with the time, so they sort by it.

@@ -137,6 +137,13 @@ impl Observer for LiveView {
                     row.last = reason.to_owned();
                 }
             }
+            Told::Waiting { task, awaited } => {
+                self.plain(&format!("{task}: waiting for {awaited}"));
+                if let Some(row) = self.row(task) {
+                    row.state = "waiting".to_owned();
+                    row.last = format!("for {awaited}");
+                }
+            }
             Told::Ended { task, status, evidence, reason, took } => {
                 let proof = evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
                 let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();

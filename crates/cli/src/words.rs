@@ -164,7 +164,9 @@ fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Optio
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    let grammar = grammar();
+    // The parser adds its own `help` to every group.
+    let mut grammar = grammar().disable_help_subcommand(true);
+    grammar.build();
     let named = command_words(words).find_map(|word| grammar.find_subcommand(word).cloned());
     let space = named.filter(|_| bare && surface == Surface::Continuity)?;
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::check::Check;
+use crate::domain::crew::budget::Amount;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::priority::Priority;
@@ -23,6 +24,9 @@ pub struct Plan {
     /// Where the tasks work. Relative to the plan file; the caller makes it absolute.
     pub workspace: Option<String>,
     pub max_parallel: usize,
+    /// What the whole run may spend.
+    #[serde(default, skip_serializing_if = "Budget::is_silent")]
+    pub budget: Budget,
     pub tasks: Vec<PlanTask>,
 }
 
@@ -82,6 +86,24 @@ pub struct PlanTask {
 pub struct Budget {
     pub cost: Option<MicroUsd>,
     pub tokens: Option<i64>,
+}
+
+impl Budget {
+    fn is_silent(&self) -> bool {
+        self.share().is_none()
+    }
+
+    /// As the limit of a run; none where it says nothing. What it does not speak of is as good as not limited.
+    pub fn limit(&self) -> Option<Amount> {
+        let cost = self.cost.unwrap_or(MicroUsd(limits::AMOUNT_MAX));
+        self.share().map(|_| Amount { cost, tokens: self.tokens.unwrap_or(limits::AMOUNT_MAX) })
+    }
+
+    /// What has to be reserved for it; none where it says nothing.
+    pub fn share(&self) -> Option<Amount> {
+        let said = self.cost.is_some() || self.tokens.is_some();
+        said.then(|| Amount { cost: self.cost.unwrap_or_default(), tokens: self.tokens.unwrap_or_default() })
+    }
 }
 
 impl PlanTask {

@@ -2,6 +2,7 @@
 
 mod conclude;
 pub(crate) mod start;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,12 +12,12 @@ use std::time::Duration;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
-use contract::domain::priority::Priority;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
 use contract::json::Value;
-use ops::run::journal::Entry;
+use ops::crew::Hindrance;
+use ops::run::journal::{Entry, Written};
 use ops::{Caller, Context, Result};
 
 use crate::executor::Stopped;
@@ -24,11 +25,12 @@ use crate::hidden::Hidden;
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Told};
 use crate::pipeline::{Mark, Pipeline};
-use crate::scheduler::{Board, Slot, Step};
+use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::supervisor::logs::Stream;
 use crate::supervisor::{Exit, Handle, Report};
 use crate::verify::Place;
+use waiting::Waiting;
 
 /// Reports that wait for the loop. When it is behind, executors wait for it instead of filling memory.
 pub(crate) const REPORTS_MAX: usize = 64;
@@ -67,6 +69,25 @@ pub(crate) struct Dispatcher<'d> {
     renewed_ms: i64,
     polled_ms: i64,
     canceled: bool,
+    /// The numbers under which tasks hold what they write.
+    pub(crate) held: BTreeMap<usize, i64>,
+    /// Tasks that could start but for something that others have.
+    waiting: BTreeMap<usize, Waiting>,
+    /// From when on this engine can tell who is silent.
+    watches_from_ms: i64,
+    watched_ms: i64,
+}
+
+/// What became of entries that were to be written.
+pub(crate) enum Committed {
+    /// They are, with the number of the grant where locks were taken.
+    All(Option<i64>),
+    /// Nothing is: somebody else moved a task in the last moment.
+    Moved,
+    /// Nothing is: an attempt cannot begin.
+    Hindered(Hindrance),
+    /// Nothing is: what the task held was taken back.
+    Fenced,
 }
 
 /// Who works the run, and for whom it is watched.
@@ -87,8 +108,9 @@ impl<'d> Dispatcher<'d> {
     ) -> Self {
         let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
-        let board = board(&run, &tasks);
-        let renewed_ms = hands.cx.now().boot.millis;
+        let now = hands.cx.now();
+        let board = waiting::board(&run, &tasks, &attempts, &now);
+        let renewed_ms = now.boot.millis;
         let canceled = run.cancel_requested;
         Self {
             cx: hands.cx,
@@ -108,6 +130,10 @@ impl<'d> Dispatcher<'d> {
             renewed_ms,
             polled_ms: renewed_ms,
             canceled,
+            held: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            watches_from_ms: renewed_ms,
+            watched_ms: renewed_ms,
         }
     }
 
@@ -126,11 +152,13 @@ impl<'d> Dispatcher<'d> {
     }
 
     fn work_on(&mut self) -> Result<Finished> {
+        self.look_at_locks()?;
         loop {
             let has_looked = self.heed_requests()?;
             if !self.is_stopping() {
                 if has_looked {
                     self.look_after_others()?;
+                    self.look_at_locks()?;
                 }
                 self.take_steps()?;
             }
@@ -175,27 +203,30 @@ impl<'d> Dispatcher<'d> {
         }
     }
 
-    /// Writes down everything that has gathered, in one transaction.
-    pub(crate) fn commit(&mut self) -> Result<()> {
-        let entries = self.pipeline.entries();
-        if !entries.is_empty() {
-            ops::run::journal::write(self.cx, &self.caller, &self.run.asked.id, &self.owner, entries)?;
-            self.pipeline.written();
+    /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
+    /// mark is forgotten, and the caller looks again.
+    pub(crate) fn try_commit(&mut self, mark: Mark) -> Result<Committed> {
+        let (entries, id) = (self.pipeline.entries(), &self.run.asked.id);
+        if entries.is_empty() {
+            return Ok(Committed::All(None));
         }
-        Ok(())
+        let committed = match ops::run::journal::write(self.cx, &self.caller, id, &self.owner, entries) {
+            Ok(Written::All { token }) => {
+                self.pipeline.written();
+                return Ok(Committed::All(token));
+            }
+            Ok(Written::Hindered(hindrance)) => Committed::Hindered(hindrance),
+            Ok(Written::Fenced) => Committed::Fenced,
+            Err(error) if error.code == ErrorCode::WrongState => Committed::Moved,
+            Err(error) => return Err(error),
+        };
+        self.pipeline.back_to(mark);
+        Ok(committed)
     }
 
-    /// The same, where somebody else may move a task in the last moment. False if so: then everything since the
-    /// mark is forgotten, and the caller looks at the task again.
+    /// The same, where somebody else may move a task in the last moment. False if so.
     pub(crate) fn commit_unless_moved(&mut self, mark: Mark) -> Result<bool> {
-        match self.commit() {
-            Ok(()) => Ok(true),
-            Err(error) if error.code == ErrorCode::WrongState => {
-                self.pipeline.back_to(mark);
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
+        Ok(matches!(self.try_commit(mark)?, Committed::All(_)))
     }
 
     pub(crate) fn note(&mut self, entry: Entry) {
@@ -304,8 +335,7 @@ impl<'d> Dispatcher<'d> {
         self.heed_signal();
         let now_ms = self.now_ms();
         if now_ms - self.renewed_ms >= millis(limits::OWNER_RENEWAL) {
-            self.renewed_ms = now_ms;
-            ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner)?;
+            self.beat(now_ms)?;
         }
         if now_ms - self.polled_ms < millis(limits::POLL_INTERVAL) {
             return Ok(false);
@@ -463,23 +493,6 @@ fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[
 
 pub(crate) fn millis(length: Duration) -> i64 {
     i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn board(run: &Run, tasks: &[Task]) -> Board {
-    let position = |id: &contract::domain::task::TaskId| tasks.iter().position(|task| task.id == *id);
-    let slots = tasks
-        .iter()
-        .map(|task| Slot {
-            name: task.part.as_ref().map(|part| part.spec.id.clone()).unwrap_or_default(),
-            status: task.status,
-            needs: task.depends_on.iter().filter_map(position).collect(),
-            writes: task.part.as_ref().map(|part| part.spec.writes.clone()).unwrap_or_default(),
-            priority: Priority::from_number(task.priority),
-            ..Slot::default()
-        })
-        .collect();
-    let max_parallel = run.asked.plan.max_parallel.max(1);
-    Board { slots, order: (0..tasks.len()).collect(), max_parallel, taken: Vec::new() }
 }
 
 /// A task's lesson from an earlier walk, if there is one.

@@ -8,6 +8,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
+use contract::plan::Executor;
 use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
@@ -75,7 +76,7 @@ fn attend(
         if let Some(signal) = settings.stop.raised() {
             return Ok(Some(Ending::Interrupted { signal, run }));
         }
-        if begun.elapsed() > patience(&run) {
+        if begun.elapsed() > patience(&run, settings) {
             let message = format!("the run {id} is still worked by another engine");
             return Err(Error::new(ErrorCode::Timeout, message).hint("look at it with `writ runs show`"));
         }
@@ -91,14 +92,20 @@ fn attend(
 }
 
 /// The longest a run can take, if every attempt of every task takes all its time, one after the other.
-fn patience(run: &Run) -> Duration {
+fn patience(run: &Run, settings: &Settings) -> Duration {
     let per_task = run.asked.plan.tasks.iter().map(|task| {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
         let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
-        let waits: Duration = (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number)).sum();
-        attempt * (task.retries + 1) + waits
+        let asked = match task.executor {
+            Executor::Shell => Duration::ZERO,
+            Executor::AopStdio => limits::RETRY_AFTER_MAX,
+        };
+        let waits: Duration =
+            (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
+        let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
+        attempt * (task.retries + 1) + waits + locks
     });
-    per_task.sum::<Duration>() + limits::OWNER_LEASE
+    per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }
 
 fn work(mut hands: Hands<'_>, run: Run) -> Result<Ending> {

@@ -12,6 +12,8 @@ pub(crate) enum Stopped {
     Silence,
     Canceled,
     Interrupted,
+    /// What it writes was taken back and may be somebody else's by now.
+    Fenced,
 }
 
 /// How a child ended.
@@ -32,4 +34,6 @@ pub(crate) struct Reported {
     pub(crate) cost: Option<MicroUsd>,
     pub(crate) tokens: Option<i64>,
     pub(crate) summary: Option<String>,
+    /// How long a repetition has to wait.
+    pub(crate) retry_after_ms: Option<u64>,
 }

@@ -25,6 +25,11 @@ pub enum Told<'t> {
         reason: &'t str,
         wait: Duration,
     },
+    /// It could start, and waits for something that others have: `lock on src held by T-1 of run_…`.
+    Waiting {
+        task: &'t str,
+        awaited: &'t str,
+    },
     Ended {
         task: &'t str,
         status: Status,

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::check::CheckSeen;
+use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::plan::PlanTask;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use crate::dispatcher::Dispatcher;
+use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Told;
 use crate::pipeline::l3_policy;
 use crate::verify::{self, Place};
@@ -63,7 +64,7 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
         while interrupted && !recover_one(dispatcher, task, &last)? {
             dispatcher.refresh(task)?;
             if dispatcher.is_stopping() && is_wanted(dispatcher, task) {
-                return Ok(());
+                return let_go(dispatcher, task);
             }
         }
     }
@@ -81,7 +82,13 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         return close(dispatcher, task, last);
     }
     let spec = dispatcher.part(task).spec.clone();
-    let Some(checks) = look(dispatcher, &spec, last)? else { return Ok(false) };
+    let checks = match hold(dispatcher, task)? {
+        Hold::Had => look(dispatcher, &spec, last)?,
+        // Nobody could look, so nothing is proved.
+        Hold::GivenUp => Some(Vec::new()),
+        Hold::Stopping => None,
+    };
+    let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let decision = decide(spec.checks.len(), &checks, may_rerun);
     let reason = match decision {
@@ -97,8 +104,9 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Rerun => AttemptState::Interrupted,
         Decision::Parked => AttemptState::Unknown,
     };
-    note_end(dispatcher, last, state, reason, checks);
+    note_end(dispatcher, task, last, (state, reason), checks);
     note_moves(dispatcher, task, decision, reason);
+    dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
     dispatcher.note(Entry::Envelope(Note {
         kind: Type::Event,
         from: None,
@@ -111,6 +119,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     if !dispatcher.commit_unless_moved(mark)? {
         return Ok(false);
     }
+    dispatcher.held.remove(&task);
     dispatcher.reload(task)?;
     dispatcher.observer.tell(Told::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
@@ -142,17 +151,74 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
 }
 
 fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
-    note_end(dispatcher, last, AttemptState::Interrupted, "canceled after its engine had ended", Vec::new());
-    dispatcher.commit()?;
+    let mark = dispatcher.pipeline.mark();
+    dispatcher.held.remove(&task);
+    let end = (AttemptState::Interrupted, "canceled after its engine had ended");
+    note_end(dispatcher, task, last, end, Vec::new());
+    if !dispatcher.commit_unless_moved(mark)? {
+        return Ok(false);
+    }
     dispatcher.reload(task)?;
     Ok(true)
 }
 
+/// Whether what a task writes is held while somebody looks at it.
+enum Hold {
+    Had,
+    GivenUp,
+    Stopping,
+}
+
+/// Inherits what the task held when its engine died, or takes it anew, under a higher number either way: checks that
+/// are run while others write there prove nothing. Waits for others as a task does.
+fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
+    let has_checks = !dispatcher.part(task).spec.checks.is_empty();
+    // What cannot be held is refused when the task is to begin.
+    let wants = dispatcher.wants(task).unwrap_or_default();
+    if !has_checks || wants.scopes.is_empty() {
+        return Ok(Hold::Had);
+    }
+    loop {
+        let mark = dispatcher.pipeline.mark();
+        let task_id = dispatcher.tasks[task].id.clone();
+        dispatcher.note(Entry::Hold { task_id, wants: wants.clone() });
+        match dispatcher.try_commit(mark)? {
+            Committed::All(token) => {
+                dispatcher.held.extend(token.map(|token| (task, token)));
+                dispatcher.waits_no_more(task);
+                return Ok(Hold::Had);
+            }
+            Committed::Hindered(hindrance) => dispatcher.wait_for(task, hindrance),
+            Committed::Moved | Committed::Fenced => {}
+        }
+        if dispatcher.has_waited_enough(task) {
+            dispatcher.waits_no_more(task);
+            return Ok(Hold::GivenUp);
+        }
+        std::thread::park_timeout(limits::HINDRANCE_POLL);
+        dispatcher.observer.tick();
+        dispatcher.heed_requests()?;
+        if dispatcher.is_stopping() {
+            return Ok(Hold::Stopping);
+        }
+    }
+}
+
+fn let_go(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
+    dispatcher.waits_no_more(task);
+    if dispatcher.held.remove(&task).is_some() {
+        let mark = dispatcher.pipeline.mark();
+        dispatcher.note(Entry::LetGo { task_id: dispatcher.tasks[task].id.clone() });
+        dispatcher.commit_unless_moved(mark)?;
+    }
+    Ok(())
+}
+
 fn note_end(
     dispatcher: &mut Dispatcher<'_>,
+    task: usize,
     last: &Attempt,
-    state: AttemptState,
-    reason: &str,
+    (state, reason): (AttemptState, &str),
     checks: Vec<CheckSeen>,
 ) {
     if last.state == AttemptState::Started {
@@ -161,6 +227,7 @@ fn note_end(
             attempt_id: last.begun.id.clone(),
             state,
             outcome: Box::new(Outcome { message: reason.to_owned(), checks, ..Outcome::default() }),
+            token: dispatcher.held.get(&task).copied(),
         });
     }
 }

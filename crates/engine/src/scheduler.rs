@@ -2,9 +2,14 @@
 
 mod choice;
 
+use std::time::Duration;
+
+use contract::domain::attempt::{Attempt, AttemptState};
+use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
+use contract::plan::PlanTask;
 
 use choice::{Candidate, choose};
 
@@ -98,14 +103,17 @@ impl Board {
         self.with_status(Status::InProgress).is_empty()
             && self.steps(now_ms).is_empty()
             && self.next_due_ms(now_ms).is_none()
-            && !self.waits_for_others(now_ms)
+            && self.waiting(now_ms).is_empty()
     }
 
-    /// Whether a task could start if others let go of what they hold.
-    pub fn waits_for_others(&self, now_ms: i64) -> bool {
+    /// Tasks that could start if others let go of what they hold.
+    pub fn waiting(&self, now_ms: i64) -> Vec<usize> {
         let due = |slot: &Slot| slot.status == Status::Todo && slot.not_before_ms <= now_ms;
-        let blocked = |slot: &Slot| overlap(&slot.writes, &self.taken);
-        self.slots.iter().any(|slot| due(slot) && self.has_what_it_needs(slot) && blocked(slot))
+        let is_waiting = |&task: &usize| {
+            let slot = &self.slots[task];
+            due(slot) && self.has_what_it_needs(slot) && overlap(&slot.writes, &self.taken)
+        };
+        (0..self.slots.len()).filter(is_waiting).collect()
     }
 
     /// Tasks that wait for nothing but room, in the order in which they are offered.
@@ -176,6 +184,21 @@ impl Board {
     fn is_lost(&self, task: usize) -> bool {
         matches!(self.slots[task].status, Status::Failed | Status::Canceled)
     }
+}
+
+/// How long the next attempt waits after the end of the last one: what the plan says or what the executor asked for,
+/// whichever is longer. Nothing where the plan would not repeat it: then a person asked for it.
+pub fn wait_after(spec: &PlanTask, attempts: &[Attempt]) -> Duration {
+    let failures = attempts.iter().filter(|attempt| attempt.state == AttemptState::Failed).count();
+    let Some(last) = attempts.last().filter(|last| last.state == AttemptState::Failed) else {
+        return Duration::ZERO;
+    };
+    if failures > usize::try_from(spec.retries).unwrap_or(usize::MAX) {
+        return Duration::ZERO;
+    }
+    let asked = last.outcome.as_ref().and_then(|outcome| outcome.retry_after_ms).unwrap_or(0);
+    let planned = spec.backoff(i64::try_from(failures).unwrap_or(i64::MAX).saturating_add(1));
+    planned.max(Duration::from_millis(asked).min(limits::RETRY_AFTER_MAX))
 }
 
 pub(crate) fn overlap(a: &[Scope], b: &[Scope]) -> bool {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::Policy;
 use crate::supervisor::ShimProgram;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub stop: StopSignal,
     /// Run interrupted tasks again even where the plan does not say that this is safe. A person decided.
     pub rerun_parked: bool,
+    /// How long a task waits for what others hold before it is left to a person.
+    pub lock_wait: Duration,
 }
 
 /// Set by a signal handler, looked at by the engine.

@@ -7,9 +7,10 @@ use contract::domain::crew::CrewChange;
 use contract::domain::crew::approval::{Approval, ApprovalId, ApprovalState, Filed, NotApproved};
 use contract::domain::id::{Id, mint};
 use contract::domain::limits;
-use contract::domain::time::Lease;
+use contract::domain::time::{Lease, Now};
 use contract::operator::Code;
 use serde::{Deserialize, Serialize};
+use store::Tx;
 
 use crate::context::{Context, Key};
 use crate::crew::conditions::action_digest;
@@ -109,6 +110,16 @@ pub fn list(cx: &mut Context, run: Option<&str>) -> Result<Vec<Filed>> {
         filed
     };
     Ok(found.into_iter().map(shown).collect())
+}
+
+/// Whether the time of a question has run out.
+pub(crate) fn has_expired(tx: &Tx<'_>, now: &Now) -> Result<bool> {
+    for state in [ApprovalState::Pending, ApprovalState::Granted] {
+        if tx.approvals_in(state, limits::LIST_ROWS_MAX)?.iter().any(|filed| filed.has_expired(now)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Writes down the no of questions whose time has run out.

@@ -1,5 +1,6 @@
 //! What the verbs of a crew share: the ledger as it stands, the writing of its rows, and the granting of locks.
 
+pub(crate) mod admission;
 pub(crate) mod blockers;
 pub(crate) mod conditions;
 pub(crate) mod denial;
@@ -10,9 +11,12 @@ mod planned;
 pub(crate) mod rows;
 pub(crate) mod sheet;
 
+pub use admission::Hindrance;
+pub use grants::Obstacle;
 pub use ground::Ground;
 
 use contract::domain::change::Change;
+use contract::domain::crew::budget::Spent;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -25,8 +29,9 @@ use blockers::settle_blocker;
 /// Keeps a ledger in step with a task that some other verb has moved: its row grows a version, and what the task
 /// held goes back.
 pub(crate) fn follow(work: &mut Scribe<'_, '_>, task: &Task) -> Result<()> {
-    if !matches!(task.status, Status::Todo | Status::InProgress) {
-        grants::let_go(work, task, Ended::Withdrawn, None)?;
+    // What an engine executes keeps its locks until the child is gone, whoever moves the task meanwhile.
+    if !matches!(task.status, Status::Todo | Status::InProgress) && !work.tx.has_open_attempt(&task.id)? {
+        grants::let_go(work, task, Ended::Withdrawn, Spent::default())?;
     }
     let Some(known) = work.tx.ledger_row(&task.id)? else { return Ok(()) };
     let Some(part) = &task.part else { return Ok(()) };

@@ -1,10 +1,10 @@
 //! One round of an orchestrator: its deltas are applied, the ledger is reconciled, its assignments go out. Or nothing.
 
-use contract::domain::crew::budget::Amount;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::status::Status;
 use contract::operator::{Assignment, OrchestratorOutput};
+use contract::plan::Budget;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -81,8 +81,7 @@ fn send(
     let planned = sheet.task(&name)?.part.as_ref().map(|part| part.spec.budget).unwrap_or_default();
     let cost = number("x_cost_micro_usd").map(MicroUsd).or(planned.cost);
     let tokens = number("x_tokens").or(planned.tokens);
-    let share = (cost.is_some() || tokens.is_some())
-        .then(|| Amount { cost: cost.unwrap_or_default(), tokens: tokens.unwrap_or_default() });
+    let share = Budget { cost, tokens }.share();
     let draft = Draft { reference: name.clone(), packet: json!(packet), owner, share };
     let given = give_out(work, sheet, ground, draft)?;
     issue::answer(sheet, &name, given)

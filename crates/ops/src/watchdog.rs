@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use contract::domain::crew::Ended;
 use contract::domain::crew::lock::Held;
+use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
 use contract::domain::status::Status;
 use contract::json::Map;
@@ -44,18 +45,19 @@ pub struct Answer {
 /// Sweeps once. The same again finds nothing to do, so it needs no request id.
 pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
+    let tx = cx.store.read()?;
+    let runs: BTreeSet<RunId> = match &request.run {
+        Some(run) => BTreeSet::from([find_run(&tx, run)?.asked.id]),
+        None => tx.expired_locks(&now)?.into_iter().map(|lock| lock.run_id).collect(),
+    };
+    drop(tx);
+    sweep_runs(cx, caller, runs.into_iter().collect())
+}
+
+fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Answer> {
+    let now = cx.clock.now();
     let tx = cx.store.begin()?;
     let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
-    let runs: Vec<RunId> = match &request.run {
-        Some(run) => vec![find_run(&tx, run)?.asked.id],
-        None => tx
-            .expired_locks(&now)?
-            .into_iter()
-            .map(|lock| lock.run_id)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect(),
-    };
     let mut answer = Answer::default();
     for run_id in runs {
         let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;
@@ -66,6 +68,21 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
         tx.commit()?;
     }
     Ok(answer)
+}
+
+/// The same for an engine at its heartbeat: a look that writes nothing where nobody fell silent, and a bounded number
+/// of runs where somebody did.
+pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
+    let now = cx.clock.now();
+    let tx = cx.store.read()?;
+    let expired = tx.expired_locks(&now)?;
+    let is_quiet = expired.is_empty() && !crate::approval::has_expired(&tx, &now)?;
+    drop(tx);
+    if is_quiet {
+        return Ok(Answer::default());
+    }
+    let runs: BTreeSet<RunId> = expired.into_iter().map(|lock| lock.run_id).collect();
+    sweep_runs(cx, caller, runs.into_iter().take(limits::SWEPT_RUNS_MAX).collect())
 }
 
 /// Sweeps one run in the caller's transaction.

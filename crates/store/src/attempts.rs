@@ -18,6 +18,12 @@ impl Tx<'_> {
         self.attempt_list(&sql, task.as_str())
     }
 
+    /// Whether an attempt of the task is in the journal and has no end.
+    pub fn has_open_attempt(&self, task: &TaskId) -> Result<bool> {
+        let sql = "SELECT 1 FROM attempts WHERE task_id = ?1 AND state = 'started' LIMIT 1";
+        Ok(self.prepare(sql)?.exists([task.as_str()])?)
+    }
+
     /// Attempts of a run that are in the journal and have no end.
     pub fn open_attempts(&self, run: &RunId) -> Result<Vec<Attempt>> {
         let sql =

@@ -7,4 +7,5 @@ mod ledger;
 mod locks;
 
 pub use assignments::{Accepted, Issued};
+pub use budgets::Reservation;
 pub use ledger::{Heard, LedgerRow};

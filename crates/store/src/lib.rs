@@ -36,7 +36,7 @@ pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
 pub use backup::Copied;
 pub use counts::Counts;
-pub use crew::{Accepted, Heard, Issued, LedgerRow};
+pub use crew::{Accepted, Heard, Issued, LedgerRow, Reservation};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
 pub use focus::{Seeker, Waiting};

@@ -110,6 +110,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
+    looks_up(&tx, "an open attempt", |tx| assert!(!tx.has_open_attempt(&id(1)).unwrap()));
     looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
     looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
@@ -171,7 +172,7 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "the last assignment", |tx| drop(tx.last_assignment(&id(1)).unwrap()));
     looks_up(&tx, "results", |tx| drop(tx.results_of_run(&id(1)).unwrap()));
     looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
-    looks_up(&tx, "a reservation", |tx| assert_eq!(tx.open_reservation(1).unwrap(), None));
+    looks_up(&tx, "reservations", |tx| drop(tx.open_reservations(&id(1)).unwrap()));
     looks_up(&tx, "an approval", |tx| drop(tx.approval(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a task", |tx| drop(tx.approvals_of_task(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a run", |tx| drop(tx.approvals_of_run(&id(1), 5).unwrap()));
@@ -248,7 +249,7 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "heartbeat", |tx| tx.heartbeat(&id(4), now.at).unwrap());
     looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
     looks_up(&tx, "memories handed out", |tx| tx.memories_handed_out(&[1], now.at).unwrap());
-    looks_up(&tx, "renew locks", |tx| tx.renew_locks(1, &lease).unwrap());
+    looks_up(&tx, "renew locks", |tx| assert!(!tx.renew_locks(1, &lease).unwrap()));
     looks_up(&tx, "hear a worker", |tx| tx.hear(&id(2), &now).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
     looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
@@ -319,6 +320,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         requested_by: "r".to_owned(),
         depth: 1,
         parent_run: None,
+        parent_task: None,
         document_digest: "d".to_owned(),
     };
     let created = |task: u128, depends_on: Vec<u128>| Change::TaskCreated {

@@ -24,12 +24,16 @@ pub(crate) struct Which {
 
 /// Reads a document from a file or from standard input. What other readers would silently change is refused.
 pub(crate) fn read_document(file: &Path) -> Result<Value> {
-    let bytes = super::validate::read(file).map_err(|problem| Error::new(ErrorCode::Io, problem))?;
+    parse_document(&super::validate::read(file).map_err(|problem| Error::new(ErrorCode::Io, problem))?)
+}
+
+/// The same for what came from elsewhere.
+pub(crate) fn parse_document(bytes: &[u8]) -> Result<Value> {
     if bytes.len() > limits::DOCUMENT_BYTES_MAX {
         let message = format!("the document is larger than {} bytes", limits::DOCUMENT_BYTES_MAX);
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    strict::parse(&bytes).map_err(|fault| {
+    strict::parse(bytes).map_err(|fault| {
         let message = format!("{}:{}: {fault}", fault.line, fault.column);
         Error::new(ErrorCode::SchemaInvalid, message)
     })

@@ -59,14 +59,19 @@ pub(crate) struct ApplyArgs {
 
 impl ApplyArgs {
     pub(crate) fn request(&self) -> Result<apply::Request> {
+        Ok(self.request_for(read_document(&self.file)?))
+    }
+
+    /// The same for a document that came from elsewhere.
+    pub(crate) fn request_for(&self, document: Value) -> apply::Request {
         let here = self.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let workspace = real_root(&host::absolute(here));
-        Ok(apply::Request {
-            document: read_document(&self.file)?,
+        apply::Request {
+            document,
             objective: self.objective.clone(),
             workspace: Some(workspace.to_string_lossy().into_owned()),
             strict: self.strict,
-        })
+        }
     }
 }
 
@@ -113,6 +118,7 @@ fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode
         corr: document.intake.corr,
         depth: 1,
         parent_run: None,
+        parent_task: None,
         document_digest: document.intake.document_digest,
     };
     let key = host::any_key(globals)?;

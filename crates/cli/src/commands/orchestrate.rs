@@ -1,29 +1,66 @@
 //! `writ orchestrate`
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use contract::domain::code::ErrorCode;
+use contract::domain::id::{Attempt, Id, Minter, mint};
+use contract::domain::time::{Clock, parse_duration};
+use contract::json::Value;
 use engine::ground::Disk;
-use ops::Result;
+use engine::supervisor::{AskError, LaunchSpec, Marker, Stdin, ask, own_identity};
 use ops::orchestrate::step;
+use ops::{Context, Error, Result};
+use serde_json::json;
 
 use super::assignment::take_snapshot;
+use super::crew::parse_document;
 use super::ledger::ApplyArgs;
 use crate::app::Globals;
-use crate::host;
+use crate::clock::SystemClock;
+use crate::minter::RandomIds;
 use crate::output::Output;
+use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Take one round of an orchestrator: apply its deltas, reconcile, give out its assignments, or nothing
-    Step(ApplyArgs),
+    Step(StepArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct StepArgs {
+    #[command(flatten)]
+    document: ApplyArgs,
+    /// Ask this program and its arguments for the output, instead of reading a file
+    #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
+    command: Option<String>,
+    /// The run whose ledger the program reads on standard input
+    #[arg(long, requires = "command")]
+    run: Option<String>,
+    /// How long the program may take
+    #[arg(long, value_name = "LENGTH", default_value = "10m", value_parser = length, requires = "command")]
+    timeout: Duration,
+}
+
+fn length(text: &str) -> std::result::Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Step(args) = command;
-    let request = args.request()?;
     let key = host::any_key(globals)?;
-    let mut cx = host::open(globals)?;
+    let (request, mut cx) = match &args.command {
+        None => (args.document.request()?, host::open(globals)?),
+        Some(command) => {
+            let mut cx = host::open(globals)?;
+            let said = said_by(command, args, &mut cx)?;
+            (args.document.request_for(said), cx)
+        }
+    };
     let given = step(&mut cx, &key, &request, &Disk)?;
     let answer = &given.answer;
     for assignment in &answer.assignments {
@@ -39,4 +76,29 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         }
         text
     }))
+}
+
+/// What an orchestrator says that is a program: it reads the ledger, prints its output, and is gone with everything it
+/// started when this returns.
+fn said_by(command: &str, args: &StepArgs, cx: &mut Context) -> Result<Value> {
+    let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidInput, format!("--command `{command}` names no program"))
+    })?;
+    let ledger = args.run.as_deref().map(|run| ops::ledger::show::show(cx, run)).transpose()?;
+    let ids: &mut dyn Minter = &mut RandomIds;
+    let attempt: Id<Attempt> = mint(ids, SystemClock::new().now().at);
+    let marker = Marker { attempt, owner: own_identity() };
+    let argv = words.into_iter().map(OsString::from).collect();
+    let mut spec = LaunchSpec::new(argv, PathBuf::from("."), marker);
+    spec.env = env::inherited();
+    spec.stdin =
+        ledger.map_or(Stdin::Closed, |shown| Stdin::Bytes(format!("{}\n", json!(shown)).into_bytes()));
+    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
+    engine::supervisor::become_subreaper().ok();
+    let printed = ask(&host::shim(), spec, args.timeout).map_err(|error| {
+        let code = if matches!(error, AskError::TooLate(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
+        Error::new(code, format!("the orchestrator `{command}` {error}"))
+            .hint("run it by hand; what it prints on standard output has to be one JSON object")
+    })?;
+    parse_document(&printed)
 }

@@ -5,11 +5,13 @@ mod dry_run;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
+use contract::domain::time::parse_duration;
 use contract::intake::{self, Intake};
 use engine::Settings;
 use ops::run::submit::{Request, submit};
@@ -37,7 +39,16 @@ pub(crate) struct Args {
     /// With --continue: also run parked tasks again, although the plan does not call that safe
     #[arg(long, requires = "continue_run")]
     rerun_parked: bool,
+    /// How long a task waits for what other runs hold before it is left to you
+    #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = length)]
+    lock_wait: Duration,
 }
+
+fn length(text: &str) -> std::result::Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
+}
+
+const _: () = assert!(limits::LOCK_WAIT_DEFAULT.as_secs() == 24 * 3600, "what the help says");
 
 /// A document that was read, and where it works.
 pub(crate) struct Document {
@@ -53,6 +64,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let whole = ops::run::show::show(&mut cx, which)?;
         config.heed_project(Path::new(&whole.run.asked.workspace))?;
         let settings = host::engine_settings(globals, config, args.rerun_parked)?;
+        let settings = Settings { lock_wait: args.lock_wait, ..settings };
         return work(&mut cx, &whole.run.asked.id, &settings, output);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
@@ -73,11 +85,13 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         corr: document.intake.corr,
         depth: depth()?,
         parent_run: env::get("WRIT_RUN").and_then(|text| Id::parse(&text).ok()),
+        parent_task: env::get("WRIT_TASK").and_then(|text| Id::parse(&text).ok()),
         document_digest: document.intake.document_digest,
     };
     let mut cx = host::open(globals)?;
     // Everything that can fail or be interrupted comes before the run exists.
     let settings = host::engine_settings(globals, config, false)?;
+    let settings = Settings { lock_wait: args.lock_wait, ..settings };
     let given = submit(&mut cx, &key, &request)?;
     if makes_workspace {
         make_workspace(&workspace)?;

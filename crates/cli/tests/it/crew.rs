@@ -125,3 +125,33 @@ fn refusals_carry_the_operators_code() {
     let text = cli.run(["lock", "list", "--output", "text"]).success().stdout.clone();
     assert!(text.contains("T-2") && text.contains("src"), "{text}");
 }
+
+#[test]
+fn an_orchestrator_can_be_a_program_and_nothing_of_it_stays() {
+    let cli = Cli::writ();
+    let run = opened(&cli);
+    let script = r#"
+(setsid sleep 600 &)
+rows=$(grep -o '"task_id":"T-[0-9]*"' | sort -u | wc -l)
+printf '{"schema_version":"1.0.0","run_id":"%s","ledger_delta":[],"assignments":[],"active_locks":[],' "$1"
+printf '"blockers":[],"next_actions":["saw %s rows"]}' $((rows))
+"#;
+    cli.scratch().write(cli.project().join("orchestrator.sh"), script);
+    let command = format!("sh orchestrator.sh {run}");
+    let step = |more: &[&str]| {
+        let words =
+            ["orchestrate", "step", "--run", &run, "--command"].into_iter().chain(more.iter().copied());
+        cli.run(words)
+    };
+    let taken = step(&[&command]).success().json();
+    let said = taken["data"]["next_actions"].as_array().unwrap().last().unwrap();
+    assert_eq!(said, "saw 2 rows");
+    let late = step(&["sleep 600", "--timeout", "50ms"]);
+    assert_eq!(late.fails_with(75).json()["error_code"], "TIMEOUT");
+    let noise = step(&["echo hello"]);
+    assert_eq!(noise.fails_with(1).json()["error_code"], "SCHEMA_INVALID");
+    let absent = step(&["/nowhere/orchestrator"]);
+    assert_eq!(absent.fails_with(1).json()["error_code"], "IO");
+    assert_eq!(cli.leftovers(), Vec::<u32>::new());
+    cli.run(["orchestrate", "step", "plan.json", "--command", "true"]).fails_with(2);
+}

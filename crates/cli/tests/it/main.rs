@@ -34,5 +34,6 @@ mod status;
 mod surface;
 mod tasks;
 mod trace;
+mod two_runs;
 mod validate;
 mod vybe_import;

@@ -74,6 +74,9 @@ pub struct Outcome {
     pub tokens: Option<i64>,
     /// Processes that outlived the child and were ended by writ.
     pub leftovers_killed: u32,
+    /// The executor's own word on how long a repetition has to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -65,6 +65,8 @@ pub const SCOPE_BYTES_MAX: usize = 4096;
 /// A task's whole worklog. It is read in one piece to see that nothing in it was changed.
 pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const RETRIES_MAX: u32 = 20;
+/// More micro-dollars or tokens than any run has: the largest number that canonical JSON carries exactly.
+pub const AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// How deep runs may start runs. The first run is depth 1.
 pub const DELEGATION_DEPTH_MAX: u32 = 3;
 
@@ -103,6 +105,16 @@ pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(30);
 /// An engine's hold on the run it works; renewed while it lives.
 pub const OWNER_LEASE: Duration = Duration::from_secs(30);
 pub const OWNER_RENEWAL: Duration = Duration::from_secs(5);
+/// An engine's locks on what its tasks write; renewed together with its hold on the run.
+pub const ENGINE_LOCK_LEASE: Duration = Duration::from_secs(20);
+/// How long a task waits for what others hold, where nobody says otherwise.
+pub const LOCK_WAIT_DEFAULT: Duration = Duration::from_hours(24);
+/// The longest that an executor can ask a repetition of its task to wait.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
+/// How often an engine asks again for what it could not have.
+pub const HINDRANCE_POLL: Duration = Duration::from_millis(250);
+/// Runs with expired locks that an engine sweeps at one heartbeat; the others are swept at the next ones.
+pub const SWEPT_RUNS_MAX: usize = 8;
 /// How often a working engine looks for a request to cancel, and an attached caller for the end of its run.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -111,3 +123,7 @@ pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");
+const _: () = assert!(
+    ENGINE_LOCK_LEASE.as_millis() > OWNER_RENEWAL.as_millis() + KILL_DEADLINE.as_millis(),
+    "the children of an engine that died are gone before its locks are free"
+);

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::id::{Id, Run as RunKind};
 use super::priority::Priority;
+use super::task::TaskId;
 use super::time::{Lease, Timestamp};
 use crate::plan::Plan;
 
@@ -96,6 +97,9 @@ pub struct NewRun {
     /// A run started from inside another is one deeper.
     pub depth: u32,
     pub parent_run: Option<RunId>,
+    /// The task of that run from inside which it was started: what it holds is no obstacle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
     pub document_digest: String,
 }

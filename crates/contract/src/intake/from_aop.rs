@@ -26,6 +26,7 @@ pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findin
         workspace: workspace.clone(),
         max_parallel: 1,
         tasks: vec![plan_task],
+        ..Plan::default()
     };
     Ok(Intake {
         kind: DocumentKind::AopTask,

@@ -105,6 +105,7 @@ struct RawPlan {
     objective: String,
     workspace: Option<String>,
     max_parallel: Option<usize>,
+    budget: Option<RawBudget>,
     task: Vec<RawTask>,
 }
 
@@ -184,12 +185,40 @@ impl Length {
 
 impl RawPlan {
     fn finish(self, findings: &mut Findings) -> Plan {
-        let tasks = self.task.into_iter().enumerate().map(|(i, task)| task.finish(i, findings)).collect();
+        let tasks: Vec<PlanTask> =
+            self.task.into_iter().enumerate().map(|(i, task)| task.finish(i, findings)).collect();
+        let budget = RawBudget::finish(self.budget, "$", findings);
+        shares(budget, &tasks, findings);
         Plan {
             objective: self.objective,
             workspace: self.workspace,
             max_parallel: self.max_parallel.unwrap_or(limits::PARALLEL_DEFAULT),
+            budget,
             tasks,
+        }
+    }
+}
+
+impl RawBudget {
+    fn finish(raw: Option<RawBudget>, at: &str, findings: &mut Findings) -> Budget {
+        raw.map_or_else(Budget::default, |budget| Budget {
+            cost: budget.max_cost_usd.and_then(|usd| amount(usd, at, findings)),
+            tokens: budget.max_tokens,
+        })
+    }
+}
+
+/// Where the run is limited, every task says what has to be reserved for it: nothing is started on trust.
+fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
+    for (index, task) in tasks.iter().enumerate() {
+        let lacks_cost = budget.cost.is_some() && task.budget.cost.is_none();
+        let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
+        for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
+            if lacks {
+                let message =
+                    "the plan has a budget, so the task has to say what it may spend; 0 is a word too";
+                findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
+            }
         }
     }
 }
@@ -206,10 +235,7 @@ impl RawTask {
         }
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
-        let budget = self.budget.map_or_else(Budget::default, |budget| Budget {
-            cost: budget.max_cost_usd.and_then(|usd| amount(usd, &at, findings)),
-            tokens: budget.max_tokens,
-        });
+        let budget = RawBudget::finish(self.budget, &at, findings);
         PlanTask {
             command: self.command.arguments(self.shell, &format!("{at}.command"), findings),
             writes: scopes(&self.writes, &format!("{at}.writes"), findings),

@@ -22,6 +22,11 @@ pub static PLAN: Object = Object {
             Shape::Integer { min: 1, max: limits::PARALLEL_MAX.cast_signed() as i64 },
             "How many tasks may run at once. Default 4.",
         ),
+        optional(
+            "budget",
+            Shape::Object(&BUDGET),
+            "What the whole run may spend. Each task says in its own budget what is reserved for one attempt of it.",
+        ),
         required(
             "task",
             Shape::List(&List { item: Shape::Object(&TASK), min: 1, max: limits::PLAN_TASKS_MAX }),

@@ -13,13 +13,14 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::start::elapsed_ms;
-use super::{Dispatcher, millis};
+use super::{Committed, Dispatcher, millis};
 use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Reported, Stopped, shell};
 use crate::live::{Live, Phase};
 use crate::observer::Told;
 use crate::pipeline::l7_delegate::{self, Claim};
 use crate::pipeline::l8_verify::{self, Seen, Verdict};
+use crate::scheduler::wait_after;
 use crate::supervisor::logs::LogWriter;
 use crate::verify;
 
@@ -77,7 +78,10 @@ impl Dispatcher<'_> {
     fn conclude(&mut self, task: usize) -> Result<()> {
         let live = self.live.remove(&task).expect("BUG: a task is concluded once");
         match live.stopped {
-            Some(Stopped::Interrupted | Stopped::Canceled) => self.conclude_stopped(task, &live),
+            Some(why @ (Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced)) => {
+                self.held.remove(&task);
+                self.conclude_stopped(task, &live, why)
+            }
             Some(Stopped::Timeout | Stopped::Silence) | None => self.conclude_judged(task, &live),
         }
     }
@@ -113,9 +117,15 @@ impl Dispatcher<'_> {
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
         self.note_verdict(task, live, &verdict, &reported);
-        if !self.commit_unless_moved(mark)? {
+        let committed = self.try_commit(mark)?;
+        self.held.remove(&task);
+        match committed {
+            Committed::All(_) => {}
+            Committed::Fenced => return self.conclude_stopped(task, live, Stopped::Fenced),
             // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
-            return self.conclude_stopped(task, live);
+            Committed::Moved | Committed::Hindered(_) => {
+                return self.conclude_stopped(task, live, Stopped::Canceled);
+            }
         }
         self.reload(task)?;
         self.follow_verdict(task, live, &verdict);
@@ -160,7 +170,8 @@ impl Dispatcher<'_> {
             }
             Verdict::Failed { code, message } => (AttemptState::Failed, Some(code.clone()), message.clone()),
         };
-        self.note(end_of(live, state, code, message, reported));
+        let token = self.held.get(&task).copied();
+        self.note(end_of(live, (state, code, message), reported, token));
         let move_to = |to, reason: Option<String>, verified| Entry::MoveTask {
             task_id: id.clone(),
             to,
@@ -181,7 +192,7 @@ impl Dispatcher<'_> {
 
     fn follow_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict) {
         if self.tasks[task].status == Status::Todo {
-            let wait = self.part(task).spec.backoff(i64::from(self.failures(task)) + 1);
+            let wait = wait_after(&self.part(task).spec, &self.attempts[task]);
             self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(wait));
             let reason = match verdict {
                 Verdict::Failed { message, .. } => message.as_str(),
@@ -194,17 +205,26 @@ impl Dispatcher<'_> {
         self.tell_end(task, took);
     }
 
-    /// Ended by request, not by itself. A canceled task stays canceled; an interrupted one waits to be continued.
-    fn conclude_stopped(&mut self, task: usize, live: &Live) -> Result<()> {
-        let why = live.stopped.unwrap_or(Stopped::Canceled);
-        let message = if why == Stopped::Interrupted { "interrupted by a signal" } else { "canceled" };
+    /// Ended by request, not by itself. A canceled task stays canceled; an interrupted one waits to be continued; one
+    /// that lost its locks is left to a person.
+    fn conclude_stopped(&mut self, task: usize, live: &Live, why: Stopped) -> Result<()> {
+        let (state, to, message) = match why {
+            Stopped::Interrupted => (AttemptState::Interrupted, Status::Blocked, "interrupted by a signal"),
+            Stopped::Fenced => (
+                AttemptState::Unknown,
+                Status::Blocked,
+                "unknown: its locks were taken back, so others may have written there while it ran",
+            ),
+            Stopped::Canceled | Stopped::Timeout | Stopped::Silence => {
+                (AttemptState::Interrupted, Status::Canceled, "canceled")
+            }
+        };
         loop {
             self.refresh(task)?;
             let mark = self.pipeline.mark();
             let reported = Reported::default();
-            self.note(end_of(live, AttemptState::Interrupted, None, message.to_owned(), &reported));
+            self.note(end_of(live, (state, None, message.to_owned()), &reported, None));
             if self.tasks[task].status == Status::InProgress {
-                let to = if why == Stopped::Interrupted { Status::Blocked } else { Status::Canceled };
                 let task_id = self.tasks[task].id.clone();
                 self.note(Entry::MoveTask { task_id, to, reason: Some(message.to_owned()), verified: false });
             }
@@ -245,10 +265,9 @@ impl Dispatcher<'_> {
 
 fn end_of(
     live: &Live,
-    state: AttemptState,
-    code: Option<String>,
-    message: String,
+    (state, code, message): (AttemptState, Option<String>, String),
     reported: &Reported,
+    token: Option<i64>,
 ) -> Entry {
     let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
     Entry::EndAttempt {
@@ -266,6 +285,8 @@ fn end_of(
             cost: reported.cost,
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
+            retry_after_ms: reported.retry_after_ms,
         }),
+        token,
     }
 }

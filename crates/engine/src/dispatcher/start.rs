@@ -16,7 +16,7 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use super::{Dispatcher, Message, lesson, millis};
+use super::{Committed, Dispatcher, Message, lesson, millis};
 use crate::executor::Ended;
 use crate::executor::aop_stdio::Conversation;
 use crate::live::{Live, Phase};
@@ -33,9 +33,15 @@ impl Dispatcher<'_> {
         }
         let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
         let mark = self.pipeline.mark();
+        let wants = match self.wants(task) {
+            Ok(wants) => wants,
+            Err(error) => {
+                return self.refuse(task, &format!("{}: {}", error.code.as_str(), error.message), mark);
+            }
+        };
         let shaped = match self.shape(task, number)? {
             Ok(shaped) => shaped,
-            Err(reason) => return self.refuse(task, &reason, mark),
+            Err(reason) => return self.refuse(task, &format!("E_PERMISSION_DENIED: {reason}"), mark),
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
@@ -45,7 +51,7 @@ impl Dispatcher<'_> {
             reason: None,
             verified: false,
         });
-        self.note(Entry::StartAttempt(attempt.clone()));
+        self.note(Entry::StartAttempt { attempt: attempt.clone(), wants });
         let part = self.part(task);
         let payload = json!({
             "task_id": task_id, "name": part.spec.id, "attempt": number,
@@ -60,12 +66,14 @@ impl Dispatcher<'_> {
             payload,
             task_id: Some(task_id),
         }));
-        let started = self.commit_unless_moved(mark)?;
-        self.refresh(task)?;
-        if !started {
+        match self.try_commit(mark)? {
+            Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
+            Committed::Hindered(hindrance) => return self.hindered(task, hindrance),
             // Someone moved the task while it was being prepared; the board knows it now and nothing is started.
-            return Ok(());
+            Committed::Moved | Committed::Fenced => return self.refresh(task),
         }
+        self.refresh(task)?;
+        self.waits_no_more(task);
         self.observer.tell(Told::Started { task: &self.board.slots[task].name, attempt: number });
         self.launch(task, attempt, shaped)
     }
@@ -124,11 +132,10 @@ impl Dispatcher<'_> {
 
     /// The task could not even be shaped: it fails without an attempt.
     fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
-        let reason = format!("E_PERMISSION_DENIED: {reason}");
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
             to: Status::Failed,
-            reason: Some(reason),
+            reason: Some(reason.to_owned()),
             verified: false,
         });
         let refused = self.commit_unless_moved(mark)?;

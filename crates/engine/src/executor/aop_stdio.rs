@@ -15,6 +15,9 @@ use super::{Ended, Reported};
 use crate::hidden::Hidden;
 use crate::pipeline::l7_delegate::Claim;
 
+/// Where a RESPONSE that failed says how long a repetition has to wait: `error_details.extensions`.
+const RETRY_AFTER_EXTENSION: &str = "x_retry_after_ms";
+
 /// Reads the child's standard output line by line.
 pub(crate) struct Conversation {
     task: Box<Task>,
@@ -164,6 +167,12 @@ impl Conversation {
                 .as_ref()
                 .and_then(|summary| summary.summary.as_deref())
                 .map(|summary| self.hidden.clean(summary).into_owned()),
+            retry_after_ms: response
+                .error_details
+                .as_ref()
+                .and_then(|details| details.extensions.as_ref())
+                .and_then(|extensions| extensions.get(RETRY_AFTER_EXTENSION))
+                .and_then(Value::as_u64),
         }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn own_failure(ended: &Ended, timeout: Duration) -> Option<Claim> {
         Stopped::Silence => Some(failure("E_HEARTBEAT_FAILURE", "sent no sign of life".to_owned())),
         Stopped::Canceled => Some(failure("E_ABORTED", "canceled".to_owned())),
         Stopped::Interrupted => Some(failure("E_ABORTED", "interrupted".to_owned())),
+        Stopped::Fenced => Some(failure("E_ABORTED", "its locks were taken back".to_owned())),
     }
 }
 

@@ -1,4 +1,8 @@
 use super::*;
+use contract::domain::attempt::{NewAttempt, Outcome};
+use contract::domain::id::Id;
+use contract::domain::run::Owner;
+use contract::domain::time::Timestamp;
 use proptest::prelude::*;
 
 fn board(max_parallel: usize, tasks: &[(&str, &[usize], &[&str])]) -> Board {
@@ -75,6 +79,35 @@ fn a_retry_waits_for_its_time() {
         (String::new(), Some(100), false)
     );
     assert_eq!(board.steps(100), [Step::Start(0)]);
+}
+
+#[test]
+fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
+    let failed = |retry_after_ms| Attempt {
+        begun: NewAttempt {
+            id: Id::from_bits(1),
+            task_id: Id::from_bits(2),
+            run_id: Id::from_bits(3),
+            number: 1,
+            executor: "aop-stdio".to_owned(),
+            owner: Owner { pid: 1, start_time: 1, boot_id: "b".to_owned() },
+        },
+        state: AttemptState::Failed,
+        started_at: Timestamp::from_millis(0),
+        ended_at: Some(Timestamp::from_millis(1)),
+        outcome: Some(Outcome { retry_after_ms, ..Outcome::default() }),
+    };
+    let spec = PlanTask { retries: 2, backoff_ms: vec![100, 700], ..PlanTask::minimal("a") };
+    let wait = |attempts: &[Attempt]| wait_after(&spec, attempts).as_millis();
+    assert_eq!(wait(&[]), 0);
+    assert_eq!(wait(&[failed(None)]), 100);
+    assert_eq!(wait(&[failed(Some(50))]), 100);
+    assert_eq!(wait(&[failed(Some(500))]), 500);
+    assert_eq!(wait(&[failed(Some(500)), failed(None)]), 700, "only the last word counts");
+    assert_eq!(wait(&[failed(Some(u64::MAX))]), limits::RETRY_AFTER_MAX.as_millis());
+    assert_eq!(wait(&vec![failed(Some(500)); 3]), 0, "the plan would not repeat it, so a person asked");
+    let interrupted = Attempt { state: AttemptState::Interrupted, ..failed(Some(500)) };
+    assert_eq!(wait(&[interrupted]), 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use contract::domain::money::MicroUsd;
 use contract::domain::task::Task;
 use contract::operator::assignment::{ContextItem, TaskType};
 use contract::operator::{SCHEMA_VERSION, TaskId as Reference};
+use contract::plan::Budget;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -145,10 +146,5 @@ fn context(task: &Task, request: &Request) -> Result<Vec<Value>> {
 
 fn share(task: &Task, request: &Request) -> Option<Amount> {
     let planned = task.part.as_ref().map(|part| part.spec.budget).unwrap_or_default();
-    let cost = request.cost.or(planned.cost);
-    let tokens = request.tokens.or(planned.tokens);
-    if cost.is_none() && tokens.is_none() {
-        return None;
-    }
-    Some(Amount { cost: cost.unwrap_or_default(), tokens: tokens.unwrap_or_default() })
+    Budget { cost: request.cost.or(planned.cost), tokens: request.tokens.or(planned.tokens) }.share()
 }

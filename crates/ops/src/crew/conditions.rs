@@ -1,18 +1,15 @@
-//! What has to be met before work goes out: the author's checks, a share of the budget, a person's word.
+//! What goes with work that is given out: the author's checks, a run that runs, and what an approval is bound to.
 
 use contract::digest;
 use contract::domain::change::Change;
 use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::CrewChange;
-use contract::domain::crew::budget::Amount;
 use contract::domain::run::RunState;
 use contract::domain::task::Task;
 use contract::operator::{Code, TaskId as Reference};
 use serde_json::{Value, json};
 
 use super::denial::deny;
-use super::rows;
 use super::sheet::Sheet;
 use crate::error::{Error, Result};
 use crate::record::Scribe;
@@ -51,29 +48,6 @@ pub(crate) fn begin_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet) -> Result<
     Ok(())
 }
 
-/// Takes the worker's share out of what the run has left, in the transaction that gives the task out.
-pub(crate) fn reserve(
-    work: &mut Scribe<'_, '_>,
-    sheet: &Sheet,
-    task: &Task,
-    token: i64,
-    share: Option<Amount>,
-) -> Result<Option<Amount>> {
-    let Some(purse) = work.tx.purse(&sheet.run.asked.id)? else { return Ok(None) };
-    let amount = purse
-        .decide_reserve(share)
-        .map_err(|fault| deny(Code::NonCompliant, fault.rule(), fault.to_string()))?;
-    let reserved = CrewChange::BudgetReserved {
-        token,
-        run_id: sheet.run.asked.id.clone(),
-        task_id: task.id.clone(),
-        amount,
-    };
-    let message = format!("{} and {} tokens reserved", amount.cost, amount.tokens);
-    work.change(&rows::about(sheet, task), &message, &Change::Crew(reserved))?;
-    Ok(Some(amount))
-}
-
 /// What an approval for giving the task out is bound to.
 pub(crate) fn action_digest(sheet: &Sheet, reference: &Reference) -> Result<String> {
     let (task, row) = (sheet.task(reference)?, sheet.row(reference)?);
@@ -82,32 +56,4 @@ pub(crate) fn action_digest(sheet: &Sheet, reference: &Reference) -> Result<Stri
         "columns": row.columns, "checks": checks(task),
     });
     digest::of_value(&action).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
-}
-
-/// Where an approval was ever asked for, the task is given out with a granted one, once.
-pub(crate) fn use_approval(
-    work: &mut Scribe<'_, '_>,
-    sheet: &Sheet,
-    reference: &Reference,
-    token: i64,
-) -> Result<()> {
-    let task = sheet.task(reference)?;
-    let asked = work.tx.approvals_of_task(&task.id)?;
-    let Some(last) = asked.last() else { return Ok(()) };
-    let digest = action_digest(sheet, reference)?;
-    let good = asked.iter().find(|filed| filed.admit(&digest, work.now).is_ok());
-    let Some(good) = good else {
-        let fault = last.admit(&digest, work.now).expect_err("BUG: none of them is good");
-        let message = format!("approval {} for {reference}: {fault}", last.asked.id);
-        return Err(deny(Code::NonCompliant, fault.rule(), message));
-    };
-    let used = CrewChange::ApprovalUsed {
-        id: good.asked.id.clone(),
-        run_id: sheet.run.asked.id.clone(),
-        task_id: task.id.clone(),
-        token,
-    };
-    let message = format!("Approval {} used", good.asked.id);
-    work.change(&rows::about(sheet, task), &message, &Change::Crew(used))?;
-    Ok(())
 }

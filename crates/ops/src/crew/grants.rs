@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use contract::domain::change::Change;
-use contract::domain::crew::budget::Amount;
+use contract::domain::crew::budget::Spent;
 use contract::domain::crew::lock::{Grant, Held, Wanted, lease, obstacle, place};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
-use contract::domain::task::Task;
+use contract::domain::task::{Task, TaskId};
 use contract::operator::fencing::Refused;
-use contract::operator::{Code, Mode, TaskId as Reference};
+use contract::operator::{Code, TaskId as Reference};
 use serde_json::json;
 use store::Tx;
 
@@ -29,13 +29,26 @@ pub(crate) struct Asked<'a> {
     pub(crate) fold: bool,
 }
 
+/// A lock that stands in the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    pub lock: Held,
+    /// What was asked for, under its absolute name.
+    pub wanted: Scope,
+}
+
 /// Grants all or nothing. An expired lock still stands in the way: only the watchdog's sweep frees it. What the task
 /// held before is given back, and its old token is worth nothing.
-pub(crate) fn acquire(work: &mut Scribe<'_, '_>, asked: Asked<'_>) -> Result<Grant> {
+pub(crate) fn acquire(
+    work: &mut Scribe<'_, '_>,
+    asked: Asked<'_>,
+) -> Result<std::result::Result<Grant, Obstacle>> {
     if asked.scopes.is_empty() {
         return Err(refused(Refused::Nothing));
     }
-    refuse_conflict(work.tx, &asked)?;
+    if let Some(obstacle) = find_obstacle(work.tx, &asked)? {
+        return Ok(Err(obstacle));
+    }
     for held in distinct(&work.tx.locks_of_task(&asked.task.id)?) {
         release(work, &held, "granted anew")?;
     }
@@ -53,35 +66,49 @@ pub(crate) fn acquire(work: &mut Scribe<'_, '_>, asked: Asked<'_>) -> Result<Gra
     let names: Vec<&str> = grant.scopes.iter().map(|wanted| wanted.scope.as_str()).collect();
     let message = format!("{} holds {} with token {}", grant.reference, names.join(", "), grant.token);
     work.change(&about, &message, &Change::Crew(CrewChange::LocksGranted { grant: grant.clone() }))?;
-    Ok(grant)
+    Ok(Ok(grant))
 }
 
-fn refuse_conflict(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<()> {
-    let mut wanted: Vec<(Scope, Mode)> = Vec::new();
+fn find_obstacle(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<Option<Obstacle>> {
+    let above = ancestors(tx, asked.run)?;
     for scope in &asked.scopes {
         let place = place(&asked.run.asked.workspace, &scope.scope)
             .map_err(|fault| refused(Refused::Scope(fault)))?;
-        wanted.push((place, scope.mode));
+        let mut around = tx.locks_around(&place)?;
+        around.retain(|lock| !above.contains(&lock.task_id));
+        let wanted = (place, scope.mode);
+        if let Some(lock) = obstacle(&asked.task.id, std::slice::from_ref(&wanted), &around, asked.fold) {
+            return Ok(Some(Obstacle { lock: lock.clone(), wanted: wanted.0 }));
+        }
     }
-    for one in &wanted {
-        let around = tx.locks_around(&one.0)?;
-        let Some(lock) = obstacle(&asked.task.id, std::slice::from_ref(one), &around, asked.fold) else {
-            continue;
-        };
-        return Err(conflict(asked, &one.0, lock));
-    }
-    Ok(())
+    Ok(None)
 }
 
-fn conflict(asked: &Asked<'_>, wanted: &Scope, lock: &Held) -> crate::Error {
-    let same_run = lock.run_id == asked.run.asked.id;
-    let other =
-        if same_run { lock.reference.to_string() } else { format!("{} of {}", lock.reference, lock.run_id) };
-    let message = format!("`{}` of {other} stands in the way of {}", lock.scope, asked.reference);
+/// The tasks from inside which a run was started. What they hold they hold for it too.
+pub(crate) fn ancestors(tx: &Tx<'_>, run: &Run) -> Result<Vec<TaskId>> {
+    let mut found = Vec::new();
+    let mut next = run.asked.parent_task.clone();
+    while let Some(id) = next.take().filter(|id| !found.contains(id)) {
+        let Some(part) = tx.task(&id)?.and_then(|task| task.part) else { break };
+        next = tx.run(&part.run_id)?.and_then(|run| run.asked.parent_task);
+        found.push(id);
+    }
+    Ok(found)
+}
+
+/// The refusal that names who stands in the way.
+pub(crate) fn conflict(run: &Run, reference: &Reference, obstacle: &Obstacle) -> crate::Error {
+    let Obstacle { lock, wanted } = obstacle;
+    let other = if lock.run_id == run.asked.id {
+        lock.reference.to_string()
+    } else {
+        format!("{} of {}", lock.reference, lock.run_id)
+    };
+    let message = format!("`{}` of {other} stands in the way of {reference}", lock.scope);
     let mut verdict = verdict(Code::LockConflict, Refused::Conflict.rule(), message);
     let conflict = json!({
         "task_a": lock.reference, "resource_a": lock.scope, "run_a": lock.run_id.uuid(),
-        "task_b": asked.reference, "resource_b": wanted,
+        "task_b": reference, "resource_b": wanted,
     });
     verdict.details.more.insert("conflicts".to_owned(), json!([conflict]));
     denied(&verdict)
@@ -108,34 +135,39 @@ pub(crate) fn release(work: &mut Scribe<'_, '_>, held: &Held, reason: &str) -> R
     Ok(())
 }
 
-/// Takes back everything that a task has: its locks, its open assignment, what was reserved for it. Of money that
-/// nobody accounted for, all of it counts as spent.
-pub(crate) fn let_go(
-    work: &mut Scribe<'_, '_>,
-    task: &Task,
-    ended: Ended,
-    spent: Option<Amount>,
-) -> Result<()> {
+/// Takes back everything that a task has: its locks, what was reserved for it, its open assignment.
+pub(crate) fn let_go(work: &mut Scribe<'_, '_>, task: &Task, ended: Ended, spent: Spent) -> Result<()> {
     let Some(part) = &task.part else { return Ok(()) };
     for held in distinct(&work.tx.locks_of_task(&task.id)?) {
         release(work, &held, ended.as_str())?;
     }
+    book(work, task, spent)?;
     let Some(open) = work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none()) else {
         return Ok(());
     };
     let about = crate::task::about(work.tx, task)?;
-    let (run_id, task_id) = (part.run_id.clone(), task.id.clone());
-    if let Some(reserved) = work.tx.open_reservation(open.token)? {
+    let over = CrewChange::AssignmentEnded {
+        token: open.token,
+        run_id: part.run_id.clone(),
+        task_id: task.id.clone(),
+        ended,
+    };
+    work.change(&about, &format!("Assignment {} {}", open.token, ended.as_str()), &Change::Crew(over))?;
+    Ok(())
+}
+
+/// Books what was reserved for a task: spent as far as it was used, and free again.
+pub(crate) fn book(work: &mut Scribe<'_, '_>, task: &Task, spent: Spent) -> Result<()> {
+    for open in work.tx.open_reservations(&task.id)? {
         let booked = CrewChange::BudgetBooked {
             token: open.token,
-            run_id: run_id.clone(),
-            task_id: task_id.clone(),
-            reserved,
-            spent: spent.unwrap_or(reserved),
+            run_id: open.run_id,
+            task_id: task.id.clone(),
+            reserved: open.amount,
+            spent: spent.of(open.amount),
         };
+        let about = crate::task::about(work.tx, task)?;
         work.change(&about, "Budget booked", &Change::Crew(booked))?;
     }
-    let over = CrewChange::AssignmentEnded { token: open.token, run_id, task_id, ended };
-    work.change(&about, &format!("Assignment {} {}", open.token, ended.as_str()), &Change::Crew(over))?;
     Ok(())
 }

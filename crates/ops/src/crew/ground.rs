@@ -15,7 +15,7 @@ pub trait Ground {
 }
 
 /// Paths under their real names in the workspace, sorted; what another one covers is left out.
-pub(crate) fn real_scopes(ground: &dyn Ground, root: &str, paths: &[String]) -> Result<Vec<Scope>> {
+pub fn real_scopes(ground: &dyn Ground, root: &str, paths: &[String]) -> Result<Vec<Scope>> {
     let texts: Vec<&str> = paths.iter().map(String::as_str).collect();
     let links = ground.links(root, &texts);
     let mut scopes = Vec::new();

@@ -10,14 +10,16 @@ use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::operator::assignment::TaskType;
+use contract::operator::fencing::Refused;
 use contract::operator::{
     Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskId as Reference, read_assignment,
 };
 use serde_json::{Value, json};
 
-use super::conditions::{begin_run, checks, reserve, use_approval};
-use super::denial::{denied, deny};
-use super::grants::{self, Asked};
+use super::admission::{Wish, admit};
+use super::conditions::{begin_run, checks};
+use super::denial::{denied, deny, refused};
+use super::grants::Asked;
 use super::ground::{Ground, real_scopes};
 use super::rows::{self, Along};
 use super::sheet::Sheet;
@@ -61,28 +63,31 @@ pub(crate) fn give_out(
         timeout: Duration::from_secs(assignment.task.timeout_seconds),
         fold,
     };
-    let grant = grants::acquire(work, asked)?;
+    if asked.scopes.is_empty() {
+        return Err(refused(Refused::Nothing));
+    }
+    let admitted = admit(work, Wish { asked, share: draft.share })?
+        .map_err(|hindrance| hindrance.refusal(&sheet.run, &reference))?;
+    let token = admitted.token.expect("BUG: something was locked");
     begin_run(work, sheet)?;
-    let reserved = reserve(work, sheet, &task, grant.token, draft.share)?;
-    use_approval(work, sheet, &reference, grant.token)?;
     if task.status != Status::InProgress {
-        let delta = Delta { delta_id: format!("writ:issue:{}", grant.token), ..delta };
+        let delta = Delta { delta_id: format!("writ:issue:{}", token), ..delta };
         rows::step(work, sheet, &delta, Along::NOTHING)?;
     }
     work.tx.hear(&task.id, work.now)?;
     sheet.heard.insert(reference.clone(), store::Heard { at: work.now.at, boot: work.now.boot.clone() });
     let mut packet = draft.packet;
-    packet["x_fencing_token"] = json!(grant.token);
+    packet["x_fencing_token"] = json!(token);
     packet["active_locks"] = active_locks(work, sheet)?;
     let issued = CrewChange::AssignmentIssued {
-        token: grant.token,
+        token,
         run_id: sheet.run.asked.id.clone(),
         task_id: task.id.clone(),
         packet: packet.clone(),
     };
-    let message = format!("{reference} given to {} with token {}", draft.owner, grant.token);
+    let message = format!("{reference} given to {} with token {}", draft.owner, token);
     work.change(&rows::about(sheet, &task), &message, &Change::Crew(issued))?;
-    Ok(GivenOut { token: grant.token, packet, reserved })
+    Ok(GivenOut { token, packet, reserved: admitted.reserved })
 }
 
 /// A task that somebody works on is not given out a second time.

@@ -138,7 +138,7 @@ fn write(
     let about = about(sheet, &task);
     work.change(&about, &format!("{reference} is {}: {}", row.status, row.reason), &Change::Crew(written))?;
     if !matches!(row.status, Status::Todo | Status::InProgress) {
-        super::grants::let_go(work, &task, along.ended, along.spent)?;
+        super::grants::let_go(work, &task, along.ended, along.spent.into())?;
     }
     if row.status != Status::Blocked {
         settle_blocker(work, &task, None)?;

@@ -136,6 +136,7 @@ fn new_run(work: &mut Scribe<'_, '_>, id: RunId, request: &Request) -> Result<Ne
         requested_by: work.caller.entity.clone(),
         depth: 1,
         parent_run: None,
+        parent_task: None,
         document_digest: digest,
     })
 }

@@ -45,6 +45,10 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Grou
             let message = format!("{name} is {}; only a task that is to be done holds locks", task.status);
             return Err(deny(Code::InvalidTransition, "illegal", message));
         }
+        if work.tx.has_open_attempt(&task.id)? {
+            let message = format!("{name} is being executed; its locks are those of its engine");
+            return Err(deny(Code::ConcurrencyConflict, "already_assigned", message));
+        }
         if work.tx.last_assignment(&task.id)?.is_some_and(|open| open.ended.is_none()) {
             let message = format!("{name} is given out; its locks are those of its assignment");
             return Err(deny(Code::ConcurrencyConflict, "already_assigned", message));
@@ -54,17 +58,16 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Grou
         let scopes = real_scopes(ground, root, &request.resources)?;
         let timeout = request.timeout_seconds.or(row.columns.timeout_seconds);
         let timeout = timeout.map_or(limits::CLAIM_LEASE, Duration::from_secs);
-        let grant = grants::acquire(
-            work,
-            Asked {
-                run: &sheet.run,
-                task,
-                reference: &name,
-                scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
-                timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
-                fold: ground.folds_case(root),
-            },
-        )?;
+        let asked = Asked {
+            run: &sheet.run,
+            task,
+            reference: &name,
+            scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
+            timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
+            fold: ground.folds_case(root),
+        };
+        let granted = grants::acquire(work, asked)?;
+        let grant = granted.map_err(|obstacle| grants::conflict(&sheet.run, &name, &obstacle))?;
         Ok(Answer { grant })
     })
 }

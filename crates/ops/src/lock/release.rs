@@ -34,8 +34,9 @@ pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<A
         let held = work.tx.locks_of_task(&task.id)?;
         let own = held.iter().find(|lock| lock.token == request.token);
         let own = own.ok_or_else(|| refused(Refused::StaleToken))?;
-        if work.tx.assignment(own.token)?.is_some_and(|open| open.ended.is_none()) {
-            let message = format!("{name} is being worked on; a result or a sweep gives its locks back");
+        let is_given_out = work.tx.assignment(own.token)?.is_some_and(|open| open.ended.is_none());
+        if is_given_out || work.tx.has_open_attempt(&task.id)? {
+            let message = format!("{name} is being worked on; its end or a sweep gives its locks back");
             return Err(deny(Code::NonCompliant, "lock_of_assignment", message));
         }
         grants::release(work, own, reason.as_deref().unwrap_or("released"))?;

@@ -3,6 +3,7 @@
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::budget::Spent;
 use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
@@ -51,12 +52,12 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
             return Ok(Answer { id, state: "canceling".to_owned() });
         }
         let reason = reason.clone().unwrap_or_else(|| "the run was canceled".to_owned());
-        end_attempts(work, &run)?;
         for task in work.tx.tasks_of_run(&run.asked.id)? {
             if !task.status.is_terminal() {
                 move_to_canceled(work, task, &reason)?;
             }
         }
+        end_attempts(work, &run)?;
         let result = Some(result(work, &run, &reason)?);
         let moved = Change::RunMoved {
             run_id: run.asked.id.clone(),
@@ -107,7 +108,8 @@ fn cancel_task(
     })
 }
 
-/// What the dead engine had started is over: nothing in a run that has ended may look as if it still went on.
+/// What the dead engine had started is over: nothing in a run that has ended may look as if it still went on. Its locks
+/// stay until their lease ends, because its children may take a moment longer to end than it did.
 fn end_attempts(work: &mut Scribe<'_, '_>, run: &Run) -> Result<()> {
     for attempt in work.tx.open_attempts(&run.asked.id)? {
         let outcome =
@@ -116,6 +118,8 @@ fn end_attempts(work: &mut Scribe<'_, '_>, run: &Run) -> Result<()> {
         let about = About { task_id: Some(attempt.begun.task_id.clone()), ..super::about(run) };
         let ended = Change::AttemptEnded { attempt_id: attempt.begun.id, state, outcome };
         work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
+        let task = crate::task::required(work.tx, attempt.begun.task_id.as_str())?;
+        crate::crew::grants::book(work, &task, Spent::default())?;
     }
     Ok(())
 }

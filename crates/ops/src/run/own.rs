@@ -2,6 +2,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::lock;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Owner, Run, RunId, RunState};
 use contract::domain::time::Lease;
@@ -61,13 +62,23 @@ pub fn take(
     Ok(Owned::Mine(Box::new(run)))
 }
 
-/// Keeps the hold on a run. Refused when someone else has it by now.
-pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner) -> Result<()> {
-    let lease = Lease::starting(&cx.clock.now(), limits::OWNER_LEASE);
+/// Keeps the hold on a run, and on the locks its engine took under these numbers. Refused when someone else has the
+/// run by now. Gives the numbers under which nothing is held any more.
+pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner, tokens: &[i64]) -> Result<Vec<i64>> {
+    let now = cx.clock.now();
     let tx = cx.store.begin()?;
     if super::required(&tx, run_id)?.owner.as_ref() != Some(owner) {
         return Err(super::journal::taken(run_id));
     }
-    tx.renew_ownership(run_id, &lease)?;
-    Ok(tx.commit()?)
+    tx.renew_ownership(run_id, &Lease::starting(&now, limits::OWNER_LEASE))?;
+    let mut lost = Vec::new();
+    for &token in tokens {
+        // A lease that ran out while the machine slept goes on, as long as no sweep has seen it: until then the
+        // lock stood in everybody's way.
+        if !tx.renew_locks(token, &lock::lease(&now, limits::ENGINE_LOCK_LEASE))? {
+            lost.push(token);
+        }
+    }
+    tx.commit()?;
+    Ok(lost)
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::CrewChange;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
-use contract::domain::task::PlanPart;
+use contract::domain::task::{PlanPart, TaskId};
 use contract::plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -28,6 +29,8 @@ pub struct Request {
     pub corr: Option<String>,
     pub depth: u32,
     pub parent_run: Option<RunId>,
+    #[serde(default)]
+    pub parent_task: Option<TaskId>,
     pub document_digest: String,
 }
 
@@ -70,6 +73,10 @@ pub(crate) fn accept(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<()> {
     let submitted = Change::RunSubmitted { run: run.clone() };
     let message = format!("Run submitted: {}", run.objective);
     work.change(&about, &message, &submitted)?;
+    if let Some(limit) = run.plan.budget.limit() {
+        let set = CrewChange::BudgetSet { run_id: run.id.clone(), limit };
+        work.change(&about, "The plan says what the run may spend", &Change::Crew(set))?;
+    }
     create_tasks(work, &about, run)
 }
 
@@ -98,6 +105,7 @@ fn new_run(work: &mut Scribe<'_, '_>, request: &Request) -> NewRun {
         requested_by: work.caller.entity.clone(),
         depth: request.depth,
         parent_run: request.parent_run.clone(),
+        parent_task: request.parent_task.clone(),
         document_digest: request.document_digest.clone(),
         id,
     }

@@ -225,7 +225,13 @@ fn planned(crew: &mut Crew) -> String {
     task.writes = vec![contract::domain::scope::Scope::parse("src", None).unwrap()];
     task.checks = serde_json::from_value(json!([{"command": ["make"]}])).unwrap();
     task.budget.cost = Some(MicroUsd(300));
-    let plan = Plan { objective: "o".to_owned(), workspace: None, max_parallel: 1, tasks: vec![task] };
+    let plan = Plan {
+        objective: "o".to_owned(),
+        workspace: None,
+        max_parallel: 1,
+        tasks: vec![task],
+        ..Plan::default()
+    };
     let request = run::submit::Request { plan, workspace: crew.workspace.clone(), ..submit(&["a"]) };
     let opened = ledger::open::open(&mut crew.world.cx, &key("person", "open"), &request).unwrap();
     crew.run = opened.answer.run_id.uuid().unwrap();

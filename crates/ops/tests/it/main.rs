@@ -9,6 +9,7 @@ mod crew_documents;
 mod crew_vectors;
 mod crew_world;
 mod dependencies;
+mod engine_grants;
 mod gc;
 mod idempotency;
 mod memory;

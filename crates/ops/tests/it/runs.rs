@@ -8,7 +8,7 @@ use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::run::{RunId, RunState};
 use contract::domain::status::Status;
-use ops::run::journal::{self, Entry};
+use ops::run::journal::{self, Entry, Wants, Written};
 use ops::run::own::{self, Owned};
 use ops::run::{Probe, cancel as end, retry, show};
 use ops::{Error, run, task};
@@ -19,7 +19,9 @@ use crate::world::{ALIVE, DEAD, UNSEEN, World, caller, cancel, key, owner, set_s
 
 impl World {
     fn write(&mut self, run: &RunId, entries: &[Entry]) -> Result<(), Error> {
-        journal::write(&mut self.cx, &caller("writ"), run, &owner(7), entries)
+        let written = journal::write(&mut self.cx, &caller("writ"), run, &owner(7), entries)?;
+        assert!(matches!(written, Written::All { .. }), "{written:?}");
+        Ok(())
     }
 
     /// The states of a run and of its tasks.
@@ -39,14 +41,15 @@ impl World {
         self.own(&run, 7);
         let steps = [("a", Status::InProgress), ("a", Status::Done), ("b", Status::InProgress)];
         let mut entries: Vec<Entry> = steps.map(|(name, to)| self.moved(&run, name, to)).into();
-        entries.push(Entry::StartAttempt(NewAttempt {
+        let attempt = NewAttempt {
             id: mint(&mut SeededIds::new(77), self.temp.now().at),
             task_id: self.task_of(&run, "b").id,
             run_id: run.clone(),
             number: 1,
             executor: "shell".to_owned(),
             owner: owner(7),
-        }));
+        };
+        entries.push(Entry::StartAttempt { attempt, wants: Wants::default() });
         self.write(&run, &entries).unwrap();
         assert_eq!(self.states(&run), "running done in_progress todo");
         run
@@ -110,8 +113,8 @@ fn one_engine_at_a_time_works_a_run() {
     assert!(matches!(world.take(&run, 8, ALIVE), Owned::Another(holder) if holder == owner(7)));
     assert!(matches!(world.take(&run, 8, UNSEEN), Owned::Another(_)), "its lease lives");
     world.clock().advance(limits::OWNER_LEASE.checked_sub(Duration::from_millis(1)).unwrap());
-    own::renew(&mut world.cx, &run, &owner(7)).unwrap();
-    assert!(own::renew(&mut world.cx, &run, &owner(8)).is_err(), "only the holder renews");
+    own::renew(&mut world.cx, &run, &owner(7), &[]).unwrap();
+    assert!(own::renew(&mut world.cx, &run, &owner(8), &[]).is_err(), "only the holder renews");
     world.clock().advance(Duration::from_secs(2));
     assert!(matches!(world.take(&run, 8, UNSEEN), Owned::Another(_)), "it was renewed");
     world.clock().jump_wall(86_400_000);

@@ -7,7 +7,7 @@ use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Intent, RunState};
 use contract::domain::status::Status;
-use ops::run::journal::{self, Entry, Note};
+use ops::run::journal::{self, Entry, Note, Wants};
 use ops::{memory, push, run, task};
 use serde_json::json;
 use testkit::SeededIds;
@@ -171,7 +171,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
     let attempt_id = attempt.id.clone();
     let entries = [
         Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None, verified: false },
-        Entry::StartAttempt(attempt),
+        Entry::StartAttempt { attempt, wants: Wants::default() },
         Entry::Envelope(Note {
             kind: contract::aee::Type::Event,
             from: None,
@@ -186,6 +186,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
             attempt_id,
             state: AttemptState::Failed,
             outcome: Box::new(outcome),
+            token: None,
         },
         Entry::MoveTask { task_id, to: Status::Failed, reason: Some(TEXT.to_owned()), verified: false },
         Entry::MoveRun { to: RunState::Failed, result: Some(json!({"reason": TEXT})) },

@@ -63,7 +63,8 @@ fn prepare(place: &Path) -> String {
             vec![Check { command: vec!["true".to_owned()], shell: false, expects: Expects::default() }];
         tasks.push(task);
     }
-    let plan = Plan { objective: "a storm".to_owned(), workspace: None, max_parallel: 1, tasks };
+    let plan =
+        Plan { objective: "a storm".to_owned(), workspace: None, max_parallel: 1, tasks, ..Plan::default() };
     let request = run::submit::Request { plan, workspace: "/storm".to_owned(), ..submit(&["storm"]) };
     let opened = ledger::open::open(&mut cx, &key("person", "open"), &request).unwrap();
     let run = opened.answer.run_id.uuid().unwrap();

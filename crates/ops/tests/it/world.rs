@@ -179,12 +179,19 @@ pub(crate) fn submit(names: &[&str]) -> run::submit::Request {
     run::submit::Request {
         kind: DocumentKind::Plan,
         document_digest: format!("sha256:{}", names.join("-")),
-        plan: Plan { objective: objective.clone(), workspace: None, max_parallel: 2, tasks },
+        plan: Plan {
+            objective: objective.clone(),
+            workspace: None,
+            max_parallel: 2,
+            tasks,
+            ..Plan::default()
+        },
         objective,
         workspace: "/workspace".to_owned(),
         intent: None,
         corr: None,
         depth: 1,
         parent_run: None,
+        parent_task: None,
     }
 }

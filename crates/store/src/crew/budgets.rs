@@ -1,12 +1,23 @@
 //! What runs may spend and have spent.
 
 use contract::domain::crew::budget::{Amount, Purse};
+use contract::domain::id::Id;
 use contract::domain::money::MicroUsd;
 use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
 use rusqlite::OptionalExtension;
 
 use crate::Tx;
-use crate::error::Result;
+use crate::error::{Result, unreadable};
+
+/// A share of a run's budget that is out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reservation {
+    pub token: i64,
+    /// The run whose budget it is taken from.
+    pub run_id: RunId,
+    pub amount: Amount,
+}
 
 impl Tx<'_> {
     /// The books of a run; none where nobody set a limit.
@@ -24,12 +35,22 @@ impl Tx<'_> {
         Ok(found.optional()?)
     }
 
-    /// What is reserved under a token and not booked yet.
-    pub fn open_reservation(&self, token: i64) -> Result<Option<Amount>> {
-        let mut statement =
-            self.prepare("SELECT cost, tokens FROM reservations WHERE token = ?1 AND is_open = 1")?;
-        let found = statement
-            .query_row([token], |row| Ok(Amount { cost: MicroUsd(row.get(0)?), tokens: row.get(1)? }));
-        Ok(found.optional()?)
+    /// What is reserved for a task and not booked yet, in its own run and in those above it.
+    pub fn open_reservations(&self, task: &TaskId) -> Result<Vec<Reservation>> {
+        let mut statement = self.prepare(
+            "SELECT token, run_id, cost, tokens FROM reservations WHERE task_id = ?1 AND is_open = 1
+             ORDER BY token",
+        )?;
+        let mut rows = statement.query([task.as_str()])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let run: String = row.get(1)?;
+            found.push(Reservation {
+                token: row.get(0)?,
+                run_id: Id::parse(&run).map_err(|_| unreadable("run", task.as_str(), &run))?,
+                amount: Amount { cost: MicroUsd(row.get(2)?), tokens: row.get(3)? },
+            });
+        }
+        Ok(found)
     }
 }

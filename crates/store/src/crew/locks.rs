@@ -66,13 +66,12 @@ impl Tx<'_> {
         self.lock_list(&sql, params![rows(limit)])
     }
 
-    /// The holder lives, so its locks do. A row update, no event.
-    pub fn renew_locks(&self, token: i64, lease: &Lease) -> Result<()> {
-        self.prepare(
-            "UPDATE locks SET lease_boot_id = ?2, lease_until = ?3 WHERE token = ?1 AND active = 1",
-        )?
-        .execute(params![token, lease.boot_id, lease.until_millis])?;
-        Ok(())
+    /// The holder lives, so its locks do. A row update, no event. False if nothing is held under the token.
+    pub fn renew_locks(&self, token: i64, lease: &Lease) -> Result<bool> {
+        let renewed = self
+            .prepare("UPDATE locks SET lease_boot_id = ?2, lease_until = ?3 WHERE token = ?1 AND active = 1")?
+            .execute(params![token, lease.boot_id, lease.until_millis])?;
+        Ok(renewed > 0)
     }
 
     /// Active locks whose lease has run out by `now`. Only what is held is looked at.

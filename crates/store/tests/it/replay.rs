@@ -303,6 +303,7 @@ fn new_run(id: RunId) -> NewRun {
         requested_by: "human.a".to_owned(),
         depth: 1,
         parent_run: None,
+        parent_task: None,
         document_digest: "sha256:0".to_owned(),
     }
 }

@@ -33,6 +33,26 @@ impl Amount {
     }
 }
 
+/// What is known to be gone of an amount that was reserved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spent {
+    pub cost: Option<MicroUsd>,
+    pub tokens: Option<i64>,
+}
+
+impl Spent {
+    /// What nobody accounts for counts as spent.
+    pub fn of(self, reserved: Amount) -> Amount {
+        Amount { cost: self.cost.unwrap_or(reserved.cost), tokens: self.tokens.unwrap_or(reserved.tokens) }
+    }
+}
+
+impl From<Option<Amount>> for Spent {
+    fn from(amount: Option<Amount>) -> Self {
+        Spent { cost: amount.map(|amount| amount.cost), tokens: amount.map(|amount| amount.tokens) }
+    }
+}
+
 /// The books of a run. `limit = free + reserved + spent` at all times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Purse {
@@ -78,6 +98,11 @@ impl Purse {
             return Err(BudgetFault::Negative);
         }
         if share.fits_in(self.free()) { Ok(share) } else { Err(BudgetFault::Exhausted) }
+    }
+
+    /// Whether `share` could fit once everything that is reserved has come back unspent.
+    pub fn could_hold(&self, share: Amount) -> bool {
+        share.fits_in(self.limit.minus(self.spent))
     }
 
     /// Whether the limit may become `limit`.

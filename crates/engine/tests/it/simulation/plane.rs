@@ -37,6 +37,10 @@ pub(super) struct Plane {
     /// Which token brought each task to its end.
     evidence: BTreeMap<usize, i64>,
     all_are_well: bool,
+    /// How many locks of other runs there were so far.
+    strangers: usize,
+    /// Until when each task must not be started, on the boot clock.
+    not_before_ms: Vec<i64>,
 }
 
 fn run_id() -> RunId {
@@ -45,6 +49,15 @@ fn run_id() -> RunId {
 
 fn task_id(task: usize) -> TaskId {
     Id::from_bits(100 + task as u128)
+}
+
+/// Whoever works in the same place for another run.
+fn stranger_id(number: usize) -> TaskId {
+    Id::from_bits(1_000_000 + number as u128)
+}
+
+fn is_stranger(lock: &Held) -> bool {
+    lock.run_id != run_id()
 }
 
 impl Plane {
@@ -65,6 +78,8 @@ impl Plane {
             deltas: 0,
             evidence: BTreeMap::new(),
             all_are_well: false,
+            strangers: 0,
+            not_before_ms: vec![0; tasks],
         };
         for task in 0..tasks {
             plane.needs.push((0..task).filter(|_| dice.one_in(3)).collect());
@@ -88,7 +103,8 @@ impl Plane {
         let jump = if dice.one_in(10) { dice.pick(&[DAY_MILLIS, -DAY_MILLIS]) } else { 0 };
         self.now.at = Timestamp::from_millis(self.now.at.millis() + seconds * 1000 + jump);
         self.hear(dice);
-        self.sweep();
+        self.sweep(dice);
+        self.strangers_come_and_go(dice);
         self.schedule(dice);
         self.check();
     }
@@ -126,7 +142,10 @@ impl Plane {
     }
 
     /// Takes back what silent workers hold: the row is blocked, the lock is free, the row is planned anew.
-    fn sweep(&mut self) {
+    fn sweep(&mut self, dice: &mut Dice) {
+        let now = self.now.clone();
+        let silent = |lock: &&mut Held| is_stranger(lock) && !lock.lease.is_live(&now);
+        self.locks.iter_mut().filter(silent).for_each(|lock| lock.active = false);
         for task in 0..self.names.len() {
             let silent = self
                 .locks
@@ -134,10 +153,35 @@ impl Plane {
                 .any(|lock| lock.active && lock.task_id == task_id(task) && !lock.lease.is_live(&self.now));
             if silent && self.status(task) == Status::InProgress {
                 let owner = self.ledger.rows[&self.names[task]].owner.clone();
-                self.step(task, Status::Blocked, &owner, |delta| delta.timed_out = Some(true));
+                let retry_after_ms = dice.below(20_000);
+                self.step(task, Status::Blocked, &owner, |delta| {
+                    delta.timed_out = Some(true);
+                    delta.retry_after_ms = Some(retry_after_ms);
+                });
                 self.release(task);
+                let row = &self.ledger.rows[&self.names[task]];
+                let wait = i64::try_from(row.retry_after_ms.unwrap_or(0)).unwrap();
+                self.not_before_ms[task] = self.now.boot.millis + wait;
                 self.step(task, Status::Todo, "", |_| {});
             }
+        }
+    }
+
+    /// Other runs lock what is free, give it back, or die with it.
+    fn strangers_come_and_go(&mut self, dice: &mut Dice) {
+        for lock in self.locks.iter_mut().filter(|lock| is_stranger(lock) && lock.active) {
+            lock.active = !(self.all_are_well || dice.one_in(3));
+        }
+        if self.all_are_well || !dice.one_in(3) {
+            return;
+        }
+        let scope = Scope::parse(dice.pick(&SCOPES), None).unwrap();
+        let holder = stranger_id(self.strangers);
+        let wanted = [(scope.clone(), Mode::Exclusive)];
+        if obstacle(&holder, &wanted, &self.locks, false).is_none() {
+            self.strangers += 1;
+            let lock = self.grant(holder, &Reference::parse("T-1").unwrap(), scope);
+            self.locks.push(Held { run_id: Id::from_bits(2), ..lock });
         }
     }
 
@@ -148,16 +192,23 @@ impl Plane {
             needs: self.needs[task].clone(),
             writes: vec![self.scopes[task].clone()],
             passed_over: self.passed_over[task],
+            not_before_ms: self.not_before_ms[task],
             ..Slot::default()
         });
         let mut board = Board {
             slots: slots.collect(),
             order: (0..self.names.len()).collect(),
             max_parallel: 3,
-            taken: Vec::new(),
+            taken: self
+                .locks
+                .iter()
+                .filter(|l| l.active && is_stranger(l))
+                .map(|l| l.place.clone())
+                .collect(),
         };
-        let steps = board.steps(0);
-        board.note(&steps, 0);
+        let now_ms = self.now.boot.millis;
+        let steps = board.steps(now_ms);
+        board.note(&steps, now_ms);
         self.passed_over = board.slots.iter().map(|slot| slot.passed_over).collect();
         for step in steps {
             let Step::Start(task) = step else { panic!("nothing fails here, so nothing is skipped") };
@@ -169,23 +220,10 @@ impl Plane {
         let wanted = [(self.scopes[task].clone(), Mode::Exclusive)];
         let in_the_way = obstacle(&task_id(task), &wanted, &self.locks, false);
         assert!(in_the_way.is_none(), "the scheduler starts what is locked: {in_the_way:?}");
-        self.last_token += 1;
-        self.locks.push(Held {
-            token: self.last_token,
-            run_id: run_id(),
-            task_id: task_id(task),
-            reference: self.names[task].clone(),
-            workspace: "/w".to_owned(),
-            scope: self.scopes[task].clone(),
-            place: self.scopes[task].clone(),
-            mode: Mode::Exclusive,
-            active: true,
-            timeout_ms: u64::try_from(TIMEOUT.as_millis()).unwrap(),
-            lease: lease(&self.now, TIMEOUT),
-            granted_at: self.now.at,
-            released_at: None,
-            release_reason: None,
-        });
+        assert!(self.not_before_ms[task] <= self.now.boot.millis, "a retry was started too early");
+        let name = self.names[task].clone();
+        let lock = self.grant(task_id(task), &name, self.scopes[task].clone());
+        self.locks.push(lock);
         self.started += 1;
         let mut worker = Worker::new(dice, self.started, task, self.last_token);
         if self.all_are_well {
@@ -194,6 +232,27 @@ impl Plane {
         let owner = worker.name.clone();
         self.step(task, Status::InProgress, &owner, |_| {});
         self.workers.push(worker);
+    }
+
+    /// The next grant of the store, for a task of this run.
+    fn grant(&mut self, holder: TaskId, reference: &Reference, scope: Scope) -> Held {
+        self.last_token += 1;
+        Held {
+            token: self.last_token,
+            run_id: run_id(),
+            task_id: holder,
+            reference: reference.clone(),
+            workspace: "/w".to_owned(),
+            place: scope.clone(),
+            scope,
+            mode: Mode::Exclusive,
+            active: true,
+            timeout_ms: u64::try_from(TIMEOUT.as_millis()).unwrap(),
+            lease: lease(&self.now, TIMEOUT),
+            granted_at: self.now.at,
+            released_at: None,
+            release_reason: None,
+        }
     }
 
     fn hear(&mut self, dice: &mut Dice) {

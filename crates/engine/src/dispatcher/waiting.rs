@@ -1,0 +1,226 @@
+//! What other runs hold, what this one holds, and the tasks that wait because of it.
+
+use std::time::Duration;
+
+use contract::domain::attempt::Attempt;
+use contract::domain::crew::lock::{Held, place};
+use contract::domain::crew::reference_of;
+use contract::domain::limits;
+use contract::domain::priority::Priority;
+use contract::domain::run::Run;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::task::{Task, TaskId};
+use contract::domain::time::Now;
+use ops::Result;
+use ops::crew::ground::real_scopes;
+use ops::crew::{Ground, Hindrance, Obstacle};
+use ops::run::journal::{Entry, Wants};
+
+use super::{Dispatcher, millis};
+use crate::executor::Stopped;
+use crate::ground::Disk;
+use crate::observer::Told;
+use crate::scheduler::{Board, Slot, wait_after};
+
+/// A task that could start but for something that others have.
+pub(super) struct Waiting {
+    since_ms: i64,
+    /// What was told about it.
+    told: String,
+    hindrance: Hindrance,
+}
+
+/// Between two sweeps because of a lock that is waited for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Dispatcher<'_> {
+    /// The parts of the workspace that a task writes, as they are on the disk now.
+    pub(crate) fn wants(&self, task: usize) -> Result<Wants> {
+        wants(&self.run, &self.part(task).spec.writes)
+    }
+
+    /// A sign of life: the hold on the run and on everything its tasks write is renewed, and those who gave no such
+    /// sign are swept. A child whose locks were taken back is ended at once.
+    pub(super) fn beat(&mut self, now_ms: i64) -> Result<()> {
+        // Whoever was away itself, as in a machine that slept, cannot tell who was silent meanwhile.
+        if now_ms - self.renewed_ms > millis(limits::ENGINE_LOCK_LEASE) / 2 {
+            self.watches_from_ms = now_ms.saturating_add(millis(limits::OWNER_RENEWAL * 2));
+        }
+        self.renewed_ms = now_ms;
+        let tokens: Vec<i64> = self.held.values().copied().collect();
+        let lost = ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner, &tokens)?;
+        for (task, _) in self.held.iter().filter(|(_, token)| lost.contains(token)) {
+            if let Some(live) = self.live.get_mut(task) {
+                live.stop(Stopped::Fenced);
+                live.kill();
+            }
+        }
+        self.watch(now_ms);
+        Ok(())
+    }
+
+    fn watch(&mut self, now_ms: i64) {
+        if now_ms < self.watches_from_ms {
+            return;
+        }
+        self.watched_ms = now_ms;
+        // A fault in somebody else's ledger must not end this run; one of the store itself shows at the next write.
+        ops::watchdog::tick(self.cx, &self.caller).ok();
+    }
+
+    /// Looks at what other runs hold, tells which tasks wait for it, and gives up on those that waited too long.
+    pub(super) fn look_at_locks(&mut self) -> Result<()> {
+        let writes = |slot: &Slot| slot.status == Status::Todo && !slot.writes.is_empty();
+        if self.board.slots.iter().any(writes) {
+            self.see_others()?;
+        } else {
+            self.board.taken.clear();
+        }
+        self.give_up()
+    }
+
+    fn see_others(&mut self) -> Result<()> {
+        let now = self.cx.now();
+        let now_ms = now.boot.millis;
+        let mut others = ops::lock::list::around(self.cx, &self.run)?;
+        let is_silent = others.iter().any(|lock| !lock.lease.is_live(&now));
+        if is_silent && now_ms - self.watched_ms >= millis(SWEEP_INTERVAL) {
+            self.watch(now_ms);
+            others = ops::lock::list::around(self.cx, &self.run)?;
+        }
+        let fold = Disk.folds_case(&self.run.asked.workspace);
+        self.board.taken = others.iter().map(|lock| seen(&lock.place, fold)).collect();
+        for task in self.board.waiting(now_ms) {
+            if let Some(obstacle) = self.obstacle(task, &others) {
+                self.wait_for(task, Hindrance::Lock(Box::new(obstacle)));
+            }
+        }
+        Ok(())
+    }
+
+    fn obstacle(&self, task: usize, others: &[Held]) -> Option<Obstacle> {
+        let writes = &self.board.slots[task].writes;
+        let found = others
+            .iter()
+            .zip(&self.board.taken)
+            .find_map(|(lock, place)| Some((lock, writes.iter().find(|wanted| wanted.overlaps(place))?)));
+        found.map(|(lock, wanted)| Obstacle { lock: lock.clone(), wanted: wanted.clone() })
+    }
+
+    /// Notes that a task waits, and tells it once for everything it waits for.
+    pub(crate) fn wait_for(&mut self, task: usize, hindrance: Hindrance) {
+        let since_ms = self.now_ms();
+        let awaited = hindrance.awaited();
+        let known = self.waiting.remove(&task);
+        if known.as_ref().is_none_or(|known| known.told != awaited) {
+            self.observer.tell(Told::Waiting { task: &self.board.slots[task].name, awaited: &awaited });
+        }
+        let since_ms = known.map_or(since_ms, |known| known.since_ms);
+        self.waiting.insert(task, Waiting { since_ms, told: awaited, hindrance });
+    }
+
+    /// An attempt could not begin: it is tried again when what stands in its way may have passed, or left to a person.
+    pub(super) fn hindered(&mut self, task: usize, hindrance: Hindrance) -> Result<()> {
+        if !hindrance.passes() {
+            return self.block(task, &hindrance);
+        }
+        self.wait_for(task, hindrance);
+        self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(limits::HINDRANCE_POLL));
+        self.look_at_locks()
+    }
+
+    /// It waits for nothing any more.
+    pub(crate) fn waits_no_more(&mut self, task: usize) {
+        self.waiting.remove(&task);
+    }
+
+    /// Whether a task has waited for as long as it may.
+    pub(crate) fn has_waited_enough(&self, task: usize) -> bool {
+        let over = |waiting: &Waiting| self.now_ms() - waiting.since_ms >= millis(self.settings.lock_wait);
+        self.waiting.get(&task).is_some_and(over)
+    }
+
+    fn give_up(&mut self) -> Result<()> {
+        let all: Vec<usize> = self.waiting.keys().copied().collect();
+        for task in all {
+            if self.board.slots[task].status != Status::Todo {
+                self.waits_no_more(task);
+            } else if self.has_waited_enough(task)
+                && let Some(waiting) = self.waiting.remove(&task)
+            {
+                self.block(task, &waiting.hindrance)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves a task to a person, with the reason why it did not begin.
+    fn block(&mut self, task: usize, hindrance: &Hindrance) -> Result<()> {
+        self.waits_no_more(task);
+        let reason = self.refusal(task, hindrance);
+        let mark = self.pipeline.mark();
+        let task_id = self.tasks[task].id.clone();
+        self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason: Some(reason), verified: false });
+        let blocked = self.commit_unless_moved(mark)?;
+        self.refresh(task)?;
+        if blocked {
+            self.tell_end(task, Duration::ZERO);
+        }
+        Ok(())
+    }
+
+    /// Why a task did not begin, with the code of the operator contract.
+    pub(crate) fn refusal(&self, task: usize, hindrance: &Hindrance) -> String {
+        let error = hindrance.refusal(&self.run, &reference_of(self.part(task).number));
+        format!("{}: {}", error.code.as_str(), error.message)
+    }
+}
+
+fn wants(run: &Run, writes: &[Scope]) -> Result<Wants> {
+    if writes.is_empty() {
+        return Ok(Wants::default());
+    }
+    let root = &run.asked.workspace;
+    let paths: Vec<String> = writes.iter().map(ToString::to_string).collect();
+    Ok(Wants { scopes: real_scopes(&Disk, root, &paths)?, fold: Disk.folds_case(root) })
+}
+
+/// A place as the board compares it.
+fn seen(place: &Scope, fold: bool) -> Scope {
+    if fold { place.folded() } else { place.clone() }
+}
+
+/// What a task writes, under absolute names, so that it can be held against the locks of other runs. A scope that has
+/// no place in the workspace is refused when the task is to begin.
+fn places(run: &Run, writes: &[Scope]) -> Vec<Scope> {
+    let Ok(wants) = wants(run, writes) else { return writes.to_vec() };
+    let places = wants.scopes.iter().filter_map(|scope| place(&run.asked.workspace, scope).ok());
+    places.map(|place| seen(&place, wants.fold)).collect()
+}
+
+/// The board of a run. Repetitions that had to wait when the last engine stopped still do.
+pub(super) fn board(run: &Run, tasks: &[Task], attempts: &[Vec<Attempt>], now: &Now) -> Board {
+    let position = |id: &TaskId| tasks.iter().position(|task| task.id == *id);
+    let slot = |(task, attempts): (&Task, &Vec<Attempt>)| {
+        let spec = task.part.as_ref().map(|part| &part.spec);
+        let wait = spec.map_or(Duration::ZERO, |spec| wait_after(spec, attempts));
+        let passed = attempts.last().and_then(|last| last.ended_at).map(|ended| now.at.since(ended));
+        let left = wait.saturating_sub(passed.unwrap_or(Duration::ZERO));
+        Slot {
+            name: spec.map(|spec| spec.id.clone()).unwrap_or_default(),
+            status: task.status,
+            needs: task.depends_on.iter().filter_map(position).collect(),
+            writes: spec.map(|spec| places(run, &spec.writes)).unwrap_or_default(),
+            priority: Priority::from_number(task.priority),
+            not_before_ms: now.boot.millis.saturating_add(millis(left)),
+            ..Slot::default()
+        }
+    };
+    Board {
+        slots: tasks.iter().zip(attempts).map(slot).collect(),
+        order: (0..tasks.len()).collect(),
+        max_parallel: run.asked.plan.max_parallel.max(1),
+        taken: Vec::new(),
+    }
+}

@@ -1,0 +1,354 @@
+//! What an engine is granted with an attempt, and gives back with its end: locks, money and a person's word.
+
+use std::time::Duration;
+
+use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::crew::approval::NotApproved;
+use contract::domain::crew::budget::{Amount, BudgetFault, Purse};
+use contract::domain::crew::lock::Held;
+use contract::domain::id::mint;
+use contract::domain::limits;
+use contract::domain::money::MicroUsd;
+use contract::domain::run::RunId;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::plan::Budget;
+use ops::crew::Hindrance;
+use ops::run::journal::{self, Entry, Wants, Written};
+use ops::{approval, lock, run, watchdog};
+use serde_json::json;
+use testkit::SeededIds;
+
+use crate::crew_world::{Crew, Paper};
+use crate::world::{DEAD, World, caller, cancel, key, owner, submit};
+
+struct Scene {
+    world: World,
+    attempts: u64,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self { world: World::new(), attempts: 0 }
+    }
+
+    /// A run whose tasks each write a path, taken by an engine.
+    fn run(&mut self, tasks: &[(&str, &str)]) -> RunId {
+        self.run_as(tasks, |_| {})
+    }
+
+    fn run_as(&mut self, tasks: &[(&str, &str)], more: impl FnOnce(&mut run::submit::Request)) -> RunId {
+        let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
+        let mut request = submit(&names);
+        for (task, (_, writes)) in request.plan.tasks.iter_mut().zip(tasks) {
+            task.writes = vec![scope(writes)];
+            task.depends_on.clear();
+        }
+        more(&mut request);
+        let key = key("setup", &format!("run {}", names.join(" ")));
+        let run = run::submit::submit(&mut self.world.cx, &key, &request).unwrap().answer.run_id;
+        self.world.own(&run, 7);
+        run
+    }
+
+    fn write(&mut self, run: &RunId, entries: &[Entry]) -> Written {
+        journal::write(&mut self.world.cx, &caller("writ"), run, &owner(7), entries).unwrap()
+    }
+
+    fn start(&mut self, run: &RunId, name: &str) -> Written {
+        self.attempts += 1;
+        let task = self.world.task_of(run, name);
+        let number =
+            i64::try_from(run::show::show(&mut self.world.cx, run.as_str()).unwrap().tasks.len()).unwrap();
+        let attempt = NewAttempt {
+            id: mint(&mut SeededIds::new(self.attempts), self.world.temp.now().at),
+            task_id: task.id.clone(),
+            run_id: run.clone(),
+            number: number + i64::try_from(self.attempts).unwrap(),
+            executor: "shell".to_owned(),
+            owner: owner(7),
+        };
+        let scopes = task.part.as_ref().unwrap().spec.writes.clone();
+        let entries = [
+            Entry::MoveTask { task_id: task.id, to: Status::InProgress, reason: None, verified: false },
+            Entry::StartAttempt { attempt, wants: Wants { scopes, fold: false } },
+        ];
+        self.write(run, &entries)
+    }
+
+    fn started(&mut self, run: &RunId, name: &str) -> i64 {
+        match self.start(run, name) {
+            Written::All { token: Some(token) } => token,
+            other => panic!("{name} did not start: {other:?}"),
+        }
+    }
+
+    /// The attempt of a task comes to its end, and the task with it.
+    fn end(&mut self, run: &RunId, name: &str, token: Option<i64>, outcome: Outcome) -> Written {
+        let task = self.world.task_of(run, name);
+        let attempts = ops::task::get::attempts(&mut self.world.cx, &task.id).unwrap();
+        let entries = [
+            Entry::EndAttempt {
+                task_id: task.id.clone(),
+                attempt_id: attempts.last().unwrap().begun.id.clone(),
+                state: AttemptState::Succeeded,
+                outcome: Box::new(outcome),
+                token,
+            },
+            Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None, verified: false },
+        ];
+        self.write(run, &entries)
+    }
+
+    fn held(&mut self) -> Vec<String> {
+        let locks = lock::list::list(&mut self.world.cx, &lock::list::Request::default()).unwrap();
+        locks.into_iter().map(|lock| format!("{} {}", lock.held.reference, lock.held.scope)).collect()
+    }
+
+    fn purse(&mut self, run: &RunId) -> Purse {
+        ops::budget::show(&mut self.world.cx, run.as_str()).unwrap().unwrap().purse
+    }
+
+    /// The log accounts for all of it.
+    fn is_sound(&mut self) {
+        assert_eq!(ops::audit::replay_differences(&mut self.world.cx).unwrap(), Vec::<String>::new());
+        assert!(ops::audit::verify(&mut self.world.cx, None).unwrap().is_clean());
+    }
+}
+
+fn scope(text: &str) -> Scope {
+    Scope::parse(text, None).unwrap()
+}
+
+fn cost(dollars: i64) -> Amount {
+    Amount { cost: MicroUsd(dollars * 1_000_000), tokens: 0 }
+}
+
+fn spent(dollars: i64) -> Outcome {
+    Outcome { cost: Some(cost(dollars).cost), tokens: Some(0), ..Outcome::default() }
+}
+
+fn holder(written: &Written) -> Held {
+    match written {
+        Written::Hindered(Hindrance::Lock(obstacle)) => obstacle.lock.clone(),
+        other => panic!("no lock stands in the way: {other:?}"),
+    }
+}
+
+#[test]
+fn an_attempt_begins_with_its_locks_and_ends_without_them() {
+    let mut scene = Scene::new();
+    let one = scene.run(&[("a", "src"), ("b", "docs")]);
+    let two = scene.run(&[("c", "src/deep")]);
+    let first = scene.started(&one, "a");
+    let second = scene.started(&one, "b");
+    assert!(second > first);
+    assert_eq!(scene.held(), ["T-2 docs", "T-1 src"]);
+    let before = scene.world.state();
+    let hindered = scene.start(&two, "c");
+    assert_eq!((holder(&hindered).run_id, holder(&hindered).token), (one.clone(), first));
+    assert_eq!(scene.world.state(), before, "what cannot begin leaves nothing behind");
+    assert!(matches!(scene.end(&one, "a", Some(first), Outcome::default()), Written::All { .. }));
+    assert_eq!(scene.held(), ["T-2 docs"]);
+    assert!(scene.started(&two, "c") > second);
+    scene.is_sound();
+}
+
+#[test]
+fn what_was_taken_back_is_nobodys_result() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.run(&[("a", "src")]), scene.run(&[("b", ".")]));
+    let old = scene.started(&one, "a");
+    let clock = scene.world.clock();
+    let renew = |scene: &mut Scene| run::own::renew(&mut scene.world.cx, &one, &owner(7), &[old]).unwrap();
+    let sweep =
+        |scene: &mut Scene| watchdog::tick(&mut scene.world.cx, &caller("writ")).unwrap().released.len();
+    // Whoever gives signs of life keeps it.
+    for _ in 0..3 {
+        clock.advance(limits::ENGINE_LOCK_LEASE - Duration::from_secs(1));
+        assert_eq!((renew(&mut scene), sweep(&mut scene)), (vec![], 0));
+    }
+    // A lease that has run out still stands in the way, and goes on if its holder wakes up before anybody swept.
+    clock.advance(limits::ENGINE_LOCK_LEASE * 2);
+    assert_eq!(holder(&scene.start(&two, "b")).token, old);
+    assert_eq!((renew(&mut scene), sweep(&mut scene)), (vec![], 0));
+    clock.advance(limits::ENGINE_LOCK_LEASE * 2);
+    assert_eq!(sweep(&mut scene), 1);
+    let new = scene.started(&two, "b");
+    assert!(new > old);
+    assert_eq!(renew(&mut scene), [old]);
+    let before = scene.world.state();
+    assert_eq!(scene.end(&one, "a", Some(old), Outcome::default()), Written::Fenced);
+    assert_eq!(scene.world.state(), before);
+    assert_eq!(scene.held(), ["T-1 ."]);
+    scene.is_sound();
+}
+
+#[test]
+fn a_canceled_task_keeps_its_locks_until_its_child_is_gone() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.run(&[("a", "src")]), scene.run(&[("b", "src")]));
+    let token = scene.started(&one, "a");
+    let task = scene.world.task_of(&one, "a");
+    let canceled = cancel(task.id.as_str());
+    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop it"), &canceled, DEAD).unwrap();
+    assert_eq!(scene.world.task_of(&one, "a").status, Status::Canceled);
+    assert_eq!(holder(&scene.start(&two, "b")).token, token);
+    let attempts = ops::task::get::attempts(&mut scene.world.cx, &task.id).unwrap();
+    let ended = Entry::EndAttempt {
+        task_id: task.id,
+        attempt_id: attempts[0].begun.id.clone(),
+        state: AttemptState::Interrupted,
+        outcome: Box::default(),
+        token: None,
+    };
+    scene.write(&one, &[ended]);
+    scene.started(&two, "b");
+    scene.is_sound();
+}
+
+#[test]
+fn nobody_else_gives_back_or_takes_what_an_engine_holds() {
+    let mut scene = Scene::new();
+    let one = scene.run(&[("a", "src")]);
+    let token = scene.started(&one, "a");
+    let release =
+        lock::release::Request { run: one.to_string(), task: "T-1".to_owned(), token, reason: None };
+    let error = lock::release::release(&mut scene.world.cx, &key("ann", "r"), &release).unwrap_err();
+    assert_eq!(error.details["details"]["rule"], "lock_of_assignment");
+    let acquire = lock::acquire::Request {
+        run: one.to_string(),
+        task: "T-1".to_owned(),
+        resources: vec!["docs".to_owned()],
+        shared: false,
+        timeout_seconds: None,
+    };
+    let paper = Paper::default();
+    let error = lock::acquire::acquire(&mut scene.world.cx, &key("ann", "a"), &acquire, &paper).unwrap_err();
+    assert_eq!(error.details["details"]["rule"], "already_assigned");
+    assert_eq!(scene.held(), ["T-1 src"]);
+}
+
+#[test]
+fn a_run_from_inside_a_task_works_in_what_that_task_holds_and_nowhere_else() {
+    let mut scene = Scene::new();
+    let outer = scene.run(&[("a", "src"), ("b", "docs")]);
+    scene.started(&outer, "a");
+    let other = scene.started(&outer, "b");
+    let task = scene.world.task_of(&outer, "a").id;
+    let inner = scene.run_as(&[("c", "src/deep"), ("d", "docs")], |request| {
+        request.parent_run = Some(outer.clone());
+        request.parent_task = Some(task);
+    });
+    scene.started(&inner, "c");
+    assert_eq!(holder(&scene.start(&inner, "d")).token, other);
+    let stranger = scene.run(&[("e", "src/deep/er")]);
+    assert!(matches!(scene.start(&stranger, "e"), Written::Hindered(Hindrance::Lock(_))));
+}
+
+#[test]
+fn an_attempt_takes_its_share_of_the_budget_and_brings_back_what_is_left() {
+    let mut scene = Scene::new();
+    let run = scene.run_as(&[("a", "a"), ("b", "b"), ("c", "c")], |request| {
+        request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
+        for task in &mut request.plan.tasks {
+            task.budget = Budget { cost: Some(cost(6).cost), tokens: None };
+        }
+    });
+    let token = scene.started(&run, "a");
+    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(6), spent: cost(0) });
+    let before = scene.world.state();
+    let exhausted = BudgetFault::Exhausted;
+    let waits = Written::Hindered(Hindrance::Budget { fault: exhausted, passes: true });
+    assert_eq!(scene.start(&run, "b"), waits, "what is reserved may come back");
+    assert_eq!(scene.world.state(), before);
+    scene.end(&run, "a", Some(token), spent(1));
+    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(1) });
+    let token = scene.started(&run, "b");
+    // Nobody says what it cost, so all of it is gone.
+    scene.end(&run, "b", Some(token), Outcome::default());
+    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(7) });
+    let over = Written::Hindered(Hindrance::Budget { fault: exhausted, passes: false });
+    assert_eq!(scene.start(&run, "c"), over, "what is spent does not come back");
+    scene.is_sound();
+}
+
+#[test]
+fn what_a_run_spends_the_run_above_it_spends_too() {
+    let mut scene = Scene::new();
+    let outer = scene.run_as(&[("a", "a")], |request| {
+        request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
+        request.plan.tasks[0].budget = Budget { cost: Some(cost(0).cost), tokens: None };
+    });
+    scene.started(&outer, "a");
+    let inner = scene.run_as(&[("b", "b"), ("c", "c")], |request| {
+        request.parent_run = Some(outer.clone());
+        request.plan.budget = Budget { cost: Some(cost(100).cost), tokens: Some(0) };
+        for task in &mut request.plan.tasks {
+            task.budget = Budget { cost: Some(cost(8).cost), tokens: None };
+        }
+    });
+    let token = scene.started(&inner, "b");
+    assert_eq!((scene.purse(&outer).reserved, scene.purse(&inner).reserved), (cost(8), cost(8)));
+    assert!(matches!(scene.start(&inner, "c"), Written::Hindered(Hindrance::Budget { passes: true, .. })));
+    scene.end(&inner, "b", Some(token), spent(3));
+    let (above, own) = (scene.purse(&outer), scene.purse(&inner));
+    assert_eq!((above.spent, above.reserved, own.spent, own.reserved), (cost(3), cost(0), cost(3), cost(0)));
+    scene.is_sound();
+}
+
+#[test]
+fn a_task_that_needs_a_persons_word_begins_with_it_once() {
+    let mut scene = Scene::new();
+    let run = scene.run(&[("a", "a")]);
+    let question = approval::Request {
+        run: run.to_string(),
+        task: "T-1".to_owned(),
+        action: None,
+        deadline_seconds: Some(60),
+    };
+    let asked = approval::request(&mut scene.world.cx, &key("ann", "ask"), &question).unwrap().answer;
+    let waits = scene.start(&run, "a");
+    let id = asked.asked.id.clone();
+    let pending = Hindrance::Approval { id: id.clone(), fault: NotApproved::Pending };
+    assert!(pending.passes());
+    assert_eq!(waits, Written::Hindered(pending));
+    let yes = approval::Decision { id: id.to_string(), granted: true, reason: None };
+    approval::decide(&mut scene.world.cx, &key("bob", "yes"), &yes).unwrap();
+    let token = scene.started(&run, "a");
+    let listed = approval::list(&mut scene.world.cx, Some(run.as_str())).unwrap();
+    assert_eq!((listed[0].state.as_str(), listed[0].used_by), ("used", Some(token)));
+    scene.is_sound();
+}
+
+#[test]
+fn a_dead_engines_canceled_run_keeps_its_locks_until_their_lease_ends_but_not_its_money() {
+    let mut scene = Scene::new();
+    let run = scene.run_as(&[("a", "a")], |request| {
+        request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
+        request.plan.tasks[0].budget = Budget { cost: Some(cost(6).cost), tokens: None };
+    });
+    scene.started(&run, "a");
+    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop"), &cancel(run.as_str()), DEAD).unwrap();
+    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(6) });
+    assert_eq!(scene.held(), ["T-1 a"], "its child may take a moment longer to end");
+    scene.world.clock().advance(limits::ENGINE_LOCK_LEASE * 2);
+    watchdog::tick(&mut scene.world.cx, &caller("writ")).unwrap();
+    assert_eq!(scene.held(), Vec::<String>::new());
+    scene.is_sound();
+}
+
+#[test]
+fn an_engine_sweeps_the_silent_workers_of_a_crew() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    crew.issue("T-1").unwrap();
+    let tick = |crew: &mut Crew| watchdog::tick(&mut crew.world.cx, &caller("writ")).unwrap();
+    let before = crew.world.state();
+    assert_eq!(tick(&mut crew), watchdog::Answer::default());
+    assert_eq!(crew.world.state(), before, "a look at the living writes nothing");
+    crew.world.clock().advance(Duration::from_secs(61));
+    let swept = tick(&mut crew);
+    assert_eq!(swept.timed_out[0]["task_id"], "T-1");
+    assert_eq!(tick(&mut crew), watchdog::Answer::default());
+}
