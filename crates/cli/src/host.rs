@@ -139,9 +139,9 @@ pub(crate) fn shim() -> ShimProgram {
     ShimProgram { program, args: vec![SHIM_WORD.into()] }
 }
 
-/// The one name of a workspace, however it was written.
+/// A project's id as it was written here: a directory has one name.
 pub(crate) fn workspace(text: &str) -> String {
-    contract::continuity::workspace::name(text, &absolute(".".into()).to_string_lossy())
+    contract::domain::workspace::id_from(text, &absolute(".".into()).to_string_lossy())
 }
 
 /// How an agent's shell calls this program: by its name where that was enough or the path has it, else by where it is.

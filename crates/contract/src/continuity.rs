@@ -7,7 +7,6 @@ pub mod focus;
 pub mod memory;
 pub mod push;
 pub mod vybe;
-pub mod workspace;
 
 pub use artifact::ArtifactView;
 pub use memory::MemoryView;

@@ -19,3 +19,4 @@ pub mod status;
 pub mod task;
 pub mod text;
 pub mod time;
+pub mod workspace;

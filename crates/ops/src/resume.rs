@@ -14,6 +14,7 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Task, not_held_by_another};
 use contract::domain::time::{Now, Timestamp};
+use contract::domain::workspace;
 use serde::{Deserialize, Serialize};
 use store::{AgentState, Event};
 
@@ -86,7 +87,7 @@ pub struct Peek {
 
 /// What was asked, checked and with its defaults.
 struct Wanted<'r> {
-    project_dir: Option<&'r str>,
+    project_dir: Option<String>,
     limit: usize,
     focus: Option<&'r str>,
     budget: usize,
@@ -95,8 +96,8 @@ struct Wanted<'r> {
 
 impl Request {
     fn wanted(&self) -> Result<Wanted<'_>> {
-        let project_dir = self.project_dir.as_deref().filter(|dir| !dir.is_empty());
-        if let Some(project) = project_dir {
+        let project_dir = self.project_dir.as_deref().filter(|dir| !dir.is_empty()).map(workspace::id);
+        if let Some(project) = &project_dir {
             crate::task::create::check_project(project)?;
         }
         let most = i64::try_from(limits::LIST_ROWS_MAX).unwrap_or(i64::MAX);
@@ -125,7 +126,7 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
     let wanted = request.wanted()?;
     cx.once(key, "resume", request, |work| {
         let agent = work.caller.agent.clone();
-        if let Some(project) = wanted.project_dir {
+        if let Some(project) = &wanted.project_dir {
             ensure_project(work, project)?;
         }
         let found = find(work.tx, work.now, &agent, &wanted)?;
@@ -214,7 +215,7 @@ struct Found {
 fn find(tx: &store::Tx<'_>, now: &Now, agent: &Agent, wanted: &Wanted<'_>) -> Result<Found> {
     let known = tx.agent(agent.as_str())?;
     let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
-    let project = wanted.project_dir.map(str::to_owned).or(before);
+    let project = wanted.project_dir.clone().or(before);
     let old_cursor = tx.cursor(agent.as_str(), project.as_deref())?;
     let deltas = bounded(tx.events_since(old_cursor, project.as_deref(), wanted.limit)?);
     let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());

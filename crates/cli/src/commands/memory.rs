@@ -15,6 +15,7 @@ use ops::Result;
 use ops::memory::{Name, Page};
 
 use crate::app::Globals;
+use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
@@ -59,6 +60,14 @@ pub(crate) struct PlaceArgs {
     scope_id: Option<String>,
 }
 
+impl PlaceArgs {
+    /// A project may be named by the directory it is in.
+    fn id(&self) -> Option<String> {
+        let is_project = self.scope == "project";
+        self.scope_id.as_deref().map(|id| if is_project { host::workspace(id) } else { id.to_owned() })
+    }
+}
+
 /// Which memory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
@@ -71,8 +80,7 @@ pub(crate) struct NameArgs {
 
 impl NameArgs {
     fn name(&self) -> Name {
-        let PlaceArgs { scope, scope_id } = &self.place;
-        Name { key: self.key.clone(), scope: scope.clone(), scope_id: scope_id.clone() }
+        Name { key: self.key.clone(), scope: self.place.scope.clone(), scope_id: self.place.id() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a hook of an agent program means to the store. Pure: the input decides, nothing is read or written.
 
 use clap::Subcommand;
-use contract::continuity::workspace;
 use contract::digest;
+use contract::domain::workspace;
 use serde_json::{Map, Value, json};
 
 /// What hooks call. Each is a hidden command of its own.
@@ -178,7 +178,7 @@ impl Input {
     /// Where the agent works, which is its project.
     pub(crate) fn workspace(&self) -> String {
         let told = self.text("cwd").filter(|path| path.starts_with('/'));
-        workspace::name(told.unwrap_or(&self.here), &self.here)
+        workspace::id_from(told.unwrap_or(&self.here), &self.here)
     }
 
     /// The identity of the session, for agents that give none of their own. The beginnings of two sessions may be the

@@ -52,6 +52,21 @@ fn a_workspace_has_one_name_however_it_is_written() {
         let resumed = data(&asked(&cli, &format!("r{number}"), &["resume", "--project-dir", written]));
         assert_eq!(resumed["focus_project_id"], place.as_str(), "{written}");
     }
+    // The same wherever a project is named, so that what is written under one spelling is found under the other.
+    let made =
+        data(&asked(&cli, "t", &["task", "create", "--title", "t", "--project-id", &format!("{place}/")]));
+    assert_eq!(made["task"]["project_id"], place.as_str());
+    assert_eq!(data(&cli.run(["task", "list", "--project-id", "."]))["count"], 1);
+    let of_project = ["--scope", "project", "--scope-id"];
+    let set = ["memory", "set", "--key", "k", "--value", "v"].iter().chain(&of_project);
+    let set: Vec<&str> = set.copied().chain(["./"]).collect();
+    assert_eq!(data(&asked(&cli, "m", &set))["scope_id"], place.as_str());
+    let listed =
+        data(&cli.run(["memory", "list"].iter().chain(&of_project).chain(&[format!("{place}//").as_str()])));
+    assert_eq!(listed["count"], 1);
+    let resumed = data(&asked(&cli, "last", &["resume", "--project-dir", &format!("{place}/")]));
+    assert_eq!(resumed["focus_task_id"], made["task"]["id"]);
+    assert_eq!(resumed["brief"]["relevant_memory"][0]["key"], "k");
     let named = data(&asked(&cli, "id", &["resume", "--project-dir", "proj_1"]));
     assert_eq!(named["focus_project_id"], "proj_1", "an id is nobody's to change");
 }

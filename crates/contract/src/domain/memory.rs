@@ -11,6 +11,7 @@ use super::code::ErrorCode;
 use super::task::Refusal;
 use super::text::quoted;
 use super::time::Timestamp;
+use super::workspace;
 
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
@@ -97,6 +98,7 @@ impl Place {
             (Scope::Global, false) => Err(refused("global scope cannot have a scope_id".to_owned())),
             // An agent is the same however it writes its name.
             (Scope::Agent, false) => Ok(Self { scope: known, scope_id: scope_id.trim().to_lowercase() }),
+            (Scope::Project, false) => Ok(Self { scope: known, scope_id: workspace::id(scope_id) }),
             (Scope::Global, true) | (_, false) => Ok(Self { scope: known, scope_id: scope_id.to_owned() }),
             (_, true) => Err(refused(format!("{scope} scope requires a scope_id"))),
         }

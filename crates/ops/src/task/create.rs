@@ -5,6 +5,7 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
+use contract::domain::workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
@@ -33,21 +34,22 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
     check(request)?;
     cx.once(key, "task.create", request, |work| {
         let task_id = mint(work.ids, work.now.at);
+        let project_id = request.project_id.as_deref().map(workspace::id);
         let created = Change::TaskCreated {
             task_id: task_id.clone(),
             title: request.title.clone(),
             description: request.description.clone(),
             priority: request.priority,
-            project_id: request.project_id.clone(),
+            project_id: project_id.clone(),
             part: None,
             depends_on: Vec::new(),
         };
         let about = About {
-            stream: stream_of(request.project_id.as_deref()),
+            stream: stream_of(project_id.as_deref()),
             corr: task_id.to_string(),
             reply_to: None,
             priority: contract::domain::priority::Priority::from_number(request.priority),
-            project_id: request.project_id.clone(),
+            project_id,
             task_id: Some(task_id.clone()),
             run_id: None,
         };

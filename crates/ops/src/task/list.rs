@@ -4,6 +4,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
+use contract::domain::workspace;
 use serde::{Deserialize, Serialize};
 use store::TaskFilter;
 
@@ -32,7 +33,7 @@ pub fn page(cx: &mut Context, request: &Request) -> Result<(Vec<Task>, bool)> {
     let limit = crate::limit::rows(request.limit, limits::LIST_ROWS_MAX)?;
     let filter = TaskFilter {
         statuses: request.status.as_deref().map(statuses).transpose()?.unwrap_or_default(),
-        project_id: request.project_id.clone(),
+        project_id: request.project_id.as_deref().map(workspace::id),
         priority: request.priority,
         limit: limit + 1,
     };

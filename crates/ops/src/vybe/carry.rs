@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use store::Vybe;
 
 use super::report::Report;
+use super::tasks::project_of;
 use crate::context::Caller;
 use crate::error::{Error, Result};
 use crate::memory::about_project;
@@ -39,14 +40,14 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
     pub(super) fn projects(&mut self, vybe: &Vybe) -> Result<()> {
         vybe.each("projects", |row| {
             self.report.found("projects");
-            let Some(id) = row.text(&["id"]) else { return Ok(()) };
+            let Some(id) = project_of(row, "id") else { return Ok(()) };
             if self.work.tx.project_row(&id)?.is_some() {
                 self.report.remark(format!("project {id} is here already"));
                 return Ok(());
             }
-            let name = row.text(&["name"]).unwrap_or_else(|| id.clone());
+            let name = scrub(&row.text(&["name"]).unwrap_or_else(|| id.clone())).into_owned();
             let about = about_project(self.work, Some(id.clone()), None);
-            let added = Change::ProjectAdded { project_id: id, name: scrub(&name).into_owned() };
+            let added = Change::ProjectAdded { project_id: id, name };
             self.change_at(row.time(&["created_at"]), &about, "Project imported from vybe", &added)?;
             self.report.carried("projects");
             Ok(())
@@ -97,10 +98,8 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             });
             let task = row.text(&["task_id"]);
             let known = task.as_ref().and_then(|id| self.tasks.get(id)).cloned();
-            let mut about = about_project(self.work, row.text(&["project_id"]), None);
-            if let Some(known) = &known {
-                about.corr = known.to_string();
-            }
+            let mut about = about_project(self.work, project_of(row, "project_id"), None);
+            about.corr = known.as_ref().map_or(about.corr, ToString::to_string);
             about.task_id = known;
             let old = row.number(&["id"]).unwrap_or(0);
             let payload = json!({
@@ -131,7 +130,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             let artifact = NewArtifact {
                 id: old.unwrap_or_else(|| mint(self.work.ids, self.work.now.at)),
                 task_id: task_id.clone(),
-                project_id: row.text(&["project_id"]),
+                project_id: project_of(row, "project_id"),
                 file_path,
                 content_type: row.text(&["content_type"]).unwrap_or_default(),
             };
@@ -155,7 +154,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
                 return Ok(());
             }
             let task_id = row.text(&["focus_task_id"]).and_then(|id| self.tasks.get(&id).cloned());
-            let project_id = row.text(&["focus_project_id"]);
+            let project_id = project_of(row, "focus_project_id");
             let about = about_project(self.work, project_id.clone(), None);
             let focused =
                 Change::AgentFocused { agent: agent.to_owned(), task_id, project_id: project_id.clone() };

@@ -6,6 +6,7 @@ use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::TaskId;
+use contract::domain::workspace;
 use contract::secrets::scrub;
 use store::{Vybe, VybeRow};
 
@@ -30,11 +31,11 @@ impl Carrier<'_, '_, '_> {
                 title,
                 description,
                 priority: row.number(&["priority"]).unwrap_or(0),
-                project_id: row.text(&["project_id"]),
+                project_id: project_of(row, "project_id"),
                 part: None,
                 depends_on: Vec::new(),
             };
-            let about = self.about_task(&id, row.text(&["project_id"]));
+            let about = self.about_task(&id, project_of(row, "project_id"));
             let at = row.time(&["created_at"]);
             self.change_at(at, &about, "Task imported from vybe", &created)?;
             self.move_task(row, &id, &about)?;
@@ -115,4 +116,9 @@ impl Carrier<'_, '_, '_> {
             run_id: None,
         }
     }
+}
+
+/// A project by the id it has here, where a directory has one name.
+pub(super) fn project_of(row: &VybeRow, column: &str) -> Option<String> {
+    row.text(&[column]).as_deref().map(workspace::id)
 }

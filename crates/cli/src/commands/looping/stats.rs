@@ -32,7 +32,8 @@ pub(super) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let events = list(&mut host::open(globals)?, &request)?;
     // An agent may use the same word for something of its own, which is then not said in writ's name.
     let of_loops = events.iter().filter(|event| !event.record.intent.starts_with("agent."));
-    let fits = |event: &EventView| args.project_id.is_none() || event.project_id == args.project_id;
+    let project = args.project_id.as_deref().map(host::workspace);
+    let fits = |event: &EventView| project.is_none() || event.project_id == project;
     let rows: Vec<Value> = of_loops.map(view).filter(fits).take(args.last).map(|event| row(&event)).collect();
     let sum = |name: &str| rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>();
     let average = |name: &str| mean(sum(name), sum_of(rows.len()));

@@ -20,8 +20,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let PlaceArgs { scope, scope_id } = &args.place;
-    let request = Request { scope: scope.clone(), scope_id: scope_id.clone(), limit: args.limit };
+    let request = Request { scope: args.place.scope.clone(), scope_id: args.place.id(), limit: args.limit };
     let answer = list(&mut host::open(globals)?, &request)?;
     Ok(output.answer(&answer, || super::lines(&answer.page)))
 }

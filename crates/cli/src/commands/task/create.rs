@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let request = Request {
         title: args.title.clone(),
         description: args.desc.clone(),
-        project_id: args.project_id.clone(),
+        project_id: args.project_id.as_deref().map(host::workspace),
         priority: args.priority,
     };
     let given = create(&mut host::open(globals)?, &key, &request)?;

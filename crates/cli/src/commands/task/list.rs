@@ -33,7 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let request = Request {
         status: args.status.clone(),
-        project_id: args.project_id.clone(),
+        project_id: args.project_id.as_deref().map(host::workspace),
         priority: Some(args.priority).filter(|&priority| priority != -1),
         limit: args.limit,
     };

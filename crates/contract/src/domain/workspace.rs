@@ -1,16 +1,13 @@
 //! The directory an agent works in, which is the name of its project.
 
-/// The one name of a directory: whole, without `.`, `..` and slashes that say nothing. `here` is the current one. Only
-/// what looks like a path is one: a bare word may be the id of a project, and ids are nobody's to change.
-pub fn name(text: &str, here: &str) -> String {
-    let is_relative = matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../");
-    let whole = match (text.starts_with('/'), is_relative) {
-        (true, _) => text.to_owned(),
-        (false, true) => format!("{here}/{text}"),
-        (false, false) => return text.to_owned(),
-    };
+/// The id of a project: a directory has one name, without `.`, `..` and slashes that say nothing; any other id is nobody's
+/// to change.
+pub fn id(text: &str) -> String {
+    if !text.starts_with('/') {
+        return text.to_owned();
+    }
     let mut parts: Vec<&str> = Vec::new();
-    for part in whole.split('/') {
+    for part in text.split('/') {
         match part {
             "" | "." => {}
             ".." => {
@@ -20,6 +17,12 @@ pub fn name(text: &str, here: &str) -> String {
         }
     }
     format!("/{}", parts.join("/"))
+}
+
+/// The same for whoever stands in the directory `here`. Only what looks like a path is one: a bare word is an id.
+pub fn id_from(text: &str, here: &str) -> String {
+    let is_relative = matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../");
+    if is_relative { id(&format!("{here}/{text}")) } else { id(text) }
 }
 
 #[cfg(test)]
@@ -44,8 +47,8 @@ mod tests {
             (".hidden", ".hidden"),
             ("", ""),
         ] {
-            assert_eq!(name(text, "/all/ann"), expected, "{text}");
-            assert_eq!(name(&name(text, "/all/ann"), "/elsewhere"), expected, "a name keeps its name");
+            assert_eq!(id_from(text, "/all/ann"), expected, "{text}");
+            assert_eq!(id_from(expected, "/elsewhere"), expected, "an id stays as it is");
         }
     }
 }
