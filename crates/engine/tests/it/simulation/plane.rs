@@ -19,6 +19,7 @@ use super::worker::{Character, Message, Worker};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const SCOPES: [&str; 6] = ["src", "src/a", "src/b", "docs", "tests", "."];
+const WORKSPACE: &str = "/w";
 const DAY_MILLIS: i64 = 86_400_000;
 
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Plane {
     now: Now,
     ledger: Ledger,
     names: Vec<Reference>,
+    /// Minted once: every tick compares them a hundred times.
+    ids: Vec<TaskId>,
     scopes: Vec<Scope>,
     needs: Vec<Vec<usize>>,
     passed_over: Vec<u32>,
@@ -57,7 +60,7 @@ fn stranger_id(number: usize) -> TaskId {
 }
 
 fn is_stranger(lock: &Held) -> bool {
-    lock.run_id != run_id()
+    lock.workspace != WORKSPACE
 }
 
 impl Plane {
@@ -68,6 +71,7 @@ impl Plane {
             now: Now { at: Timestamp::from_millis(1_767_268_800_000), boot },
             ledger: Ledger::default(),
             names: (0..tasks).map(|n| Reference::parse(&format!("T-{}", n + 1)).unwrap()).collect(),
+            ids: (0..tasks).map(task_id).collect(),
             scopes: (0..tasks).map(|_| Scope::parse(dice.pick(&SCOPES), None).unwrap()).collect(),
             needs: Vec::new(),
             passed_over: vec![0; tasks],
@@ -136,7 +140,7 @@ impl Plane {
     }
 
     fn release(&mut self, task: usize) {
-        for lock in self.locks.iter_mut().filter(|lock| lock.task_id == task_id(task)) {
+        for lock in self.locks.iter_mut().filter(|lock| lock.task_id == self.ids[task]) {
             lock.active = false;
         }
     }
@@ -150,7 +154,7 @@ impl Plane {
             let silent = self
                 .locks
                 .iter()
-                .any(|lock| lock.active && lock.task_id == task_id(task) && !lock.lease.is_live(&self.now));
+                .any(|lock| lock.active && lock.task_id == self.ids[task] && !lock.lease.is_live(&self.now));
             if silent && self.status(task) == Status::InProgress {
                 let owner = self.ledger.rows[&self.names[task]].owner.clone();
                 let retry_after_ms = dice.below(20_000);
@@ -181,7 +185,7 @@ impl Plane {
         if obstacle(&holder, &wanted, &self.locks, false).is_none() {
             self.strangers += 1;
             let lock = self.grant(holder, &Reference::parse("T-1").unwrap(), scope);
-            self.locks.push(Held { run_id: Id::from_bits(2), ..lock });
+            self.locks.push(Held { workspace: "/elsewhere/w".to_owned(), ..lock });
         }
     }
 
@@ -218,11 +222,11 @@ impl Plane {
 
     fn give_out(&mut self, dice: &mut Dice, task: usize) {
         let wanted = [(self.scopes[task].clone(), Mode::Exclusive)];
-        let in_the_way = obstacle(&task_id(task), &wanted, &self.locks, false);
+        let in_the_way = obstacle(&self.ids[task], &wanted, &self.locks, false);
         assert!(in_the_way.is_none(), "the scheduler starts what is locked: {in_the_way:?}");
         assert!(self.not_before_ms[task] <= self.now.boot.millis, "a retry was started too early");
         let name = self.names[task].clone();
-        let lock = self.grant(task_id(task), &name, self.scopes[task].clone());
+        let lock = self.grant(self.ids[task].clone(), &name, self.scopes[task].clone());
         self.locks.push(lock);
         self.started += 1;
         let mut worker = Worker::new(dice, self.started, task, self.last_token);
@@ -242,7 +246,7 @@ impl Plane {
             run_id: run_id(),
             task_id: holder,
             reference: reference.clone(),
-            workspace: "/w".to_owned(),
+            workspace: WORKSPACE.to_owned(),
             place: scope.clone(),
             scope,
             mode: Mode::Exclusive,
@@ -272,7 +276,7 @@ impl Plane {
     fn receive(&mut self, worker: &mut Worker, message: Message) {
         let (Message::Heartbeat { token } | Message::Result { token, .. }) = message;
         let held: Vec<Held> =
-            self.locks.iter().filter(|l| l.task_id == task_id(worker.task)).cloned().collect();
+            self.locks.iter().filter(|l| l.task_id == self.ids[worker.task]).cloned().collect();
         if admit(&held, token, &self.now).is_err() {
             return;
         }
@@ -310,7 +314,7 @@ impl Plane {
         assert!(self.locks.windows(2).all(|pair| pair[0].token < pair[1].token), "tokens only grow");
         for task in 0..self.names.len() {
             let status = self.status(task);
-            let holds = active.iter().any(|lock| lock.task_id == task_id(task));
+            let holds = active.iter().any(|lock| lock.task_id == self.ids[task]);
             assert_eq!(holds, status == Status::InProgress, "T-{} is {status} and holds {holds}", task + 1);
             assert_eq!(self.evidence.contains_key(&task), status == Status::Done, "done without evidence");
             if matches!(status, Status::InProgress | Status::Done) {
