@@ -17,6 +17,7 @@ use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
+use contract::domain::run::DocumentKind;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Command, Task, TaskId, apply, decide};
 use contract::secrets;
@@ -117,6 +118,25 @@ pub(crate) fn outside_runs(task: &Task) -> Result<()> {
                 .details(json!({"run_id": part.run_id})))
         }
     }
+}
+
+/// What a run has granted is not moved by an agent's word: the rows of a crew's ledger at all, the tasks of an engine
+/// once they have ended. Those that wait or are parked may be done by hand.
+pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
+    let Some(part) = &task.part else { return Ok(()) };
+    let run = crate::run::required(tx, &part.run_id)?;
+    let refused = if run.asked.kind == DocumentKind::Ledger {
+        Error::new(ErrorCode::WrongState, "the task is a row of a crew's ledger").hint(
+            "`writ assignment issue` gives it out and `writ result submit` ends it; `writ ledger apply` moves the row",
+        )
+    } else if task.status.is_terminal() {
+        let message = format!("the task is {} in its run", task.status);
+        Error::new(ErrorCode::WrongState, message)
+            .hint("`writ retry` gives a failed or canceled one another chance")
+    } else {
+        return Ok(());
+    };
+    Err(refused.details(json!({"run_id": part.run_id, "status": task.status})))
 }
 
 /// Who starts a task holds it, whatever verb was used.

@@ -118,7 +118,8 @@ pub(crate) fn work(
             say(&match &run.result {
                 Some(_) => {
                     format!(
-                        "hint: decide with `writ retry TASK` or `writ run --continue {id} --rerun-parked`\n"
+                        "hint: decide with `writ retry TASK`; `writ run --continue {id} --rerun-parked` takes up what \
+                         was interrupted\n"
                     )
                 }
                 None => format!("hint: continue with `writ run --continue {id}`\n"),

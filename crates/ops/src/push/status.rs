@@ -34,6 +34,7 @@ impl<'p> Wanted<'p> {
     }
 
     pub(super) fn carry_out(&self, work: &mut Scribe<'_, '_>, task: &mut Task) -> Result<Moved> {
+        task::open_to_agents(work.tx, task)?;
         let command = Command::Move {
             to: self.to,
             reason: self.reason.clone(),

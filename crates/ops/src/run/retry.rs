@@ -2,7 +2,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::run::{RunId, RunState};
+use contract::domain::run::{DocumentKind, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,10 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
         }
         let run = super::required(work.tx, &part.run_id)?;
+        if run.asked.kind == DocumentKind::Ledger {
+            return Err(Error::new(ErrorCode::WrongState, "the task is a row of a crew's ledger")
+                .hint("`writ ledger apply` brings a blocked row back; failed and canceled ones are final"));
+        }
         if super::is_worked(&run, work.now, probe) {
             return Err(Error::new(
                 ErrorCode::HeldByAnother,

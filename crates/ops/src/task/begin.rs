@@ -27,6 +27,7 @@ pub struct Answer {
 pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
     cx.once(key, "task.begin", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
+        super::open_to_agents(work.tx, &task)?;
         let agent = work.caller.agent.clone();
         let token = work.tx.next_number("fencing")?;
         let command = Command::Begin { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };

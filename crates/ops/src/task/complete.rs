@@ -52,6 +52,7 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
     cx.once(key, "task.complete", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
+        super::open_to_agents(work.tx, &task)?;
         let reason = reason.filter(|_| to == Status::Blocked);
         let command = Command::Move {
             to,

@@ -43,6 +43,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Give
     let reason = super::reason(request.blocked_reason.as_deref())?;
     cx.once(key, "task.set_status", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
+        super::open_to_agents(work.tx, &task)?;
         let command = Command::Move {
             to,
             reason,
