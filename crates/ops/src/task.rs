@@ -121,7 +121,7 @@ pub(crate) fn outside_runs(task: &Task) -> Result<()> {
 }
 
 /// What a run has granted is not moved by an agent's word: the rows of a crew's ledger at all, the tasks of an engine
-/// once they have ended. Those that wait or are parked may be done by hand.
+/// once they are done. The others may be done by hand.
 pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
     let Some(part) = &task.part else { return Ok(()) };
     let run = crate::run::required(tx, &part.run_id)?;
@@ -129,10 +129,8 @@ pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
         Error::new(ErrorCode::WrongState, "the task is a row of a crew's ledger").hint(
             "`writ assignment issue` gives it out and `writ result submit` ends it; `writ ledger apply` moves the row",
         )
-    } else if task.status.is_terminal() {
-        let message = format!("the task is {} in its run", task.status);
-        Error::new(ErrorCode::WrongState, message)
-            .hint("`writ retry` gives a failed or canceled one another chance")
+    } else if task.status == Status::Done {
+        Error::new(ErrorCode::WrongState, "the task is done in its run").hint("submit a plan to do it again")
     } else {
         return Ok(());
     };

@@ -605,7 +605,7 @@ fn what_a_ledger_has_granted_is_not_moved_by_an_agents_word() {
 }
 
 #[test]
-fn what_has_ended_in_a_run_is_opened_by_a_retry_alone() {
+fn what_is_done_in_a_run_stays_done() {
     let mut world = World::new();
     let run = world.run(&["a"]);
     let id = world.task_of(&run, "a").id.to_string();
