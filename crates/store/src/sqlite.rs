@@ -82,14 +82,16 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    let application = pragma("application_id")?;
-    let schema = pragma("user_version")?;
-    if application == APPLICATION_ID {
-        return Ok(Header::Ours { schema });
-    }
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-    Ok(if application == 0 && schema == 0 && tables == 0 { Header::Fresh } else { Header::Foreign })
+    // One statement sees one moment: another process may be making the store right now.
+    let numbers = "SELECT (SELECT application_id FROM pragma_application_id),
+                          (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)";
+    let (application, schema, tables): (i32, i32, i64) =
+        connection.query_row(numbers, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(match (application, schema, tables) {
+        (APPLICATION_ID, schema, _) => Header::Ours { schema },
+        (0, 0, 0) => Header::Fresh,
+        _ => Header::Foreign,
+    })
 }
 
 /// Brings the schema from number `from` to the last of `migrations`, in the caller's transaction.
