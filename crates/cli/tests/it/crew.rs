@@ -145,7 +145,7 @@ printf '"blockers":[],"next_actions":["saw %s rows"]}' $((rows))
     };
     let taken = step(&[&command]).success().json();
     let said = taken["data"]["next_actions"].as_array().unwrap().last().unwrap();
-    assert_eq!(said, "saw 2 rows");
+    assert!(said.as_str().unwrap().ends_with(": \"saw 2 rows\""), "{said}");
     let late = step(&["sleep 600", "--timeout", "50ms"]);
     assert_eq!(late.fails_with(75).json()["error_code"], "TIMEOUT");
     let noise = step(&["echo hello"]);
@@ -154,4 +154,35 @@ printf '"blockers":[],"next_actions":["saw %s rows"]}' $((rows))
     assert_eq!(absent.fails_with(1).json()["error_code"], "IO");
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
     cli.run(["orchestrate", "step", "plan.json", "--command", "true"]).fails_with(2);
+}
+
+#[test]
+fn an_orchestrator_that_failed_or_speaks_of_another_run_changes_nothing() {
+    let cli = Cli::writ();
+    let (run, other) = (opened(&cli), opened(&cli));
+    let script = r#"
+printf '{"schema_version":"1.0.0","run_id":"%s","assignments":[],"active_locks":[],"blockers":[],' "$1"
+printf '"next_actions":[],"ledger_delta":[{"task_id":"T-2","status":"canceled","owner":"","reason":"r",'
+printf '"delta_id":"d"}]}'
+eval "$2"
+"#;
+    cli.scratch().write(cli.project().join("orchestrator.sh"), script);
+    let step = |named: &str, end: &str| {
+        let command = format!("sh orchestrator.sh {named} '{end}'");
+        cli.run(["orchestrate", "step", "--run", &run, "--command", &command])
+    };
+    for (end, told) in [("exit 3", "exited with 3"), ("kill -9 $$", "was killed by signal 9")] {
+        let failed = step(&run, end).fails_with(1).json();
+        assert_eq!(failed["error_code"], "IO");
+        assert!(failed["error"].as_str().unwrap().contains(told), "{failed}");
+        assert!(failed["suggested_action"].is_string(), "{failed}");
+    }
+    let strange = step(&other, "exit 0").fails_with(1).json();
+    assert_eq!(strange["error_code"], "NON_COMPLIANT");
+    assert_eq!(strange["error_context"]["details"]["rule"], "identity_mismatch");
+    for ledger in [&run, &other] {
+        let shown = cli.run(["ledger", "show", ledger]).success().json();
+        assert_eq!(shown["data"]["ledger"][1]["status"], "todo");
+    }
+    step(&run, "exit 0").success();
 }
