@@ -137,6 +137,7 @@ fn judged(
         return Err(deny(Code::NonCompliant, "identity_mismatch", "the packet is for another task"));
     }
     within_row(sheet, ground, &assignment)?;
+    crate::worklog::place::refuse_wide(work, sheet, ground, &assignment)?;
     Ok(assignment)
 }
 

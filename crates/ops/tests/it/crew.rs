@@ -537,6 +537,41 @@ fn whatever_moves_a_task_takes_its_locks_back() {
 }
 
 #[test]
+fn a_worklog_is_one_file_that_no_other_task_writes() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src/a"], json!({}));
+    crew.task("T-2", &["src/b"], json!({}));
+    crew.task("T-3", &["docs"], json!({}));
+    crew.ground.directories = vec!["logs".to_owned()];
+    let kept_in = |name: &str, path: &str| assignment::issue::Request {
+        task: name.to_owned(),
+        worklog_path: Some(path.to_owned()),
+        ..Default::default()
+    };
+    for path in [".", "./", "logs", "new/", "src", "src/a/.."] {
+        denied(crew.issue_with(kept_in("T-1", path)), "SCOPE_VIOLATION", "worklog_not_a_file");
+    }
+    let other = crew.issue_with(kept_in("T-1", "src/b/log.jsonl"));
+    denied(other, "SCOPE_VIOLATION", "worklog_in_other_scope");
+    crew.issue_with(kept_in("T-2", "src/b/log.jsonl")).unwrap();
+    denied(crew.issue_with(kept_in("T-1", "src/b/other.jsonl")), "LOCK_CONFLICT", "active_lock");
+    denied(crew.issue_with(kept_in("T-1", "src/b/log.jsonl")), "LOCK_CONFLICT", "active_lock");
+    crew.issue_with(kept_in("T-3", "logs/x.jsonl")).unwrap();
+    denied(crew.issue_with(kept_in("T-1", "logs/x.jsonl")), "LOCK_CONFLICT", "active_lock");
+    crew.issue_with(kept_in("T-1", "logs/y.jsonl")).unwrap();
+    let mut check = |file: &str| {
+        let request = lock::check::Request {
+            run: crew.run.clone(),
+            task: Some("T-1".to_owned()),
+            changed: vec![file.to_owned()],
+        };
+        lock::check::check(&mut crew.world.cx, &request, &crew.ground).unwrap().allow
+    };
+    assert!(check("logs/y.jsonl"));
+    assert!(!check("logs/y.jsonl/below") && !check("logs/z.jsonl") && !check("logs"));
+}
+
+#[test]
 fn changed_files_are_held_against_locks_and_what_is_forbidden() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));

@@ -27,6 +27,7 @@ pub(crate) const WORKSPACE: &str = "/srv/repo";
 pub(crate) struct Paper {
     pub(crate) links: Links,
     pub(crate) fold: bool,
+    pub(crate) directories: Vec<String>,
 }
 
 impl Ground for Paper {
@@ -35,6 +36,9 @@ impl Ground for Paper {
     }
     fn folds_case(&self, _root: &str) -> bool {
         self.fold
+    }
+    fn is_directory(&self, _root: &str, path: &str) -> bool {
+        self.directories.iter().any(|directory| directory == path)
     }
 }
 
