@@ -108,6 +108,38 @@ fn what_git_says_has_changed_is_held_against_the_locks() {
 }
 
 #[test]
+fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
+    let cli = Cli::writ();
+    let run = opened(&cli);
+    let (project, elsewhere) = (cli.project(), cli.project().join("../elsewhere"));
+    let inner = project.join("inner");
+    for place in [&project, &elsewhere, &inner] {
+        std::fs::create_dir_all(place).unwrap();
+        git(place, &["init", "-q"]);
+        cli.scratch().write(place.join("file"), "x");
+        git(place, &["add", "file"]);
+        git(place, &["commit", "-qm", "begin"]);
+    }
+    git(&project, &["add", "-A"]);
+    git(&project, &["commit", "-qm", "a repository inside"]);
+    git(&project, &["config", "diff.ignoreSubmodules", "all"]);
+    cli.run(["assignment", "issue", "--run", &run, "--task", "T-1"]).success();
+    let outside = || {
+        cli.call(["lock", "check", "--run", &run, "--task", "T-1", "--diff"])
+            .env("GIT_DIR", elsewhere.join(".git"))
+            .env("GIT_WORK_TREE", &elsewhere)
+            .env("GIT_INDEX_FILE", elsewhere.join(".git/index"))
+            .run()
+            .json()["details"]["outside"]
+            .clone()
+    };
+    assert_eq!(outside(), json!([]));
+    cli.scratch().write(project.join("stray"), "x");
+    cli.scratch().write(inner.join("file"), "changed");
+    assert_eq!(outside(), json!(["inner", "stray"]));
+}
+
+#[test]
 fn refusals_carry_the_operators_code() {
     let cli = Cli::writ();
     let run = opened(&cli);
