@@ -81,15 +81,14 @@ fn refuse_shared(
     (other, task): (&Reference, &Task),
 ) -> Result<()> {
     let root = &sheet.run.asked.workspace;
-    let crosses = |scope: &Scope| match place.fold {
-        true => scope.overlaps_ignoring_case(&place.worklog),
-        false => scope.overlaps(&place.worklog),
-    };
+    let log = &place.worklog;
+    let crosses =
+        |scope: &Scope| if place.fold { scope.overlaps_ignoring_case(log) } else { scope.overlaps(log) };
     // A path of another task that leads nowhere is told when that task is given out.
     let real = |paths: &[String]| real_scopes(ground, root, paths).unwrap_or_default();
     let open = work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none());
-    let log = open.and_then(|open| open.packet["task"]["worklog_path"].as_str().map(str::to_owned));
-    if log.is_some_and(|log| real(&[log]).iter().any(crosses)) {
+    let kept = open.and_then(|open| open.packet["task"]["worklog_path"].as_str().map(str::to_owned));
+    if kept.is_some_and(|path| real(&[path]).iter().any(crosses)) {
         let problem = format!("is kept by {other}");
         return Err(refused(place, Code::LockConflict, "active_lock", &problem));
     }

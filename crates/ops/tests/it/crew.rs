@@ -164,6 +164,28 @@ fn paths_that_lead_astray_are_refused_with_the_right_code() {
 }
 
 #[test]
+fn a_delta_from_the_future_is_refused_and_nothing_of_its_round_is_written() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let now = crew.world.temp.now().at;
+    let mut apply = |ahead: u64, name: &str| {
+        let at = now.plus(Duration::from_secs(ahead)).to_string();
+        let deltas = json!([
+            {"task_id": "T-2", "status": "todo", "owner": "", "reason": "r", "delta_id": format!("{name} new")},
+            {"task_id": "T-1", "status": "todo", "owner": "", "reason": "r", "delta_id": name, "last_heartbeat_at": at},
+        ]);
+        let before = crew.show()["version"].clone();
+        let answer = crew.apply(crew.envelope(deltas), false);
+        (answer, before != crew.show()["version"])
+    };
+    let (refused, changed) = apply(31, "far");
+    assert!(refused.as_ref().is_err_and(|error| error.details["details"]["index"] == 1), "{refused:?}");
+    denied(refused, "SCHEMA_INVALID", "heartbeat_in_future");
+    assert!(!changed);
+    assert!(apply(30, "near").0.is_ok());
+}
+
+#[test]
 fn a_scope_is_granted_whole_or_not_at_all() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));

@@ -77,6 +77,15 @@ impl Crew {
         })
     }
 
+    /// Sets the wall clock to when these deltas were written, if they say so.
+    pub(crate) fn live_when(&self, deltas: &Value) {
+        let beats = deltas.as_array().into_iter().flatten();
+        let beats = beats.filter_map(|delta| delta["last_heartbeat_at"].as_str());
+        if let Some(latest) = beats.filter_map(contract::operator::ids::parse_utc).max() {
+            self.world.clock().set_wall(latest);
+        }
+    }
+
     fn request(&self, document: Value, strict: bool) -> ledger::apply::Request {
         let workspace = Some(self.workspace.clone());
         ledger::apply::Request { document, objective: Some("an objective".to_owned()), workspace, strict }
@@ -117,8 +126,12 @@ impl Crew {
         request: assignment::issue::Request,
     ) -> Result<assignment::issue::Answer> {
         let key = self.key();
-        let request =
-            assignment::issue::Request { run: self.run.clone(), owner: Some("worker".to_owned()), ..request };
+        let worker = Some("worker".to_owned());
+        let request = assignment::issue::Request {
+            run: self.run.clone(),
+            owner: request.owner.clone().or(worker),
+            ..request
+        };
         Ok(assignment::issue::issue(&mut self.world.cx, &key, &request, &self.ground)?.answer)
     }
 
@@ -137,7 +150,7 @@ impl Crew {
         checks: Vec<CheckSeen>,
     ) -> Result<result::submit::Answer> {
         let key = self.key();
-        let seen = result::submit::Seen { checks, files: None };
+        let seen = result::submit::Seen { checks, ..Default::default() };
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)
