@@ -9,7 +9,7 @@ use contract::plan::{Plan, PlanTask};
 use ops::{approval, assignment, budget, ledger, lock, run};
 use serde_json::json;
 
-use crate::crew_world::{Crew, denied};
+use crate::crew_world::{Crew, RUN, denied};
 use crate::world::{DEAD, cancel, key, submit};
 
 fn seconds(crew: &Crew, count: u64) {
@@ -183,6 +183,27 @@ fn a_delta_from_the_future_is_refused_and_nothing_of_its_round_is_written() {
     denied(refused, "SCHEMA_INVALID", "heartbeat_in_future");
     assert!(!changed);
     assert!(apply(30, "near").0.is_ok());
+}
+
+#[test]
+fn a_ledger_tells_who_was_silent_for_longer_than_its_assignment_allows() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({"timeout_seconds": 600}));
+    crew.task("T-2", &["docs"], json!({"timeout_seconds": 60}));
+    for (name, timeout) in [("T-1", 30), ("T-2", 900)] {
+        let request = assignment::issue::Request {
+            task: name.to_owned(),
+            timeout_seconds: Some(timeout),
+            ..Default::default()
+        };
+        crew.issue_with(request).unwrap();
+    }
+    seconds(&crew, 120);
+    let verdict = ledger::show::reconcile(&mut crew.world.cx, RUN, &crew.ground).unwrap();
+    let issues = verdict.details.more["issues"].as_array().unwrap();
+    let told: Vec<_> =
+        issues.iter().map(|issue| (&issue["task_id"], &issue["rule"], &issue["code"])).collect();
+    assert_eq!(told, [(&json!("T-1"), &json!("RC-14"), &json!("TASK_TIMEOUT"))]);
 }
 
 #[test]
