@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::money::MicroUsd;
-use contract::domain::status::Evidence;
+use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
-use ops::{approval, assignment, budget, ledger, lock, run};
+use ops::{approval, assignment, budget, ledger, lock, result, run};
 use serde_json::json;
 
 use crate::crew_world::{Crew, RUN, denied};
@@ -204,6 +204,25 @@ fn a_ledger_tells_who_was_silent_for_longer_than_its_assignment_allows() {
     let told: Vec<_> =
         issues.iter().map(|issue| (&issue["task_id"], &issue["rule"], &issue["code"])).collect();
     assert_eq!(told, [(&json!("T-1"), &json!("RC-14"), &json!("TASK_TIMEOUT"))]);
+}
+
+#[test]
+fn a_result_that_came_in_time_is_not_late_because_its_checks_took_long() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let token = crew.issue("T-1").unwrap().token;
+    seconds(&crew, 59);
+    let document = crew.result("T-1", token, "done");
+    let judged = result::judge(&mut crew.world.cx, &document, None, &crew.ground).unwrap();
+    seconds(&crew, 600);
+    denied(crew.submit(document.clone(), Vec::new()), "TASK_TIMEOUT", "heartbeat_too_old");
+    let seen = result::submit::Seen { arrived: Some(judged.arrived), ..Default::default() };
+    let request =
+        result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
+    let key = crew.key();
+    let given = result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground).unwrap();
+    assert_eq!(given.answer.status, Status::Done);
+    crew.holds();
 }
 
 #[test]
