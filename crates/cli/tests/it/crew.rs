@@ -154,6 +154,7 @@ fn refusals_carry_the_operators_code() {
     assert_eq!(code(&["lock", "acquire", "--task", "T-1"], 2), "USAGE");
     assert_eq!(code(&["lock", "check"], 2), "USAGE");
     assert_eq!(code(&["lock", "check", "--task", "T-1"], 2), "USAGE");
+    assert_eq!(code(&["budget", "set"], 2), "USAGE");
     cli.run(["lock", "acquire", "src", "--task", "T-2", "--run", &run]).success();
     assert_eq!(code(&["assignment", "issue", "--task", "T-1"], 1), "LOCK_CONFLICT");
     let text = cli.run(["lock", "list", "--output", "text"]).success().stdout.clone();

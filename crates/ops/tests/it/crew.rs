@@ -358,7 +358,7 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
     crew.task("T-1", &["a"], json!({}));
     crew.task("T-2", &["b"], json!({}));
     crew.task("T-3", &["c"], json!({}));
-    let limit = budget::Request { run: crew.run.clone(), cost: MicroUsd(1000), tokens: 100 };
+    let limit = budget::Request { run: crew.run.clone(), cost: Some(MicroUsd(1000)), tokens: Some(100) };
     budget::set(&mut crew.world.cx, &key("person", "budget"), &limit).unwrap();
     let wants = |name: &str, cost: i64, tokens: i64| assignment::issue::Request {
         task: name.to_owned(),
@@ -389,6 +389,22 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
     crew.issue_with(wants("T-3", 500, 50)).unwrap();
     assert_eq!(books(&mut crew), (500, 500, 0));
     crew.holds();
+}
+
+#[test]
+fn a_limit_that_is_not_named_stays_as_it_was() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["a"], json!({}));
+    let mut set = |cost: Option<i64>, tokens: Option<i64>| {
+        let request = budget::Request { run: crew.run.clone(), cost: cost.map(MicroUsd), tokens };
+        let key = crew.key();
+        let limit = budget::set(&mut crew.world.cx, &key, &request)?.answer.purse.limit;
+        ops::Result::Ok((limit.cost.0, limit.tokens))
+    };
+    assert_eq!(set(Some(1000), Some(100)).unwrap(), (1000, 100));
+    assert_eq!(set(Some(2000), None).unwrap(), (2000, 100));
+    assert_eq!(set(None, Some(50)).unwrap(), (2000, 50));
+    assert_eq!(set(None, None).unwrap_err().code.as_str(), "USAGE");
 }
 
 #[test]
