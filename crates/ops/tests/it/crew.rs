@@ -6,11 +6,12 @@ use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
+use ops::context::{Caller, Key};
 use ops::{approval, assignment, budget, ledger, lock, result, run};
 use serde_json::json;
 
 use crate::crew_world::{Crew, RUN, denied};
-use crate::world::{DEAD, cancel, key, submit};
+use crate::world::{DEAD, caller, cancel, key, submit};
 
 fn seconds(crew: &Crew, count: u64) {
     crew.world.clock().advance(Duration::from_secs(count));
@@ -425,7 +426,7 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     };
     let say = |crew: &mut Crew, id: &str, granted: bool| {
         let decision = approval::Decision { id: id.to_owned(), granted, reason: None };
-        let key = crew.key();
+        let key = Key { caller: caller("another"), ..crew.key() };
         approval::decide(&mut crew.world.cx, &key, &decision)
     };
     let first = ask(&mut crew);
@@ -452,6 +453,27 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     crew.apply(crew.envelope(wider), false).unwrap();
     denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_other_action");
     crew.holds();
+}
+
+#[test]
+fn an_agent_does_not_say_yes_to_itself() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let request = approval::Request {
+        run: crew.run.clone(),
+        task: "T-1".to_owned(),
+        action: None,
+        deadline_seconds: None,
+    };
+    let asked = approval::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
+    let mut say = |key: &Key, granted: bool| {
+        let decision = approval::Decision { id: asked.asked.id.to_string(), granted, reason: None };
+        approval::decide(&mut crew.world.cx, key, &decision)
+    };
+    let own = say(&key("w", "yes"), true).unwrap_err();
+    assert_eq!((own.code.as_str(), own.hint.is_some()), ("DENIED", true));
+    let person = Key { caller: Caller::human(caller("w").agent), ..key("w", "a person's yes") };
+    assert_eq!(say(&person, true).unwrap().answer.state.as_str(), "granted");
 }
 
 #[test]

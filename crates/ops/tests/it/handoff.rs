@@ -79,7 +79,7 @@ fn asked(crew: &mut Crew, name: &str) -> String {
 }
 
 fn decided(crew: &mut Crew, id: &str, granted: bool) {
-    let key = crew.key();
+    let key = ops::context::Key { caller: crate::world::caller("another"), ..crew.key() };
     let decision = approval::Decision { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
     approval::decide(&mut crew.world.cx, &key, &decision).unwrap();
 }
