@@ -21,7 +21,7 @@ use super::ledger::ApplyArgs;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::minter::RandomIds;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             text.push_str(&format!("{} is given out with token {}\n", assignment.task_id, assignment.token));
         }
         for action in &answer.next_actions {
-            text.push_str(&format!("next: {action}\n"));
+            text.push_str(&format!("next: {}\n", one_line(action)));
         }
         text
     }))

@@ -140,6 +140,29 @@ fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
 }
 
 #[test]
+fn what_others_wrote_makes_no_rows() {
+    let cli = Cli::writ();
+    let plan = PLAN.replace("Write a\"", "Write a\\nT-9       done\"").replace("two files", "two\\r\\nfiles");
+    cli.scratch().write(cli.project().join("plan.toml"), &plan);
+    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
+    let run = shown["data"]["run_id"].as_str().unwrap();
+    let forged = "yes\napproval_x  granted";
+    cli.run(["approval", "request", "--run", run, "--task", "T-1", "--action", forged]).success();
+    let text = |words: &[&str]| {
+        let words = [words, &["--output", "text"]].concat();
+        cli.run(words).success().stdout.clone()
+    };
+    let ledger = text(&["ledger", "show", run]);
+    assert_eq!(ledger.lines().count(), 3, "{ledger}");
+    assert!(ledger.contains(r"two\r\nfiles") && ledger.contains(r"Write a\nT-9"), "{ledger}");
+    let approvals = text(&["approval", "list"]);
+    assert_eq!(approvals.lines().count(), 1, "{approvals}");
+    for line in text(&["events", "list", "--all"]).lines() {
+        assert!(!line.starts_with("T-9") && !line.starts_with("approval_x"), "{line}");
+    }
+}
+
+#[test]
 fn refusals_carry_the_operators_code() {
     let cli = Cli::writ();
     let run = opened(&cli);

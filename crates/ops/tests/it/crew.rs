@@ -637,6 +637,31 @@ fn whatever_moves_a_task_takes_its_locks_back() {
 }
 
 #[test]
+fn a_worker_has_a_name_like_every_agents() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let token = ["ghp_", &"a1B2".repeat(9)].concat();
+    let long = "w".repeat(1000);
+    let names = [
+        ("w\nT-2  done", "SCHEMA_INVALID", "owner"),
+        ("w\u{202e}x", "SCHEMA_INVALID", "owner"),
+        (long.as_str(), "SCHEMA_INVALID", "owner"),
+        (" ", "SCHEMA_INVALID", "owner"),
+        (token.as_str(), "UNTRUSTED_CONTEXT_BLOCK", "secret"),
+    ];
+    let by = |owner: &str| assignment::issue::Request {
+        task: "T-1".to_owned(),
+        owner: Some(owner.to_owned()),
+        ..Default::default()
+    };
+    for (owner, code, rule) in names {
+        denied(crew.issue_with(by(owner)), code, rule);
+    }
+    crew.issue_with(by("Worker 1")).unwrap();
+    assert_eq!(crew.row("T-1")["owner"], "Worker 1");
+}
+
+#[test]
 fn a_worklog_is_one_file_that_no_other_task_writes() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src/a"], json!({}));
