@@ -47,7 +47,8 @@ pub(crate) struct Globals {
     pub(crate) output: Option<Format>,
 }
 
-/// Commands below a word. They are described only where the word is used: every call pays for the grammar.
+// Commands below a word. They are described only where the word is used: every call pays for the grammar. The parser
+// would show a doc comment here instead of the word's own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Group<C: Subcommand> {
     #[command(subcommand)]
@@ -191,3 +192,6 @@ pub(crate) fn grammar() -> clap::Command {
             ),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -213,6 +213,23 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// What others wrote, as a part of one line: a line break in it would look like one more row of ours.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Control characters except line breaks and tabs, and those that turn the direction of a line.
 fn is_obeyed(c: char) -> bool {
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -31,7 +31,17 @@ impl Git<'_> {
         if revision.starts_with('-') {
             return Err(format!("`{revision}` is no revision"));
         }
-        let differing = ["diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--"];
+        let differing = [
+            "diff",
+            "--name-only",
+            "--no-renames",
+            "--no-ext-diff",
+            "--ignore-submodules=none",
+            "--relative",
+            "-z",
+            revision,
+            "--",
+        ];
         let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
         let mut files = BTreeSet::new();
         for words in [&differing[..], &untracked[..]] {
@@ -48,7 +58,10 @@ impl Git<'_> {
         let argv = fixed.iter().chain(words).map(OsString::from).collect();
         let marker = Marker { attempt: self.mark.clone(), owner: own_identity() };
         let mut spec = LaunchSpec::new(argv, self.workspace.to_owned(), marker);
-        spec.env.clone_from(self.environment);
+        // A caller's GIT_DIR or GIT_INDEX_FILE would answer for another repository than the workspace's.
+        let is_gits = |name: &OsString| name.as_encoded_bytes().starts_with(b"GIT_");
+        let kept = self.environment.iter().filter(|(name, _)| !is_gits(name));
+        spec.env = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
         let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
         let sink = move |report| {
             // The receiver waits for the last report; it can only be gone if this process is ending.

@@ -46,6 +46,10 @@ impl Ground for Disk {
             _ => false,
         }
     }
+
+    fn is_directory(&self, root: &str, path: &str) -> bool {
+        Path::new(root).join(path).is_dir()
+    }
 }
 
 /// The first link on the way to `path` that is not known yet, and where it leads as seen from the root.

@@ -26,7 +26,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-pub use self::asking::{AskError, ask};
+pub use self::asking::{Answered, AskError, ask};
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};

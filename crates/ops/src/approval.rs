@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::approval::{Approval, ApprovalId, ApprovalState, Filed, NotApproved};
 use contract::domain::id::{Id, mint};
@@ -10,6 +11,7 @@ use contract::domain::limits;
 use contract::domain::time::{Lease, Now};
 use contract::operator::Code;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::Tx;
 
 use crate::context::{Context, Key};
@@ -76,6 +78,7 @@ pub fn decide(cx: &mut Context, key: &Key, decision: &Decision) -> Result<Given<
     let id: ApprovalId = Id::parse(&decision.id).map_err(|_| Error::not_found("approval", &decision.id))?;
     cx.once(key, "approval.decide", decision, |work| {
         let known = filed(work, &id)?;
+        refuse_own_word(&known, decision, &work.caller.entity)?;
         known.decide(work.now).map_err(|fault| refused(&known, fault))?;
         let task = crate::task::required(work.tx, known.asked.task_id.as_str())?;
         let change = CrewChange::ApprovalDecided {
@@ -145,6 +148,17 @@ pub(crate) fn deny_expired(work: &mut Scribe<'_, '_>) -> Result<Vec<String>> {
         }
     }
     Ok(denied)
+}
+
+/// An agent that asks may take its question back, but not answer it with yes.
+fn refuse_own_word(known: &Filed, decision: &Decision, caller: &str) -> Result<()> {
+    if !decision.granted || known.asked.requested_by != caller || !caller.starts_with("agent.") {
+        return Ok(());
+    }
+    let id = &known.asked.id;
+    Err(Error::new(ErrorCode::Denied, format!("approval {id} was asked for by {caller} itself"))
+        .details(json!({"rule": "approval_own_word", "path": "$.id", "requested_by": caller}))
+        .hint(format!("a person or another agent says yes with `writ approval grant {id}`")))
 }
 
 fn filed(work: &Scribe<'_, '_>, id: &ApprovalId) -> Result<Filed> {

@@ -1,6 +1,7 @@
 //! What a run may spend: a limit, what is reserved for work that is out, and what is gone.
 
 use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::{Amount, Purse};
 use contract::domain::money::MicroUsd;
@@ -10,16 +11,17 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::sheet::find_run;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::once::Given;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     pub run: String,
-    #[serde(default)]
-    pub cost: MicroUsd,
-    #[serde(default)]
-    pub tokens: i64,
+    /// A limit that is not named stays as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,10 +34,17 @@ pub struct Answer {
 
 /// Sets the limit of a run. It may grow and shrink, but not below what is spent and reserved.
 pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+    if request.cost.is_none() && request.tokens.is_none() {
+        return Err(Error::new(ErrorCode::Usage, "neither the cost nor the tokens of a run are named")
+            .hint("say what it may spend: a cost, a number of tokens, or both"));
+    }
     cx.once(key, "budget.set", request, |work| {
         let run = find_run(work.tx, &request.run)?;
-        let limit = Amount { cost: request.cost, tokens: request.tokens };
         let purse = work.tx.purse(&run.asked.id)?.unwrap_or_default();
+        let limit = Amount {
+            cost: request.cost.unwrap_or(purse.limit.cost),
+            tokens: request.tokens.unwrap_or(purse.limit.tokens),
+        };
         purse
             .decide_limit(limit)
             .map_err(|fault| deny(Code::NonCompliant, fault.rule(), format!("the limit is {fault}")))?;

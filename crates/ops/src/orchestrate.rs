@@ -4,7 +4,7 @@ use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::status::Status;
 use contract::fence;
-use contract::operator::{Assignment, OrchestratorOutput, untrusted};
+use contract::operator::{Assignment, Code, OrchestratorOutput, untrusted};
 use contract::plan::Budget;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use crate::assignment::issue::{self, settled};
 use crate::context::{Context, Key};
 use crate::crew::Ground;
+use crate::crew::denial::deny;
 use crate::crew::packet::{Draft, give_out};
-use crate::crew::sheet::Sheet;
+use crate::crew::sheet::{self, Sheet};
 use crate::error::Result;
 use crate::ledger::apply::{self, Request};
 use crate::once::Given;
@@ -69,6 +70,21 @@ pub fn step(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground)
             x_untrusted: untrusted(&["$.blockers[*].reason", "$.blockers[*].details"]),
         })
     })
+}
+
+/// Refuses what an orchestrator that was asked about one run says of another.
+pub fn refuse_other_run(cx: &mut Context, run: &str, document: &Value) -> Result<()> {
+    let tx = cx.store.read()?;
+    let asked = sheet::uuid(&sheet::find_run(&tx, run)?)?;
+    // One that names no run at all is refused as a document.
+    match document["run_id"].as_str().filter(|said| !said.eq_ignore_ascii_case(&asked)) {
+        None => Ok(()),
+        Some(_) => {
+            let message = format!("$.run_id is another run's; the orchestrator was asked about {asked}");
+            Err(deny(Code::NonCompliant, "identity_mismatch", message)
+                .hint("answer with the run_id of the ledger that came on standard input"))
+        }
+    }
 }
 
 fn send(

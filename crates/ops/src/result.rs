@@ -27,6 +27,8 @@ pub struct Judged {
     pub result: SubagentResult,
     pub issued: Issued,
     pub workspace: String,
+    /// When it was sent: what writ does with it afterwards does not make it late.
+    pub arrived: Now,
     /// What it says it changed, under real names.
     pub claimed: BTreeSet<String>,
     pub(crate) reference: Reference,
@@ -95,5 +97,5 @@ pub(crate) fn judged(
     let claimed = result.changes.iter().filter_map(|change| real(&change.resource).ok());
     let claimed = claimed.filter(|scope| Some(scope) != worklog.as_ref());
     let claimed = claimed.map(|scope| scope.to_string()).collect();
-    Ok(Judged { result, issued, workspace: root.clone(), claimed, reference })
+    Ok(Judged { result, issued, workspace: root.clone(), arrived: now.clone(), claimed, reference })
 }

@@ -1,6 +1,7 @@
 //! Worklogs: what a worker did, one line a step. The store is the truth, and the file in the workspace follows it.
 
 pub mod append;
+pub(crate) mod place;
 pub mod show;
 pub mod verify;
 

@@ -10,7 +10,7 @@ use ops::approval::{Decision, Request, decide, list, request};
 use super::crew::Which;
 use crate::app::Globals;
 use crate::host;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -82,5 +82,6 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 
 fn line(filed: &Filed) -> String {
     let asked = &filed.asked;
-    format!("{}  {:<8}  until {}  {}\n", asked.id, filed.state.as_str(), asked.deadline, asked.action)
+    let action = one_line(&asked.action);
+    format!("{}  {:<8}  until {}  {action}\n", asked.id, filed.state.as_str(), asked.deadline)
 }

@@ -9,7 +9,7 @@ use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -36,7 +36,8 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
     let answer = list(&mut host::open(globals)?, &request)?;
     Ok(output.answer(&answer, || {
         let line = |file: &ArtifactView| {
-            format!("{}  {:<24}  {}\n", file.created_at, file.content_type, file.file_path)
+            let (kind, path) = (one_line(&file.content_type), one_line(&file.file_path));
+            format!("{}  {kind:<24}  {path}\n", file.created_at)
         };
         match answer.artifacts.as_slice() {
             [] => "no artifacts\n".to_owned(),

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use contract::domain::money::MicroUsd;
 use contract::json::json;
 use ops::Result;
 use ops::budget::{Answer, Request, set, show};
@@ -15,17 +14,17 @@ use crate::output::Output;
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Set what a run may spend
+    /// Set what a run may spend; a limit that is not named stays as it was
     Set {
         /// The run
         #[arg(long)]
         run: String,
         /// In dollars
-        #[arg(long, value_name = "USD")]
+        #[arg(long, value_name = "USD", required_unless_present = "tokens")]
         cost: Option<f64>,
         /// In tokens
-        #[arg(long, value_name = "COUNT", default_value_t = 0)]
-        tokens: i64,
+        #[arg(long, value_name = "COUNT")]
+        tokens: Option<i64>,
     },
     /// Show what a run may spend, has reserved and has spent
     Show {
@@ -39,7 +38,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let mut cx = host::open(globals)?;
     match command {
         Command::Set { run, cost, tokens } => {
-            let cost = cost.map(dollars).transpose()?.unwrap_or(MicroUsd(0));
+            let cost = cost.map(dollars).transpose()?;
             let request = Request { run: run.clone(), cost, tokens: *tokens };
             let given = set(&mut cx, &host::any_key(globals)?, &request)?;
             Ok(output.answer(&given.answer, || text(&given.answer)))

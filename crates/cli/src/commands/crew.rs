@@ -11,7 +11,7 @@ use ops::{Error, Result};
 
 use crate::output::Output;
 
-/// A task of a run.
+// A task of a run. The parser would show a doc comment here as what each command does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
     /// The run: its UUID, or any of writ's own names for it

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -79,7 +79,8 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
     }
     Ok(output.answer(&data, || {
         let line = |e: &contract::continuity::EventView| {
-            format!("{:>6}  {}  {:<20}  {:<12}  {}\n", e.id, e.created_at, e.kind, e.agent_name, e.message)
+            let (kind, agent, message) = (one_line(&e.kind), one_line(&e.agent_name), one_line(&e.message));
+            format!("{:>6}  {}  {kind:<20}  {agent:<12}  {message}\n", e.id, e.created_at)
         };
         views.iter().map(line).collect()
     }))

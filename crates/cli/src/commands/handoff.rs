@@ -14,7 +14,7 @@ use ops::{Context, Error, Result};
 use super::crew::{Which, read_document_within};
 use crate::app::Globals;
 use crate::hooks::files;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::{host, persona};
 
 #[derive(Debug, clap::Subcommand)]
@@ -161,7 +161,7 @@ fn bring_files(cx: &mut Context, answer: &import::Answer) -> Result<Vec<String>>
 }
 
 fn text(answer: &import::Answer) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let word = |value: &Value| one_line(value.as_str().unwrap_or("-")).into_owned();
     let came = if answer.created { "is here now" } else { "was here already" };
     let mut text = format!("run {} {came}, at version {}\n", answer.run_id, answer.version);
     for task in &answer.tasks {

@@ -11,7 +11,7 @@ use ops::run::submit;
 
 use super::crew::{print_verdict, read_document};
 use crate::app::Globals;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::{config, host};
 
 #[derive(Debug, clap::Subcommand)]
@@ -89,7 +89,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let answer = &given.answer;
             Ok(output.answer(answer, || {
                 let reconciled = answer.reconcile["reason"].as_str().unwrap_or_default();
-                format!("run {} is at version {}\n{reconciled}", answer.run_id, answer.version)
+                format!("run {} is at version {}\n{}", answer.run_id, answer.version, one_line(reconciled))
             }))
         }
         Command::Close { run } => {
@@ -129,7 +129,7 @@ fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode
 }
 
 fn text(shown: &Value) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let word = |value: &Value| one_line(value.as_str().unwrap_or("-")).into_owned();
     let mut text =
         format!("{}  version {}  {}\n", word(&shown["run_id"]), shown["version"], word(&shown["objective"]));
     for row in shown["ledger"].as_array().into_iter().flatten() {

@@ -69,10 +69,12 @@ pub(crate) enum Command {
         /// Only what this task holds counts
         #[arg(long)]
         task: Option<String>,
-        /// Ask git what differs from this revision
+        /// Ask git what differs from this revision: changed, deleted and untracked files, those of submodules too. Not
+        /// seen are files that git ignores, and those that its index marks assume-unchanged or skip-worktree
         #[arg(long, value_name = "REV", num_args = 0..=1, default_missing_value = "HEAD")]
         diff: Option<String>,
         /// Changed files, as seen from the workspace
+        #[arg(required_unless_present = "diff")]
         files: Vec<String>,
     },
 }

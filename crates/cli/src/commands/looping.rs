@@ -25,7 +25,7 @@ use serde_json::json;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::minter::RandomIds;
-use crate::output::{Output, say};
+use crate::output::{Output, one_line, say};
 use crate::{env, host};
 use tally::{Report, Tally};
 
@@ -173,7 +173,7 @@ fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
         number += 1;
         match turn::take(job, cx, number)? {
             Some(outcome) => {
-                say(&format!("{}  {}  {}\n", outcome.task_id, outcome.status, outcome.task_title));
+                say(&format!("{}  {}  {}\n", outcome.task_id, outcome.status, one_line(&outcome.task_title)));
                 tally.add(outcome);
             }
             None => break,

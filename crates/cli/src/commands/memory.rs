@@ -49,7 +49,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }
 }
 
-/// Whose memory.
+// Whose memory. The parser would show a doc comment here as what each command does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlaceArgs {
     /// global, project, task or agent
@@ -68,7 +68,7 @@ impl PlaceArgs {
     }
 }
 
-/// Which memory.
+// Which memory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
     /// The name of the memory
@@ -93,8 +93,8 @@ fn lines(page: &Page) -> String {
             "{pin} {:<24}  {:<9}  {}  {}\n",
             place.trim_end(),
             memory.kind,
-            memory.key,
-            one_line(&memory.value)
+            crate::output::one_line(&memory.key),
+            beginning(&memory.value)
         )
     };
     match page.memories.as_slice() {
@@ -107,7 +107,7 @@ fn lines(page: &Page) -> String {
 }
 
 /// The beginning of a value, on one line.
-fn one_line(value: &str) -> String {
+fn beginning(value: &str) -> String {
     const SHOWN: usize = 80;
     let mut line: String = value.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if value.chars().nth(SHOWN).is_some() {

@@ -10,8 +10,8 @@ use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::time::Clock;
 use contract::json::Value;
 use engine::ground::Disk;
-use engine::supervisor::{AskError, LaunchSpec, Marker, Stdin, ask, own_identity};
-use ops::orchestrate::step;
+use engine::supervisor::{AskError, Exit, LaunchSpec, Marker, Stdin, ask, own_identity};
+use ops::orchestrate::{refuse_other_run, step};
 use ops::{Context, Error, Result};
 use serde_json::json;
 
@@ -21,7 +21,7 @@ use super::ledger::ApplyArgs;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::minter::RandomIds;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             text.push_str(&format!("{} is given out with token {}\n", assignment.task_id, assignment.token));
         }
         for action in &answer.next_actions {
-            text.push_str(&format!("next: {action}\n"));
+            text.push_str(&format!("next: {}\n", one_line(action)));
         }
         text
     }))
@@ -91,10 +91,30 @@ fn said_by(command: &str, args: &StepArgs, cx: &mut Context) -> Result<Value> {
         ledger.map_or(Stdin::Closed, |shown| Stdin::Bytes(format!("{}\n", json!(shown)).into_bytes()));
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
-    let printed = ask(&host::shim(), spec, args.timeout).map_err(|error| {
+    let answered = ask(&host::shim(), spec, args.timeout).map_err(|error| {
         let code = if matches!(error, AskError::TooLate(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
         Error::new(code, format!("the orchestrator `{command}` {error}"))
             .hint("run it by hand; what it prints on standard output has to be one JSON object")
     })?;
-    parse_document(&printed)
+    refuse_failed(command, answered.exit)?;
+    let said = parse_document(&answered.printed)?;
+    if let Some(run) = &args.run {
+        refuse_other_run(cx, run, &said)?;
+    }
+    Ok(said)
+}
+
+/// A program that failed may have printed half of what it meant, so nothing of it counts.
+fn refuse_failed(command: &str, exit: Option<Exit>) -> Result<()> {
+    let end = match exit {
+        Some(Exit::Code(0)) => return Ok(()),
+        Some(Exit::Code(code)) => format!("exited with {code}"),
+        Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
+        None => "was gone before it ended".to_owned(),
+    };
+    Err(Error::new(
+        ErrorCode::Io,
+        format!("the orchestrator `{command}` {end}; what it printed is not applied"),
+    )
+    .hint("run it by hand; one that answers prints one JSON object and exits with 0"))
 }

@@ -76,7 +76,7 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Seen> {
         contract::operator::Outcome::Done => check(cx, judged, workspace)?,
         contract::operator::Outcome::Blocked | contract::operator::Outcome::Failed => Vec::new(),
     };
-    Ok(Seen { checks, files })
+    Ok(Seen { checks, files, arrived: Some(judged.arrived.clone()) })
 }
 
 fn scopes(packet: &Value, judged: &Judged) -> Vec<Scope> {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -46,7 +46,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 }
                 let line = |run: &Run| {
                     let state = run.state.as_str();
-                    format!("{}  {state:<9}  {}  {}\n", run.asked.id, run.created_at, run.asked.objective)
+                    let objective = one_line(&run.asked.objective);
+                    format!("{}  {state:<9}  {}  {objective}\n", run.asked.id, run.created_at)
                 };
                 runs.iter().map(line).collect()
             }))
@@ -94,21 +95,24 @@ fn document(whole: &Whole) -> Value {
 
 fn text(whole: &Whole) -> String {
     let run = &whole.run;
-    let mut text = format!("{}  {}  {}\n", run.asked.id, run.state.as_str(), run.asked.objective);
+    let objective = one_line(&run.asked.objective);
+    let mut text = format!("{}  {}  {objective}\n", run.asked.id, run.state.as_str());
     text.push_str(&format!(
         "  corr {}  by {}  in {}\n",
-        run.asked.corr, run.asked.requested_by, run.asked.workspace
+        one_line(&run.asked.corr),
+        one_line(&run.asked.requested_by),
+        one_line(&run.asked.workspace)
     ));
     if let Some(reason) = run.result.as_ref().and_then(|result| result.get("reason")).and_then(Value::as_str)
     {
-        text.push_str(&format!("  {reason}\n"));
+        text.push_str(&format!("  {}\n", one_line(reason)));
     }
     for (task, attempts) in &whole.tasks {
         let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
         let evidence = task.evidence.map(|evidence| format!(" ({})", evidence.as_str())).unwrap_or_default();
         text.push_str(&format!("\n  {name}  {}{evidence}  {}\n", task.status, task.id));
         if let Some(reason) = &task.blocked_reason {
-            text.push_str(&format!("    because {reason}\n"));
+            text.push_str(&format!("    because {}\n", one_line(reason)));
         }
         for attempt in attempts {
             let took = attempt.ended_at.map(|end| human_duration(end.since(attempt.started_at)));
@@ -122,7 +126,8 @@ fn text(whole: &Whole) -> String {
             ));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 let mark = if check.passed { "passed" } else { "FAILED" };
-                text.push_str(&format!("      check {mark}: {}\n", check.command.join(" ")));
+                let command = check.command.join(" ");
+                text.push_str(&format!("      check {mark}: {}\n", one_line(&command)));
             }
         }
     }
@@ -161,12 +166,16 @@ fn summary(whole: &Whole) -> String {
         let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
         let took = attempts.last().and_then(|a| Some(human_duration(a.ended_at?.since(a.started_at))));
         let evidence = task.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
-        let reason = task.blocked_reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let reason = task
+            .blocked_reason
+            .as_deref()
+            .map(|reason| format!(": {}", one_line(reason)))
+            .unwrap_or_default();
         let state = format!("{}{evidence}", task.status);
         text.push_str(&format!("{name:<width$}  {state:<15} {:>7}{reason}\n", took.unwrap_or_default()));
     }
     let reason = field("reason").and_then(Value::as_str).unwrap_or("");
-    text.push_str(&format!("run {}: {reason}\n", whole.run.state.as_str()));
+    text.push_str(&format!("run {}: {}\n", whole.run.state.as_str(), one_line(reason)));
     text.push_str(&format!("read it back with `writ trace {}`\n", whole.run.asked.id));
     text
 }

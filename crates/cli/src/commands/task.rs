@@ -17,7 +17,7 @@ use contract::domain::task::Task;
 use ops::Result;
 
 use crate::app::Globals;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -65,5 +65,5 @@ pub(crate) fn line(task: &Task) -> String {
         Some(evidence) => format!("{} ({})", task.status, evidence.as_str()),
         None => task.status.to_string(),
     };
-    format!("{}  {state:<16}  {:>3}  {}", task.id, task.priority, task.title)
+    format!("{}  {state:<16}  {:>3}  {}", task.id, task.priority, one_line(&task.title))
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, one_line};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -69,8 +69,9 @@ fn trace(cx: &mut ops::Context, which: &str) -> Result<(Option<Run>, Vec<Event>)
 fn text(run: Option<&Run>, events: &[Event], removed: Option<i64>, all: bool) -> String {
     let mut text = String::new();
     if let Some(run) = run {
-        text.push_str(&format!("{}  {}  {}\n", run.asked.id, run.state.as_str(), run.asked.objective));
-        text.push_str(&format!("corr {}  by {}\n\n", run.asked.corr, run.asked.requested_by));
+        let asked = &run.asked;
+        text.push_str(&format!("{}  {}  {}\n", asked.id, run.state.as_str(), one_line(&asked.objective)));
+        text.push_str(&format!("corr {}  by {}\n\n", one_line(&asked.corr), one_line(&asked.requested_by)));
     }
     if let Some(removed) = removed {
         text.push_str(&format!("{removed} older events were removed when their time was over\n\n"));
@@ -80,13 +81,17 @@ fn text(run: Option<&Run>, events: &[Event], removed: Option<i64>, all: bool) ->
             intents::LAYER_DECISION => text.push_str(&layer(event)),
             _ if event.record.r#type != "event" => text.push_str(&exchanged(event)),
             intents::CONTROL_BRANCH | intents::RUN_SUMMARY => {
-                text.push_str(&format!("  ·  {:<22} {}\n", event.record.intent, event.record.message));
+                text.push_str(&noted(&event.record.intent, &event.record.message));
             }
-            _ if all => text.push_str(&format!("  ·  {:<22} {}\n", event.record.kind, event.record.message)),
+            _ if all => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ => {}
         }
     }
     text
+}
+
+fn noted(what: &str, message: &str) -> String {
+    format!("  ·  {:<22} {}\n", one_line(what), one_line(message))
 }
 
 /// One layer: when, how long, what was decided, what it changed, and the digests that bind it to its neighbours.
@@ -104,11 +109,11 @@ fn layer(event: &Event) -> String {
     let mut text = format!("{:<22} {:>6} ms{badges}\n", words("/layer/id"), timing);
     for decision in payload.get("decisions").and_then(Value::as_array).into_iter().flatten() {
         let field = |name: &str| decision.get(name).and_then(Value::as_str).unwrap_or("");
-        text.push_str(&format!("    {}: {}\n", field("code"), field("reason")));
+        text.push_str(&format!("    {}: {}\n", one_line(field("code")), one_line(field("reason"))));
     }
     if let Some(delta) = payload.get("delta").and_then(Value::as_object) {
         for (path, value) in delta {
-            text.push_str(&format!("    {path} = {}\n", short(&value.to_string())));
+            text.push_str(&format!("    {} = {}\n", one_line(path), short(&value.to_string())));
         }
     }
     let digest = |path: &str| {
@@ -123,7 +128,11 @@ fn exchanged(event: &Event) -> String {
     let record = &event.record;
     format!(
         "  {:<6} {} -> {}  {}  {}\n",
-        record.r#type, record.from, record.to, record.intent, record.message
+        record.r#type,
+        one_line(&record.from),
+        one_line(&record.to),
+        one_line(&record.intent),
+        one_line(&record.message)
     )
 }
 

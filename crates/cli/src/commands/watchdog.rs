@@ -7,7 +7,7 @@ use ops::watchdog::{Request, sweep};
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -25,7 +25,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let caller = host::any_key(globals)?.caller;
     let answer = sweep(&mut host::open(globals)?, &caller, &Request { run: run.clone() })?;
     Ok(output.answer(&answer, || {
-        let word = |value: &contract::json::Value| value.as_str().unwrap_or("-").to_owned();
+        let word = |value: &contract::json::Value| one_line(value.as_str().unwrap_or("-")).into_owned();
         let mut text = String::new();
         for task in &answer.timed_out {
             text.push_str(&format!(

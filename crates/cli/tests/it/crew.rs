@@ -108,6 +108,61 @@ fn what_git_says_has_changed_is_held_against_the_locks() {
 }
 
 #[test]
+fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
+    let cli = Cli::writ();
+    let run = opened(&cli);
+    let (project, elsewhere) = (cli.project(), cli.project().join("../elsewhere"));
+    let inner = project.join("inner");
+    for place in [&project, &elsewhere, &inner] {
+        std::fs::create_dir_all(place).unwrap();
+        git(place, &["init", "-q"]);
+        cli.scratch().write(place.join("file"), "x");
+        git(place, &["add", "file"]);
+        git(place, &["commit", "-qm", "begin"]);
+    }
+    git(&project, &["add", "-A"]);
+    git(&project, &["commit", "-qm", "a repository inside"]);
+    git(&project, &["config", "diff.ignoreSubmodules", "all"]);
+    cli.run(["assignment", "issue", "--run", &run, "--task", "T-1"]).success();
+    let outside = || {
+        cli.call(["lock", "check", "--run", &run, "--task", "T-1", "--diff"])
+            .env("GIT_DIR", elsewhere.join(".git"))
+            .env("GIT_WORK_TREE", &elsewhere)
+            .env("GIT_INDEX_FILE", elsewhere.join(".git/index"))
+            .run()
+            .json()["details"]["outside"]
+            .clone()
+    };
+    assert_eq!(outside(), json!([]));
+    cli.scratch().write(project.join("stray"), "x");
+    cli.scratch().write(inner.join("file"), "changed");
+    assert_eq!(outside(), json!(["inner", "stray"]));
+}
+
+#[test]
+fn what_others_wrote_makes_no_rows() {
+    let cli = Cli::writ();
+    let plan = PLAN.replace("Write a\"", "Write a\\nT-9       done\"").replace("two files", "two\\r\\nfiles");
+    cli.scratch().write(cli.project().join("plan.toml"), &plan);
+    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
+    let run = shown["data"]["run_id"].as_str().unwrap();
+    let forged = "yes\napproval_x  granted";
+    cli.run(["approval", "request", "--run", run, "--task", "T-1", "--action", forged]).success();
+    let text = |words: &[&str]| {
+        let words = [words, &["--output", "text"]].concat();
+        cli.run(words).success().stdout.clone()
+    };
+    let ledger = text(&["ledger", "show", run]);
+    assert_eq!(ledger.lines().count(), 3, "{ledger}");
+    assert!(ledger.contains(r"two\r\nfiles") && ledger.contains(r"Write a\nT-9"), "{ledger}");
+    let approvals = text(&["approval", "list"]);
+    assert_eq!(approvals.lines().count(), 1, "{approvals}");
+    for line in text(&["events", "list", "--all"]).lines() {
+        assert!(!line.starts_with("T-9") && !line.starts_with("approval_x"), "{line}");
+    }
+}
+
+#[test]
 fn refusals_carry_the_operators_code() {
     let cli = Cli::writ();
     let run = opened(&cli);
@@ -120,6 +175,9 @@ fn refusals_carry_the_operators_code() {
     assert_eq!(code(&["lock", "acquire", "a\u{202e}b", "--task", "T-1"], 1), "SCHEMA_INVALID");
     assert_eq!(code(&["lock", "acquire", "a", "--task", "T-1\n"], 1), "SCHEMA_INVALID");
     assert_eq!(code(&["lock", "acquire", "--task", "T-1"], 2), "USAGE");
+    assert_eq!(code(&["lock", "check"], 2), "USAGE");
+    assert_eq!(code(&["lock", "check", "--task", "T-1"], 2), "USAGE");
+    assert_eq!(code(&["budget", "set"], 2), "USAGE");
     cli.run(["lock", "acquire", "src", "--task", "T-2", "--run", &run]).success();
     assert_eq!(code(&["assignment", "issue", "--task", "T-1"], 1), "LOCK_CONFLICT");
     let text = cli.run(["lock", "list", "--output", "text"]).success().stdout.clone();
@@ -154,4 +212,35 @@ printf '"blockers":[],"next_actions":["saw %s rows"]}' $((rows))
     assert_eq!(absent.fails_with(1).json()["error_code"], "IO");
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
     cli.run(["orchestrate", "step", "plan.json", "--command", "true"]).fails_with(2);
+}
+
+#[test]
+fn an_orchestrator_that_failed_or_speaks_of_another_run_changes_nothing() {
+    let cli = Cli::writ();
+    let (run, other) = (opened(&cli), opened(&cli));
+    let script = r#"
+printf '{"schema_version":"1.0.0","run_id":"%s","assignments":[],"active_locks":[],"blockers":[],' "$1"
+printf '"next_actions":[],"ledger_delta":[{"task_id":"T-2","status":"canceled","owner":"","reason":"r",'
+printf '"delta_id":"d"}]}'
+eval "$2"
+"#;
+    cli.scratch().write(cli.project().join("orchestrator.sh"), script);
+    let step = |named: &str, end: &str| {
+        let command = format!("sh orchestrator.sh {named} '{end}'");
+        cli.run(["orchestrate", "step", "--run", &run, "--command", &command])
+    };
+    for (end, told) in [("exit 3", "exited with 3"), ("kill -9 $$", "was killed by signal 9")] {
+        let failed = step(&run, end).fails_with(1).json();
+        assert_eq!(failed["error_code"], "IO");
+        assert!(failed["error"].as_str().unwrap().contains(told), "{failed}");
+        assert!(failed["suggested_action"].is_string(), "{failed}");
+    }
+    let strange = step(&other, "exit 0").fails_with(1).json();
+    assert_eq!(strange["error_code"], "NON_COMPLIANT");
+    assert_eq!(strange["error_context"]["details"]["rule"], "identity_mismatch");
+    for ledger in [&run, &other] {
+        let shown = cli.run(["ledger", "show", ledger]).success().json();
+        assert_eq!(shown["data"]["ledger"][1]["status"], "todo");
+    }
+    step(&run, "exit 0").success();
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::{LaunchSpec, Report, ShimProgram, StartError, Supervisor};
+use super::{Exit, LaunchSpec, Report, ShimProgram, StartError, Supervisor};
 
 /// No answer is longer.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -22,8 +22,15 @@ pub enum AskError {
     Lost(String),
 }
 
-/// Starts the program and gives what it printed. Its exit code says nothing about whether it answered.
-pub fn ask(shim: &ShimProgram, spec: LaunchSpec, patience: Duration) -> Result<Vec<u8>, AskError> {
+/// What a program printed, and how it ended. Whether a failed one has answered is for the asker to say.
+#[derive(Debug)]
+pub struct Answered {
+    pub printed: Vec<u8>,
+    pub exit: Option<Exit>,
+}
+
+/// Starts the program and waits for its end.
+pub fn ask(shim: &ShimProgram, spec: LaunchSpec, patience: Duration) -> Result<Answered, AskError> {
     let (sender, reports) = mpsc::channel();
     let sink = move |report| {
         // The receiver waits for the last report; it can only be gone if this process is ending.
@@ -31,15 +38,15 @@ pub fn ask(shim: &ShimProgram, spec: LaunchSpec, patience: Duration) -> Result<V
     };
     let handle = Supervisor::start(shim, spec, sink)?;
     let deadline = Instant::now() + patience;
-    let mut answer = Vec::new();
+    let mut answered = Answered { printed: Vec::new(), exit: None };
     let mut failed = None;
     loop {
         let left =
             if failed.is_some() { patience } else { deadline.saturating_duration_since(Instant::now()) };
         match reports.recv_timeout(left) {
             Ok(Report::Stdout(bytes)) if failed.is_none() => {
-                answer.extend_from_slice(&bytes);
-                if answer.len() > ANSWER_BYTES_MAX {
+                answered.printed.extend_from_slice(&bytes);
+                if answered.printed.len() > ANSWER_BYTES_MAX {
                     failed = Some(AskError::TooLong);
                     handle.kill();
                 }
@@ -53,7 +60,8 @@ pub fn ask(shim: &ShimProgram, spec: LaunchSpec, patience: Duration) -> Result<V
                 break;
             }
             Ok(Report::Gone(_)) | Err(RecvTimeoutError::Disconnected) => break,
-            Ok(Report::Started { .. } | Report::Stdout(_) | Report::Stderr(_) | Report::Exited(_)) => {}
+            Ok(Report::Exited(exit)) => answered.exit = Some(exit),
+            Ok(Report::Started { .. } | Report::Stdout(_) | Report::Stderr(_)) => {}
             Err(RecvTimeoutError::Timeout) => {
                 failed.get_or_insert(AskError::TooLate(patience));
                 handle.kill();
@@ -61,5 +69,5 @@ pub fn ask(shim: &ShimProgram, spec: LaunchSpec, patience: Duration) -> Result<V
         }
     }
     handle.join();
-    failed.map_or(Ok(answer), Err)
+    failed.map_or(Ok(answered), Err)
 }

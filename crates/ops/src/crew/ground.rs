@@ -12,6 +12,8 @@ pub trait Ground {
     fn links(&self, root: &str, paths: &[&str]) -> Links;
     /// Whether the file system there takes names that differ only in case for one.
     fn folds_case(&self, root: &str) -> bool;
+    /// Whether there is a directory at this path, as seen from the root.
+    fn is_directory(&self, root: &str, path: &str) -> bool;
 }
 
 /// Paths under their real names in the workspace, sorted; what another one covers is left out.

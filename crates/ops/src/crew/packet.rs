@@ -6,6 +6,7 @@ use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
 use contract::domain::crew::lock::Wanted;
+use contract::domain::request::Agent;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -53,6 +54,7 @@ pub(crate) fn give_out(
     let reference = draft.reference.clone();
     let task = sheet.task(&reference)?.clone();
     refuse_second(work, &task, &reference)?;
+    refuse_owner(&draft.owner)?;
     let assignment = judged(work, sheet, ground, &mut draft, &task)?;
     let delta = step_to_work(work, sheet, &draft)?;
     let fold = ground.folds_case(&sheet.run.asked.workspace);
@@ -103,6 +105,24 @@ fn refuse_second(work: &Scribe<'_, '_>, task: &Task, reference: &Reference) -> R
     }
 }
 
+/// Whoever works on a task has a name like every agent's: short, on one line, and as it looks.
+fn refuse_owner(owner: &str) -> Result<()> {
+    let turns =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
+    let hint = "name the worker as it calls itself with `--agent`";
+    if let Some(kind) = contract::secrets::find(owner) {
+        let message = format!("$.owner looks like it holds a secret ({kind})");
+        return Err(deny(Code::UntrustedContextBlock, "secret", message).hint(hint));
+    }
+    match Agent::parse(owner) {
+        Ok(_) if !owner.contains(turns) => Ok(()),
+        Ok(_) => {
+            Err(deny(Code::SchemaInvalid, "owner", "$.owner has characters that are not seen").hint(hint))
+        }
+        Err(fault) => Err(deny(Code::SchemaInvalid, "owner", format!("$.owner: {fault}")).hint(hint)),
+    }
+}
+
 /// The packet must be one that a validator lets through, as it will be sent.
 fn judged(
     work: &Scribe<'_, '_>,
@@ -137,6 +157,7 @@ fn judged(
         return Err(deny(Code::NonCompliant, "identity_mismatch", "the packet is for another task"));
     }
     within_row(sheet, ground, &assignment)?;
+    crate::worklog::place::refuse_wide(work, sheet, ground, &assignment)?;
     Ok(assignment)
 }
 

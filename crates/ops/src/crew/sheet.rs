@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use contract::domain::crew::reference_of;
 use contract::domain::id::Id;
 use contract::domain::run::{DocumentKind, Run};
+use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
@@ -152,8 +153,10 @@ impl Sheet {
     /// Whether the ledger agrees with its locks, blockers and results at `now`.
     pub(crate) fn reconcile(&self, tx: &Tx<'_>, now: &Now, fold: bool) -> Result<Verdict> {
         let run_id = &self.run.asked.id;
-        let ledger: Vec<Value> =
-            self.ledger.rows.iter().map(|(name, row)| self.judged(name, row, now)).collect();
+        let mut ledger = Vec::new();
+        for (name, row) in &self.ledger.rows {
+            ledger.push(self.judged(tx, name, row, now)?);
+        }
         let locks = tx.active_locks_of_run(run_id)?;
         let locks: Vec<Value> = locks
             .iter()
@@ -175,8 +178,8 @@ impl Sheet {
         Ok(validate_reconcile(document.to_string().as_bytes(), &options))
     }
 
-    fn judged(&self, reference: &Reference, row: &Row, now: &Now) -> Value {
-        json!({
+    fn judged(&self, tx: &Tx<'_>, reference: &Reference, row: &Row, now: &Now) -> Result<Value> {
+        Ok(json!({
             "task_id": reference,
             "status": row.status,
             "owner": row.owner,
@@ -184,8 +187,17 @@ impl Sheet {
             "lock_scope": row.columns.lock_scope,
             "timed_out": row.timed_out.unwrap_or(false),
             "last_heartbeat_at": self.judged_heartbeat(reference, now),
-            "timeout_seconds": row.columns.timeout_seconds,
-        })
+            "timeout_seconds": self.given_timeout(tx, reference)?.or(row.columns.timeout_seconds),
+        }))
+    }
+
+    /// How long the worker that has the task may be silent; none where nobody has it.
+    fn given_timeout(&self, tx: &Tx<'_>, reference: &Reference) -> Result<Option<u64>> {
+        let Some(task) = self.tasks.get(reference).filter(|task| task.status == Status::InProgress) else {
+            return Ok(None);
+        };
+        let open = tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none());
+        Ok(open.and_then(|open| open.packet["task"]["timeout_seconds"].as_u64()))
     }
 }
 

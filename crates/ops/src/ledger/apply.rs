@@ -2,16 +2,19 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Event, Id, mint};
+use contract::domain::limits;
 use contract::domain::run::{DocumentKind, NewRun, RunId};
+use contract::domain::time::Timestamp;
+use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Ignored;
-use contract::operator::{Code, DeltaOptions, Options, OrchestratorOutput, read_envelope};
+use contract::operator::{Code, Delta, DeltaOptions, Options, OrchestratorOutput, read_envelope};
 use contract::plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
 use crate::crew::Ground;
-use crate::crew::denial::{denied, deny};
+use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::rows;
 use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
@@ -90,9 +93,22 @@ pub(crate) fn take(
     envelope: &OrchestratorOutput,
     strict: bool,
 ) -> Result<Vec<Ignored>> {
+    refuse_future(&envelope.ledger_delta, work.now.at)?;
     let base_version = envelope.extra.get("x_base_version").and_then(Value::as_u64);
     let options = DeltaOptions { strict, base_version };
     rows::apply(work, sheet, &envelope.ledger_delta, &envelope.blockers, options)
+}
+
+/// A heartbeat from the future would keep a silent worker alive.
+fn refuse_future(deltas: &[Delta], now: Timestamp) -> Result<()> {
+    let heard = |delta: &Delta| delta.last_heartbeat_at.as_deref().and_then(parse_utc);
+    let is_ahead = |delta: &Delta| heard(delta).is_some_and(|at| at.since(now) > limits::CLOCK_SKEW_MAX);
+    let Some(index) = deltas.iter().position(is_ahead) else { return Ok(()) };
+    let most = limits::CLOCK_SKEW_MAX.as_secs();
+    let message = format!("$.ledger_delta[{index}].last_heartbeat_at is more than {most} s ahead of now");
+    let mut refusal = verdict(Code::SchemaInvalid, "heartbeat_in_future", message);
+    refusal.details.more.insert("index".to_owned(), json!(index));
+    Err(denied(&refusal).hint("set the clock of whoever wrote it, or leave the heartbeat out"))
 }
 
 /// The ledger of the envelope's run. A run that is not known yet is made.

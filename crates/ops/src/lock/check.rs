@@ -35,9 +35,10 @@ pub fn check(cx: &mut Context, request: &Request, ground: &dyn Ground) -> Result
     let tx = cx.store.read()?;
     let sheet = Sheet::of(&tx, &request.run)?;
     let root = sheet.run.asked.workspace.clone();
-    let (allowed, forbidden) = scopes(&tx, &sheet, name.as_ref(), ground)?;
+    let Places { allowed, worklogs, forbidden } = places(&tx, &sheet, name.as_ref(), ground)?;
     let fold = ground.folds_case(&root);
-    let same = |a: &Scope, b: &Scope| if fold { a.folded().contains(&b.folded()) } else { a.contains(b) };
+    let covers = |a: &Scope, b: &Scope| if fold { a.folded().contains(&b.folded()) } else { a.contains(b) };
+    let same = |a: &Scope, b: &Scope| if fold { a.folded() == b.folded() } else { a == b };
     let crosses = |a: &Scope, b: &Scope| if fold { a.overlaps_ignoring_case(b) } else { a.overlaps(b) };
     let (mut outside, mut within_forbidden) = (Vec::new(), Vec::new());
     for path in &request.changed {
@@ -46,7 +47,11 @@ pub fn check(cx: &mut Context, request: &Request, ground: &dyn Ground) -> Result
             Err(error) => return Ok(escaped(path, &error)),
         };
         for scope in real {
-            if !allowed.iter().any(|outer| same(outer, &scope)) {
+            // A worklog is one file: what would lie below it is not exempt.
+            if worklogs.iter().any(|worklog| same(worklog, &scope)) {
+                continue;
+            }
+            if !allowed.iter().any(|outer| covers(outer, &scope)) {
                 outside.push(scope.to_string());
             }
             if forbidden.iter().any(|other| crosses(other, &scope)) {
@@ -58,17 +63,20 @@ pub fn check(cx: &mut Context, request: &Request, ground: &dyn Ground) -> Result
 }
 
 /// What may be changed and what must not be, by the locks that are held and the packets that are out.
-fn scopes(
-    tx: &Tx<'_>,
-    sheet: &Sheet,
-    name: Option<&Reference>,
-    ground: &dyn Ground,
-) -> Result<(Vec<Scope>, Vec<Scope>)> {
+#[derive(Default)]
+struct Places {
+    allowed: Vec<Scope>,
+    /// Files that are written by whoever has their task, locked or not.
+    worklogs: Vec<Scope>,
+    forbidden: Vec<Scope>,
+}
+
+fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&Reference>, ground: &dyn Ground) -> Result<Places> {
     let root = &sheet.run.asked.workspace;
-    let mut allowed = Vec::new();
+    let mut places = Places::default();
     for lock in tx.active_locks_of_run(&sheet.run.asked.id)? {
         if name.is_none_or(|name| *name == lock.reference) {
-            allowed.push(lock.scope);
+            places.allowed.push(lock.scope);
         }
     }
     // A lock of another run on the same place covers it too, where nobody asks for one task.
@@ -77,11 +85,10 @@ fn scopes(
     {
         for lock in tx.locks_around(&place)? {
             if let Ok(scope) = Scope::parse(lock.place.as_str(), Some(root)) {
-                allowed.push(scope);
+                places.allowed.push(scope);
             }
         }
     }
-    let mut forbidden = Vec::new();
     for (reference, task) in &sheet.tasks {
         if name.is_some_and(|name| name != reference) {
             continue;
@@ -91,13 +98,13 @@ fn scopes(
         let texts: Vec<String> = texts.filter_map(Value::as_str).map(str::to_owned).collect();
         // What one task must not touch another may, so it counts only where one task is asked about.
         if name.is_some() {
-            forbidden.extend(real_scopes(ground, root, &texts)?);
+            places.forbidden.extend(real_scopes(ground, root, &texts)?);
         }
         if let Some(worklog) = open.packet["task"]["worklog_path"].as_str() {
-            allowed.extend(real_scopes(ground, root, &[worklog.to_owned()])?);
+            places.worklogs.extend(real_scopes(ground, root, &[worklog.to_owned()])?);
         }
     }
-    Ok((allowed, forbidden))
+    Ok(places)
 }
 
 fn escaped(path: &str, error: &crate::Error) -> Verdict {

@@ -7,6 +7,7 @@ use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
+use contract::domain::time::Now;
 use contract::json::Map;
 use contract::operator::{Blocker, Code, Delta, Outcome};
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ pub struct Seen {
     pub checks: Vec<CheckSeen>,
     /// The scope as it is now.
     pub files: Option<Snapshot>,
+    /// When the result was judged, before the checks ran; now where nobody looked.
+    pub arrived: Option<Now>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,7 +69,8 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
     let spent = spent(request)?;
     cx.once(key, "result.submit", request, |work| {
         let mut sheet = sheet_of(work.tx, &request.document)?;
-        let judged = judged(work.tx, &sheet, &request.document, (request.token, work.now), ground)?;
+        let arrived = request.seen.arrived.as_ref().unwrap_or(work.now);
+        let judged = judged(work.tx, &sheet, &request.document, (request.token, arrived), ground)?;
         let changes = seen_changes(&judged, &request.seen)?;
         let task = sheet.task(&judged.reference)?.clone();
         let verified = crate::task::verified(&task, &request.seen.checks);

@@ -5,13 +5,14 @@ use std::time::Duration;
 use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::code::ErrorCode;
 use contract::domain::money::MicroUsd;
-use contract::domain::status::Evidence;
+use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
-use ops::{approval, assignment, budget, ledger, lock, run, task};
+use ops::context::{Caller, Key};
+use ops::{approval, assignment, budget, ledger, lock, result, run, task};
 use serde_json::json;
 
-use crate::crew_world::{Crew, denied};
-use crate::world::{DEAD, World, begin, cancel, complete, key, pushed, set_status, submit};
+use crate::crew_world::{Crew, RUN, denied};
+use crate::world::{DEAD, World, begin, caller, cancel, complete, key, pushed, set_status, submit};
 
 fn seconds(crew: &Crew, count: u64) {
     crew.world.clock().advance(Duration::from_secs(count));
@@ -165,6 +166,68 @@ fn paths_that_lead_astray_are_refused_with_the_right_code() {
 }
 
 #[test]
+fn a_delta_from_the_future_is_refused_and_nothing_of_its_round_is_written() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let now = crew.world.temp.now().at;
+    let mut apply = |ahead: u64, name: &str| {
+        let at = now.plus(Duration::from_secs(ahead)).to_string();
+        let deltas = json!([
+            {"task_id": "T-2", "status": "todo", "owner": "", "reason": "r", "delta_id": format!("{name} new")},
+            {"task_id": "T-1", "status": "todo", "owner": "", "reason": "r", "delta_id": name, "last_heartbeat_at": at},
+        ]);
+        let before = crew.show()["version"].clone();
+        let answer = crew.apply(crew.envelope(deltas), false);
+        (answer, before != crew.show()["version"])
+    };
+    let (refused, changed) = apply(31, "far");
+    assert!(refused.as_ref().is_err_and(|error| error.details["details"]["index"] == 1), "{refused:?}");
+    denied(refused, "SCHEMA_INVALID", "heartbeat_in_future");
+    assert!(!changed);
+    assert!(apply(30, "near").0.is_ok());
+}
+
+#[test]
+fn a_ledger_tells_who_was_silent_for_longer_than_its_assignment_allows() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({"timeout_seconds": 600}));
+    crew.task("T-2", &["docs"], json!({"timeout_seconds": 60}));
+    for (name, timeout) in [("T-1", 30), ("T-2", 900)] {
+        let request = assignment::issue::Request {
+            task: name.to_owned(),
+            timeout_seconds: Some(timeout),
+            ..Default::default()
+        };
+        crew.issue_with(request).unwrap();
+    }
+    seconds(&crew, 120);
+    let verdict = ledger::show::reconcile(&mut crew.world.cx, RUN, &crew.ground).unwrap();
+    let issues = verdict.details.more["issues"].as_array().unwrap();
+    let told: Vec<_> =
+        issues.iter().map(|issue| (&issue["task_id"], &issue["rule"], &issue["code"])).collect();
+    assert_eq!(told, [(&json!("T-1"), &json!("RC-14"), &json!("TASK_TIMEOUT"))]);
+}
+
+#[test]
+fn a_result_that_came_in_time_is_not_late_because_its_checks_took_long() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let token = crew.issue("T-1").unwrap().token;
+    seconds(&crew, 59);
+    let document = crew.result("T-1", token, "done");
+    let judged = result::judge(&mut crew.world.cx, &document, None, &crew.ground).unwrap();
+    seconds(&crew, 600);
+    denied(crew.submit(document.clone(), Vec::new()), "TASK_TIMEOUT", "heartbeat_too_old");
+    let seen = result::submit::Seen { arrived: Some(judged.arrived), ..Default::default() };
+    let request =
+        result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
+    let key = crew.key();
+    let given = result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground).unwrap();
+    assert_eq!(given.answer.status, Status::Done);
+    crew.holds();
+}
+
+#[test]
 fn a_scope_is_granted_whole_or_not_at_all() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
@@ -297,7 +360,7 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
     crew.task("T-1", &["a"], json!({}));
     crew.task("T-2", &["b"], json!({}));
     crew.task("T-3", &["c"], json!({}));
-    let limit = budget::Request { run: crew.run.clone(), cost: MicroUsd(1000), tokens: 100 };
+    let limit = budget::Request { run: crew.run.clone(), cost: Some(MicroUsd(1000)), tokens: Some(100) };
     budget::set(&mut crew.world.cx, &key("person", "budget"), &limit).unwrap();
     let wants = |name: &str, cost: i64, tokens: i64| assignment::issue::Request {
         task: name.to_owned(),
@@ -331,6 +394,22 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
 }
 
 #[test]
+fn a_limit_that_is_not_named_stays_as_it_was() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["a"], json!({}));
+    let mut set = |cost: Option<i64>, tokens: Option<i64>| {
+        let request = budget::Request { run: crew.run.clone(), cost: cost.map(MicroUsd), tokens };
+        let key = crew.key();
+        let limit = budget::set(&mut crew.world.cx, &key, &request)?.answer.purse.limit;
+        ops::Result::Ok((limit.cost.0, limit.tokens))
+    };
+    assert_eq!(set(Some(1000), Some(100)).unwrap(), (1000, 100));
+    assert_eq!(set(Some(2000), None).unwrap(), (2000, 100));
+    assert_eq!(set(None, Some(50)).unwrap(), (2000, 50));
+    assert_eq!(set(None, None).unwrap_err().code.as_str(), "USAGE");
+}
+
+#[test]
 fn a_word_is_good_for_one_use_of_one_action_in_time() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
@@ -348,7 +427,7 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     };
     let say = |crew: &mut Crew, id: &str, granted: bool| {
         let decision = approval::Decision { id: id.to_owned(), granted, reason: None };
-        let key = crew.key();
+        let key = Key { caller: caller("another"), ..crew.key() };
         approval::decide(&mut crew.world.cx, &key, &decision)
     };
     let first = ask(&mut crew);
@@ -375,6 +454,27 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
     crew.apply(crew.envelope(wider), false).unwrap();
     denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_other_action");
     crew.holds();
+}
+
+#[test]
+fn an_agent_does_not_say_yes_to_itself() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let request = approval::Request {
+        run: crew.run.clone(),
+        task: "T-1".to_owned(),
+        action: None,
+        deadline_seconds: None,
+    };
+    let asked = approval::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
+    let mut say = |key: &Key, granted: bool| {
+        let decision = approval::Decision { id: asked.asked.id.to_string(), granted, reason: None };
+        approval::decide(&mut crew.world.cx, key, &decision)
+    };
+    let own = say(&key("w", "yes"), true).unwrap_err();
+    assert_eq!((own.code.as_str(), own.hint.is_some()), ("DENIED", true));
+    let person = Key { caller: Caller::human(caller("w").agent), ..key("w", "a person's yes") };
+    assert_eq!(say(&person, true).unwrap().answer.state.as_str(), "granted");
 }
 
 #[test]
@@ -535,6 +635,66 @@ fn whatever_moves_a_task_takes_its_locks_back() {
     );
     assert!(matches!(owned, Ok(run::own::Owned::Ended(_))), "{owned:?}");
     crew.holds();
+}
+
+#[test]
+fn a_worker_has_a_name_like_every_agents() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let token = ["ghp_", &"a1B2".repeat(9)].concat();
+    let long = "w".repeat(1000);
+    let names = [
+        ("w\nT-2  done", "SCHEMA_INVALID", "owner"),
+        ("w\u{202e}x", "SCHEMA_INVALID", "owner"),
+        (long.as_str(), "SCHEMA_INVALID", "owner"),
+        (" ", "SCHEMA_INVALID", "owner"),
+        (token.as_str(), "UNTRUSTED_CONTEXT_BLOCK", "secret"),
+    ];
+    let by = |owner: &str| assignment::issue::Request {
+        task: "T-1".to_owned(),
+        owner: Some(owner.to_owned()),
+        ..Default::default()
+    };
+    for (owner, code, rule) in names {
+        denied(crew.issue_with(by(owner)), code, rule);
+    }
+    crew.issue_with(by("Worker 1")).unwrap();
+    assert_eq!(crew.row("T-1")["owner"], "Worker 1");
+}
+
+#[test]
+fn a_worklog_is_one_file_that_no_other_task_writes() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src/a"], json!({}));
+    crew.task("T-2", &["src/b"], json!({}));
+    crew.task("T-3", &["docs"], json!({}));
+    crew.ground.directories = vec!["logs".to_owned()];
+    let kept_in = |name: &str, path: &str| assignment::issue::Request {
+        task: name.to_owned(),
+        worklog_path: Some(path.to_owned()),
+        ..Default::default()
+    };
+    for path in [".", "./", "logs", "new/", "src", "src/a/.."] {
+        denied(crew.issue_with(kept_in("T-1", path)), "SCOPE_VIOLATION", "worklog_not_a_file");
+    }
+    let other = crew.issue_with(kept_in("T-1", "src/b/log.jsonl"));
+    denied(other, "SCOPE_VIOLATION", "worklog_in_other_scope");
+    crew.issue_with(kept_in("T-2", "src/b/log.jsonl")).unwrap();
+    denied(crew.issue_with(kept_in("T-1", "src/b/other.jsonl")), "LOCK_CONFLICT", "active_lock");
+    denied(crew.issue_with(kept_in("T-1", "src/b/log.jsonl")), "LOCK_CONFLICT", "active_lock");
+    crew.issue_with(kept_in("T-3", "logs/x.jsonl")).unwrap();
+    denied(crew.issue_with(kept_in("T-1", "logs/x.jsonl")), "LOCK_CONFLICT", "active_lock");
+    crew.issue_with(kept_in("T-1", "logs/y.jsonl")).unwrap();
+    let mut check = |file: &str| {
+        let request = lock::check::Request {
+            run: crew.run.clone(),
+            task: Some("T-1".to_owned()),
+            changed: vec![file.to_owned()],
+        };
+        lock::check::check(&mut crew.world.cx, &request, &crew.ground).unwrap().allow
+    };
+    assert!(check("logs/y.jsonl"));
+    assert!(!check("logs/y.jsonl/below") && !check("logs/z.jsonl") && !check("logs"));
 }
 
 #[test]

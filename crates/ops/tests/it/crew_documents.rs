@@ -130,6 +130,7 @@ fn rounds_are_taken_as_their_validator_says() {
             .map(|packet| &packet["task"]["task_id"])
             .collect();
         let mut crew = ledger(&case, &[deltas, given].concat(), &[]);
+        crew.live_when(&input["ledger_delta"]);
         let before = crew.world.state();
         let answer = crew.step(input.clone(), case["options"]["strict"] == true);
         compare(&case, &mut crew, before, answer);

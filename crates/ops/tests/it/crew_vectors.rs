@@ -59,6 +59,7 @@ fn deltas_change_the_stored_ledger_as_the_table_says() {
         note_applied(&crew, &case["base"]);
         let mut outcome = Ok(Vec::new());
         for (index, stream) in case["streams"].as_array().unwrap().iter().enumerate() {
+            crew.live_when(stream);
             let mut envelope = crew.envelope(stream.clone());
             if let Some(base) = case.get("x_base_version").filter(|_| index == 0) {
                 envelope["x_base_version"] = base.clone();

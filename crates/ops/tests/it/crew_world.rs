@@ -27,6 +27,7 @@ pub(crate) const WORKSPACE: &str = "/srv/repo";
 pub(crate) struct Paper {
     pub(crate) links: Links,
     pub(crate) fold: bool,
+    pub(crate) directories: Vec<String>,
 }
 
 impl Ground for Paper {
@@ -35,6 +36,9 @@ impl Ground for Paper {
     }
     fn folds_case(&self, _root: &str) -> bool {
         self.fold
+    }
+    fn is_directory(&self, _root: &str, path: &str) -> bool {
+        self.directories.iter().any(|directory| directory == path)
     }
 }
 
@@ -71,6 +75,15 @@ impl Crew {
             "schema_version": "1.0.0", "run_id": self.run, "ledger_delta": deltas, "assignments": [],
             "active_locks": [], "blockers": stuck, "next_actions": [],
         })
+    }
+
+    /// Sets the wall clock to when these deltas were written, if they say so.
+    pub(crate) fn live_when(&self, deltas: &Value) {
+        let beats = deltas.as_array().into_iter().flatten();
+        let beats = beats.filter_map(|delta| delta["last_heartbeat_at"].as_str());
+        if let Some(latest) = beats.filter_map(contract::operator::ids::parse_utc).max() {
+            self.world.clock().set_wall(latest);
+        }
     }
 
     fn request(&self, document: Value, strict: bool) -> ledger::apply::Request {
@@ -113,8 +126,12 @@ impl Crew {
         request: assignment::issue::Request,
     ) -> Result<assignment::issue::Answer> {
         let key = self.key();
-        let request =
-            assignment::issue::Request { run: self.run.clone(), owner: Some("worker".to_owned()), ..request };
+        let worker = Some("worker".to_owned());
+        let request = assignment::issue::Request {
+            run: self.run.clone(),
+            owner: request.owner.clone().or(worker),
+            ..request
+        };
         Ok(assignment::issue::issue(&mut self.world.cx, &key, &request, &self.ground)?.answer)
     }
 
@@ -133,7 +150,7 @@ impl Crew {
         checks: Vec<CheckSeen>,
     ) -> Result<result::submit::Answer> {
         let key = self.key();
-        let seen = result::submit::Seen { checks, files: None };
+        let seen = result::submit::Seen { checks, ..Default::default() };
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)

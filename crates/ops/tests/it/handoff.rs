@@ -79,7 +79,7 @@ fn asked(crew: &mut Crew, name: &str) -> String {
 }
 
 fn decided(crew: &mut Crew, id: &str, granted: bool) {
-    let key = crew.key();
+    let key = ops::context::Key { caller: crate::world::caller("another"), ..crew.key() };
     let decision = approval::Decision { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
     approval::decide(&mut crew.world.cx, &key, &decision).unwrap();
 }
@@ -94,7 +94,7 @@ fn busy() -> Crew {
     crew.task("T-4", &["d"], json!({"dependencies": ["T-1", "T-2"], "priority": "high"}));
     crew.task("0c8ee0a6-6a7c-4c7e-9d56-0d2f3f1d2b11", &["e"], json!({"type": "serial"}));
     let key = crew.key();
-    let limit = budget::Request { run: crew.run.clone(), cost: MicroUsd(900), tokens: 90 };
+    let limit = budget::Request { run: crew.run.clone(), cost: Some(MicroUsd(900)), tokens: Some(90) };
     budget::set(&mut crew.world.cx, &key, &limit).unwrap();
     let issue = |crew: &mut Crew, name: &str| {
         let (cost, tokens) = (Some(MicroUsd(100)), Some(10));
@@ -485,7 +485,7 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
         _ => {
             let key = crew.key();
             let cost = MicroUsd(i64::try_from(random.below(1000)).unwrap());
-            let limit = budget::Request { run: crew.run.clone(), cost, tokens: 5 };
+            let limit = budget::Request { run: crew.run.clone(), cost: Some(cost), tokens: Some(5) };
             drop(budget::set(&mut crew.world.cx, &key, &limit));
         }
     }

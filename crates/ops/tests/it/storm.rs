@@ -68,7 +68,7 @@ fn prepare(place: &Path) -> String {
     let request = run::submit::Request { plan, workspace: "/storm".to_owned(), ..submit(&["storm"]) };
     let opened = ledger::open::open(&mut cx, &key("person", "open"), &request).unwrap();
     let run = opened.answer.run_id.uuid().unwrap();
-    let limit = budget::Request { run: run.clone(), cost: MicroUsd(LIMIT), tokens: 0 };
+    let limit = budget::Request { run: run.clone(), cost: Some(MicroUsd(LIMIT)), tokens: Some(0) };
     budget::set(&mut cx, &key("person", "budget"), &limit).unwrap();
     run
 }

@@ -35,7 +35,8 @@ impl Other {
         let mut spec = LaunchSpec::new(argv, PathBuf::from("."), marker);
         spec.env = env::inherited();
         spec.stdin = Stdin::Bytes(format!("{question}\n").into_bytes());
-        let printed = ask(&self.shim, spec, self.patience).map_err(|error| error.to_string())?;
-        strict::parse(&printed).map_err(|error| format!("its answer is no JSON: {error}"))
+        // A validator that denies fails too, so how it ended says nothing about whether it answered.
+        let answered = ask(&self.shim, spec, self.patience).map_err(|error| error.to_string())?;
+        strict::parse(&answered.printed).map_err(|error| format!("its answer is no JSON: {error}"))
     }
 }

@@ -4,13 +4,15 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use ops::{Context, Result};
 
+use crate::output::one_line;
+
 /// The task the agent works on, in one line. Nothing where there is none.
 pub(super) fn reminder(cx: &mut Context, agent: &Agent) -> Result<Option<String>> {
     let task = ops::agent::focus(cx, agent)?;
     let task = task.filter(|task| matches!(task.status, Status::Todo | Status::InProgress));
     Ok(task.map(|task| {
         let title: String = task.title.chars().take(200).collect();
-        let id = &task.id;
+        let (id, title) = (&task.id, one_line(&title));
         format!(
             "Your task in writ: {id} ({}) {title}. Close it there when it is done.",
             task.status.continuity()
@@ -24,7 +26,7 @@ pub(super) fn brief(cx: &mut Context, agent: &Agent, project: Option<String>) ->
     let brief = ops::resume::peek(cx, agent, &request, None)?.brief;
     let mut lines = Vec::new();
     match &brief.task {
-        Some(task) => lines.push(format!("Task: {} ({}) {}", task.id, task.status, task.title)),
+        Some(task) => lines.push(format!("Task: {} ({}) {}", task.id, task.status, one_line(&task.title))),
         None => lines.push("Task: none".to_owned()),
     }
     let counts = &brief.counts;
@@ -33,11 +35,11 @@ pub(super) fn brief(cx: &mut Context, agent: &Agent, project: Option<String>) ->
         counts.pending, counts.in_progress, counts.completed, counts.blocked
     ));
     for next in &brief.pipeline {
-        lines.push(format!("Next: {} {}", next.id, next.title));
+        lines.push(format!("Next: {} {}", next.id, one_line(&next.title)));
     }
     for memory in brief.relevant_memory.iter().take(5) {
         let value: String = memory.value.chars().take(200).collect();
-        lines.push(format!("Remembered: {} = {value}", memory.key));
+        lines.push(format!("Remembered: {} = {}", one_line(&memory.key), one_line(&value)));
     }
     Ok(Some(lines.join("\n")))
 }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::output::one_line;
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Outcome {
     pub(super) task_id: String,
@@ -64,7 +66,7 @@ impl Tally {
 impl Report {
     /// For people.
     pub(super) fn text(&self) -> String {
-        let field = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        let field = |row: &Value, name: &str| one_line(row[name].as_str().unwrap_or_default()).into_owned();
         let line = |row: &Value| {
             format!("{}  {:<12} {}\n", field(row, "task_id"), field(row, "status"), field(row, "task_title"))
         };

@@ -8,6 +8,7 @@ use contract::plan::order::sorted;
 use serde_json::json;
 
 use super::Document;
+use crate::output::one_line;
 
 pub(super) fn document(document: &Document) -> Value {
     let plan = &document.intake.plan;
@@ -29,7 +30,7 @@ pub(super) fn text(document: &Document) -> String {
     let plan = &document.intake.plan;
     let mut text = format!(
         "would run `{}` in {}: {} tasks, at most {} at once\n",
-        document.intake.objective,
+        one_line(&document.intake.objective),
         document.workspace.display(),
         plan.tasks.len(),
         plan.max_parallel
@@ -39,7 +40,7 @@ pub(super) fn text(document: &Document) -> String {
         let after =
             if depends_on.is_empty() { String::new() } else { format!(" after {}", depends_on.join(", ")) };
         let line = format!("  {id}: {} [{} checks]{after}", command.join(" "), checks.len());
-        writeln!(text, "{line}").expect("BUG: writing to memory cannot fail");
+        writeln!(text, "{}", one_line(&line)).expect("BUG: writing to memory cannot fail");
     }
     text
 }

@@ -171,7 +171,8 @@ pub(super) const BUDGET_SET: Verb = Verb {
     name: "budget.set",
     prepare: |world| {
         two_tasks(world);
-        let request = |cost: i64| budget::Request { run: RUN.to_owned(), cost: MicroUsd(cost), tokens: 0 };
+        let request =
+            |cost: i64| budget::Request { run: RUN.to_owned(), cost: Some(MicroUsd(cost)), tokens: Some(0) };
         let requests = [request(5), request(6), request(-1)];
         Box::new(move |cx, key, which| budget::set(cx, key, &chosen(which, &requests)).map(plain))
     },
