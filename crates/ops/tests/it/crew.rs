@@ -302,6 +302,20 @@ fn planned(crew: &mut Crew) -> String {
 }
 
 #[test]
+fn a_ledger_is_not_opened_for_what_lies_outside_of_its_workspace() {
+    let mut crew = Crew::new();
+    let mut open = |path: &str, name: &str| {
+        let mut request = run::submit::Request { workspace: crew.workspace.clone(), ..submit(&["a"]) };
+        request.plan.tasks[0].writes = vec![contract::domain::scope::Scope::parse(path, None).unwrap()];
+        ledger::open::open(&mut crew.world.cx, &key("person", name), &request)
+    };
+    let refused = open("/etc/hosts", "open").unwrap_err();
+    assert!(refused.message.starts_with("$.task[0].writes[0]") && refused.hint.is_some(), "{refused:?}");
+    denied(open("/etc/hosts", "open"), "SCOPE_VIOLATION", "workspace_escape");
+    open("/srv/repo/src", "open").unwrap();
+}
+
+#[test]
 fn done_is_granted_on_checks_that_writ_saw_and_on_nothing_else() {
     let mut crew = Crew::new();
     planned(&mut crew);
