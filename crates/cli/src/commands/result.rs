@@ -11,8 +11,8 @@ use contract::domain::scope::Scope;
 use contract::json::Value;
 use engine::ground::{Disk, snapshot};
 use engine::verify::{Place, run_all};
-use ops::result::submit::{Request, Seen, submit};
-use ops::result::{Judged, judge};
+use ops::result::submit::{Request, submit};
+use ops::result::{Judged, Seen, judge};
 use ops::{Context, Error, Result, heartbeat};
 
 use super::assignment::dollars;
