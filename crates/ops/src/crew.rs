@@ -6,8 +6,10 @@ pub(crate) mod conditions;
 pub(crate) mod denial;
 pub(crate) mod grants;
 pub mod ground;
+mod owner;
 pub(crate) mod packet;
 mod planned;
+mod reconciling;
 pub(crate) mod rows;
 pub(crate) mod sheet;
 

@@ -4,7 +4,9 @@ pub mod submit;
 
 use std::collections::BTreeSet;
 
+use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::admit;
+use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
@@ -32,6 +34,16 @@ pub struct Judged {
     /// What it says it changed, under real names.
     pub claimed: BTreeSet<String>,
     pub(crate) reference: Reference,
+}
+
+/// What was seen of a result besides what it says.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    pub checks: Vec<CheckSeen>,
+    /// The scope as it is now.
+    pub files: Option<Snapshot>,
+    /// When the result was judged, before the checks ran; now where nobody looked.
+    pub arrived: Option<Now>,
 }
 
 /// Judges a result without changing anything, so that nobody runs checks for one that is refused anyway.

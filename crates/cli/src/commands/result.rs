@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
@@ -9,9 +11,9 @@ use contract::domain::scope::Scope;
 use contract::json::Value;
 use engine::ground::{Disk, snapshot};
 use engine::verify::{Place, run_all};
-use ops::result::submit::{Request, Seen, submit};
-use ops::result::{Judged, judge};
-use ops::{Context, Error, Result};
+use ops::result::submit::{Request, submit};
+use ops::result::{Judged, Seen, judge};
+use ops::{Context, Error, Result, heartbeat};
 
 use super::assignment::dollars;
 use super::crew::read_document;
@@ -56,7 +58,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let mut cx = host::open(globals)?;
     if !cx.was_answered(&key)? {
         let judged = judge(&mut cx, &request.document, *token, &Disk)?;
-        request.seen = look(&mut cx, &judged)?;
+        request.seen = kept_alive(globals, &judged, || look(&mut cx, &judged))?;
     }
     let given = submit(&mut cx, &key, &request, &Disk)?;
     let answer = &given.answer;
@@ -64,6 +66,38 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         let evidence = answer.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
         format!("{} is {}{evidence}", answer.task_id, answer.status)
     }))
+}
+
+/// Does the work while the sender of a result is heard of: it has said all it has to say, and what it holds must not be
+/// taken for abandoned because writ is still looking.
+fn kept_alive<A>(globals: &Globals, judged: &Judged, work: impl FnOnce() -> A) -> A {
+    std::thread::scope(|scope| {
+        let (working, done) = mpsc::channel::<()>();
+        scope.spawn(move || beat(globals, judged, &done));
+        let answer = work();
+        drop(working);
+        answer
+    })
+}
+
+/// Says that the worker lives, until the channel is closed. What is judged quickly is not worth a word.
+fn beat(globals: &Globals, judged: &Judged, done: &mpsc::Receiver<()>) {
+    const FIRST: Duration = Duration::from_secs(1);
+    let packet = &judged.issued.packet;
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let request = heartbeat::Request {
+        run: word(&packet["run_id"]),
+        task: word(&packet["task"]["task_id"]),
+        token: judged.issued.token,
+        at: None,
+    };
+    let interval = packet["task"]["heartbeat_interval_seconds"].as_u64().unwrap_or(5);
+    let mut wait = FIRST;
+    while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+        // One that could not be said is said at the next turn; the result counts from when it came in any case.
+        host::open(globals).and_then(|mut cx| heartbeat::heartbeat(&mut cx, &request)).ok();
+        wait = Duration::from_secs(interval.max(1));
+    }
 }
 
 /// Looks at the files in scope as the worker left them, and runs the author's checks here and now.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::Cli;
+use testkit::{Cli, eventually};
 
 const PLAN: &str = r#"
 objective = "Write two files"
@@ -105,6 +106,27 @@ fn what_git_says_has_changed_is_held_against_the_locks() {
     std::fs::remove_dir_all(project.join("docs")).unwrap();
     std::os::unix::fs::symlink("/etc", project.join("src/a/out")).unwrap();
     assert_eq!(check().fails_with(1).json()["details"]["rule"], "workspace_escape");
+}
+
+#[test]
+fn whoever_sent_a_result_is_heard_of_while_its_checks_run() {
+    const SOON: Duration = Duration::from_secs(60);
+    let cli = Cli::writ();
+    let check = r#"["sh", "-c", "until [ -e go ]; do sleep 0.05; done"]"#;
+    let plan = PLAN.replace(r#"["grep", "-q", "hello", "src/a/a.txt"]"#, check);
+    cli.scratch().write(cli.project().join("plan.toml"), &plan);
+    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
+    let run = shown["data"]["run_id"].as_str().unwrap();
+    let issued = cli.run(["assignment", "issue", "--run", run, "--task", "T-1"]).success().json();
+    let heard = || cli.run(["ledger", "show", run]).success().json()["data"]["ledger"][0].clone();
+    let before = heard()["last_heartbeat_at"].clone();
+    let document = result(run, "T-1", &issued["data"]["packet"], "src/a/a.txt");
+    let submitted = cli.call(["result", "submit"]).stdin(document).spawn();
+    eventually(SOON, "it is heard of", || heard()["last_heartbeat_at"] != before);
+    assert_eq!(heard()["status"], "in_progress");
+    cli.scratch().write(cli.project().join("go"), "");
+    let done = submitted.wait(SOON).success().json();
+    assert_eq!(done["data"]["status"], "done");
 }
 
 #[test]

@@ -6,7 +6,6 @@ use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
 use contract::domain::crew::lock::Wanted;
-use contract::domain::request::Agent;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -23,6 +22,7 @@ use super::conditions::{begin_run, checks};
 use super::denial::{denied, deny, refused};
 use super::grants::Asked;
 use super::ground::{Ground, real_scopes};
+use super::owner::refuse_owner;
 use super::rows::{self, Along};
 use super::sheet::Sheet;
 use crate::error::Result;
@@ -102,24 +102,6 @@ fn refuse_second(work: &Scribe<'_, '_>, task: &Task, reference: &Reference) -> R
             Err(deny(Code::ConcurrencyConflict, "already_assigned", message))
         }
         None => Ok(()),
-    }
-}
-
-/// Whoever works on a task has a name like every agent's: short, on one line, and as it looks.
-fn refuse_owner(owner: &str) -> Result<()> {
-    let turns =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
-    let hint = "name the worker as it calls itself with `--agent`";
-    if let Some(kind) = contract::secrets::find(owner) {
-        let message = format!("$.owner looks like it holds a secret ({kind})");
-        return Err(deny(Code::UntrustedContextBlock, "secret", message).hint(hint));
-    }
-    match Agent::parse(owner) {
-        Ok(_) if !owner.contains(turns) => Ok(()),
-        Ok(_) => {
-            Err(deny(Code::SchemaInvalid, "owner", "$.owner has characters that are not seen").hint(hint))
-        }
-        Err(fault) => Err(deny(Code::SchemaInvalid, "owner", format!("$.owner: {fault}")).hint(hint)),
     }
 }
 

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use contract::domain::crew::reference_of;
 use contract::domain::id::Id;
 use contract::domain::run::{DocumentKind, Run};
-use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Row;
-use contract::operator::{Code, Ledger, Options, TaskId as Reference, validate_reconcile};
-use contract::verdict::Verdict;
+use contract::operator::{Code, Ledger, TaskId as Reference};
 use serde_json::{Value, json};
 use store::{Heard, Tx};
 
@@ -148,56 +146,6 @@ impl Sheet {
             }
         }
         view
-    }
-
-    /// Whether the ledger agrees with its locks, blockers and results at `now`.
-    pub(crate) fn reconcile(&self, tx: &Tx<'_>, now: &Now, fold: bool) -> Result<Verdict> {
-        let run_id = &self.run.asked.id;
-        let mut ledger = Vec::new();
-        for (name, row) in &self.ledger.rows {
-            ledger.push(self.judged(tx, name, row, now)?);
-        }
-        let locks = tx.active_locks_of_run(run_id)?;
-        let locks: Vec<Value> = locks
-            .iter()
-            .map(|lock| json!({"task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode}))
-            .collect();
-        let blockers: Vec<Value> =
-            tx.blockers_of_run(run_id)?.into_iter().map(|(_, blocker)| json!(blocker)).collect();
-        let results = tx.results_of_run(run_id)?;
-        let names: BTreeMap<&TaskId, &Reference> =
-            self.tasks.iter().map(|(reference, task)| (&task.id, reference)).collect();
-        let results: Vec<Value> = results
-            .iter()
-            .map(|found| json!({"task_id": names.get(&found.task_id), "status": found.status}))
-            .collect();
-        let document = json!({
-            "ledger": ledger, "active_locks": locks, "blockers": blockers, "results": results, "now": now.at,
-        });
-        let options = Options { fold, ..Options::default() };
-        Ok(validate_reconcile(document.to_string().as_bytes(), &options))
-    }
-
-    fn judged(&self, tx: &Tx<'_>, reference: &Reference, row: &Row, now: &Now) -> Result<Value> {
-        Ok(json!({
-            "task_id": reference,
-            "status": row.status,
-            "owner": row.owner,
-            "dependencies": row.dependencies(),
-            "lock_scope": row.columns.lock_scope,
-            "timed_out": row.timed_out.unwrap_or(false),
-            "last_heartbeat_at": self.judged_heartbeat(reference, now),
-            "timeout_seconds": self.given_timeout(tx, reference)?.or(row.columns.timeout_seconds),
-        }))
-    }
-
-    /// How long the worker that has the task may be silent; none where nobody has it.
-    fn given_timeout(&self, tx: &Tx<'_>, reference: &Reference) -> Result<Option<u64>> {
-        let Some(task) = self.tasks.get(reference).filter(|task| task.status == Status::InProgress) else {
-            return Ok(None);
-        };
-        let open = tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none());
-        Ok(open.and_then(|open| open.packet["task"]["timeout_seconds"].as_u64()))
     }
 }
 

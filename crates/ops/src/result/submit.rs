@@ -3,17 +3,16 @@
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
+use contract::domain::crew::snapshot::{Changes, compare};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
-use contract::domain::time::Now;
 use contract::json::Map;
 use contract::operator::{Blocker, Code, Delta, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Judged, judged, sheet_of};
+use super::{Judged, Seen, judged, sheet_of};
 use crate::context::{Context, Key};
 use crate::crew::Ground;
 use crate::crew::blockers::settle_blocker;
@@ -42,15 +41,6 @@ pub struct Request {
     /// What was seen by whoever ran the checks and looked at the files in this process; never taken from a request.
     #[serde(skip)]
     pub seen: Seen,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    pub checks: Vec<CheckSeen>,
-    /// The scope as it is now.
-    pub files: Option<Snapshot>,
-    /// When the result was judged, before the checks ran; now where nobody looked.
-    pub arrived: Option<Now>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

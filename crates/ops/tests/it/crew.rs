@@ -218,7 +218,7 @@ fn a_result_that_came_in_time_is_not_late_because_its_checks_took_long() {
     let judged = result::judge(&mut crew.world.cx, &document, None, &crew.ground).unwrap();
     seconds(&crew, 600);
     denied(crew.submit(document.clone(), Vec::new()), "TASK_TIMEOUT", "heartbeat_too_old");
-    let seen = result::submit::Seen { arrived: Some(judged.arrived), ..Default::default() };
+    let seen = result::Seen { arrived: Some(judged.arrived), ..Default::default() };
     let request =
         result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
     let key = crew.key();
@@ -300,6 +300,20 @@ fn planned(crew: &mut Crew) -> String {
     let opened = ledger::open::open(&mut crew.world.cx, &key("person", "open"), &request).unwrap();
     crew.run = opened.answer.run_id.uuid().unwrap();
     opened.answer.run_id.to_string()
+}
+
+#[test]
+fn a_ledger_is_not_opened_for_what_lies_outside_of_its_workspace() {
+    let mut crew = Crew::new();
+    let mut open = |path: &str, name: &str| {
+        let mut request = run::submit::Request { workspace: crew.workspace.clone(), ..submit(&["a"]) };
+        request.plan.tasks[0].writes = vec![contract::domain::scope::Scope::parse(path, None).unwrap()];
+        ledger::open::open(&mut crew.world.cx, &key("person", name), &request)
+    };
+    let refused = open("/etc/hosts", "open").unwrap_err();
+    assert!(refused.message.starts_with("$.task[0].writes[0]") && refused.hint.is_some(), "{refused:?}");
+    denied(open("/etc/hosts", "open"), "SCOPE_VIOLATION", "workspace_escape");
+    open("/srv/repo/src", "open").unwrap();
 }
 
 #[test]

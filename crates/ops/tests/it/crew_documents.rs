@@ -161,7 +161,7 @@ fn results_are_accepted_as_their_validator_says() {
             cost: None,
             tokens: None,
             strict: false,
-            seen: ops::result::submit::Seen::default(),
+            seen: ops::result::Seen::default(),
         };
         let answer = ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground);
         compare(case, &mut crew, before, answer);

@@ -150,7 +150,7 @@ impl Crew {
         checks: Vec<CheckSeen>,
     ) -> Result<result::submit::Answer> {
         let key = self.key();
-        let seen = result::submit::Seen { checks, ..Default::default() };
+        let seen = result::Seen { checks, ..Default::default() };
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)
