@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod blockers;
 pub(crate) mod conditions;
+mod cycles;
 pub(crate) mod denial;
 pub(crate) mod grants;
 pub mod ground;

@@ -1,7 +1,5 @@
 //! Writing rows of a ledger: deltas in order, once each, all or nothing, and the tasks move with them.
 
-use std::collections::BTreeSet;
-
 use contract::digest;
 use contract::domain::change::Change;
 use contract::domain::crew::{AppliedDelta, CrewChange, Ended, number_of, unnumbered};
@@ -9,7 +7,7 @@ use contract::domain::id::mint;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, PlanPart, Rules, Task};
-use contract::operator::ledger::{Ignored, Ledger, Row};
+use contract::operator::ledger::{Ignored, Row};
 use contract::operator::{Blocker, Code, Delta, DeltaOptions, TaskId as Reference};
 use contract::plan::PlanTask;
 
@@ -45,7 +43,7 @@ pub(crate) fn apply(
     // The first fault of all of them decides, before anything is written.
     let mut after = sheet.ledger.clone();
     after.apply(deltas, options).map_err(|refusal| denied(&refusal))?;
-    refuse_cycles(&after, deltas)?;
+    super::cycles::refuse(&after, deltas)?;
     let each = DeltaOptions { base_version: None, ..options };
     let mut ignored = Vec::new();
     for delta in deltas {
@@ -64,32 +62,6 @@ pub(crate) fn apply(
         }
     }
     Ok(ignored)
-}
-
-/// Rows that wait for themselves would stand in the way of the whole ledger for ever.
-fn refuse_cycles(after: &Ledger, deltas: &[Delta]) -> Result<()> {
-    let tangled =
-        |(_, delta): &(usize, &Delta)| delta.x_row.is_some() && waits_for_itself(after, &delta.task_id);
-    let Some((index, delta)) = deltas.iter().enumerate().find(tangled) else { return Ok(()) };
-    let message =
-        format!("$.ledger_delta[{index}].x_row.dependencies: {} would wait for itself", delta.task_id);
-    Err(deny(Code::LedgerInconsistent, "dependency_cycle", message))
-}
-
-fn waits_for_itself(ledger: &Ledger, reference: &Reference) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut ahead = vec![reference];
-    while let Some(next) = ahead.pop() {
-        for needed in ledger.rows.get(next).into_iter().flat_map(Row::dependencies) {
-            if needed == reference {
-                return true;
-            }
-            if seen.insert(needed) {
-                ahead.push(needed);
-            }
-        }
-    }
-    false
 }
 
 /// One step of a row that writ takes itself, by the same rules as a delta.
