@@ -48,6 +48,9 @@ impl Tx<'_> {
 
     /// Notes that memories were handed to an agent. A row update, no event.
     pub fn memories_handed_out(&self, ids: &[i64], at: Timestamp) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         let mut statement = self.prepare(
             "UPDATE memories SET access_count = access_count + 1, last_accessed_at = ?2 WHERE id = ?1",
         )?;

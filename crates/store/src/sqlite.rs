@@ -82,6 +82,10 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    if pragma("application_id")? == APPLICATION_ID {
+        return Ok(Header::Ours { schema: pragma("user_version")? });
+    }
     // One statement sees one moment: another process may be making the store right now.
     let numbers = "SELECT (SELECT application_id FROM pragma_application_id),
                           (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)";
