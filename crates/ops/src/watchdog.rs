@@ -172,7 +172,7 @@ fn block(
         last_heartbeat_at: heard.map(|heard| heard.to_string()),
         timed_out: Some(true),
         retry_after_ms: Some(retry_after_ms),
-        ..rows::blank(name, Status::Blocked)
+        ..Delta::blank(name.clone(), Status::Blocked)
     };
     let facts = json!({
         "run_id": sheet.run_uuid()?, "task_id": name, "last_heartbeat_at": heard, "timeout_seconds": timeout,

@@ -18,6 +18,7 @@ use crate::output::{Output, one_line};
 use crate::{host, persona};
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Write a run as a bundle that another store can take over
     Export(ExportArgs),

@@ -18,6 +18,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Write down one step of the work, in the store and then in the task's file
     Append {

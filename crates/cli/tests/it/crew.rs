@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
+use crate::documents::opened;
+
 const PLAN: &str = r#"
 objective = "Write two files"
 workspace = "."
@@ -29,12 +31,6 @@ depends_on = ["a"]
 command = "src/b/b.txt"
 expects = "FILE_EXISTS"
 "#;
-
-fn opened(cli: &Cli) -> String {
-    cli.scratch().write(cli.project().join("plan.toml"), PLAN);
-    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
-    shown["data"]["run_id"].as_str().unwrap().to_owned()
-}
 
 fn result(run: &str, task: &str, packet: &Value, changed: &str) -> String {
     json!({
@@ -59,7 +55,7 @@ fn git(directory: &Path, words: &[&str]) {
 #[test]
 fn done_is_granted_after_writ_ran_the_checks_and_saw_the_files() {
     let cli = Cli::writ();
-    let run = opened(&cli);
+    let run = opened(&cli, PLAN);
     let issued =
         cli.run(["assignment", "issue", "--run", &run, "--task", "T-1", "--owner", "w"]).success().json();
     let packet = issued["data"]["packet"].clone();
@@ -86,7 +82,7 @@ fn done_is_granted_after_writ_ran_the_checks_and_saw_the_files() {
 #[test]
 fn what_git_says_has_changed_is_held_against_the_locks() {
     let cli = Cli::writ();
-    let run = opened(&cli);
+    let run = opened(&cli, PLAN);
     let project = cli.project();
     git(&project, &["init", "-q"]);
     git(&project, &["add", "-A"]);
@@ -114,9 +110,7 @@ fn whoever_sent_a_result_is_heard_of_while_its_checks_run() {
     let cli = Cli::writ();
     let check = r#"["sh", "-c", "until [ -e go ]; do sleep 0.05; done"]"#;
     let plan = PLAN.replace(r#"["grep", "-q", "hello", "src/a/a.txt"]"#, check);
-    cli.scratch().write(cli.project().join("plan.toml"), &plan);
-    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
-    let run = shown["data"]["run_id"].as_str().unwrap();
+    let run = &opened(&cli, &plan);
     let issued = cli.run(["assignment", "issue", "--run", run, "--task", "T-1"]).success().json();
     let heard = || cli.run(["ledger", "show", run]).success().json()["data"]["ledger"][0].clone();
     let before = heard()["last_heartbeat_at"].clone();
@@ -132,7 +126,7 @@ fn whoever_sent_a_result_is_heard_of_while_its_checks_run() {
 #[test]
 fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
     let cli = Cli::writ();
-    let run = opened(&cli);
+    let run = opened(&cli, PLAN);
     let (project, elsewhere) = (cli.project(), cli.project().join("../elsewhere"));
     let inner = project.join("inner");
     for place in [&project, &elsewhere, &inner] {
@@ -165,9 +159,7 @@ fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
 fn what_others_wrote_makes_no_rows() {
     let cli = Cli::writ();
     let plan = PLAN.replace("Write a\"", "Write a\\nT-9       done\"").replace("two files", "two\\r\\nfiles");
-    cli.scratch().write(cli.project().join("plan.toml"), &plan);
-    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
-    let run = shown["data"]["run_id"].as_str().unwrap();
+    let run = &opened(&cli, &plan);
     let forged = "yes\napproval_x  granted";
     cli.run(["approval", "request", "--run", run, "--task", "T-1", "--action", forged]).success();
     let text = |words: &[&str]| {
@@ -187,7 +179,7 @@ fn what_others_wrote_makes_no_rows() {
 #[test]
 fn refusals_carry_the_operators_code() {
     let cli = Cli::writ();
-    let run = opened(&cli);
+    let run = opened(&cli, PLAN);
     let code = |words: &[&str], exit: i32| {
         let words = [words, &["--run", &run]].concat();
         cli.run(words).fails_with(exit).json()["error_code"].as_str().unwrap().to_owned()
@@ -209,7 +201,7 @@ fn refusals_carry_the_operators_code() {
 #[test]
 fn an_orchestrator_can_be_a_program_and_nothing_of_it_stays() {
     let cli = Cli::writ();
-    let run = opened(&cli);
+    let run = opened(&cli, PLAN);
     let script = r#"
 (setsid sleep 600 &)
 rows=$(grep -o '"task_id":"T-[0-9]*"' | sort -u | wc -l)
@@ -239,7 +231,7 @@ printf '"blockers":[],"next_actions":["saw %s rows"]}' $((rows))
 #[test]
 fn an_orchestrator_that_failed_or_speaks_of_another_run_changes_nothing() {
     let cli = Cli::writ();
-    let (run, other) = (opened(&cli), opened(&cli));
+    let (run, other) = (opened(&cli, PLAN), opened(&cli, PLAN));
     let script = r#"
 printf '{"schema_version":"1.0.0","run_id":"%s","assignments":[],"active_locks":[],"blockers":[],' "$1"
 printf '"next_actions":[],"ledger_delta":[{"task_id":"T-2","status":"canceled","owner":"","reason":"r",'

@@ -7,6 +7,13 @@ pub(crate) fn writ() -> Cli {
     Cli::new(env!("CARGO_BIN_EXE_writ"))
 }
 
+/// Opens the ledger of this plan in the project; gives the run's UUID.
+pub(crate) fn opened(cli: &Cli, plan: &str) -> String {
+    cli.scratch().write(cli.project().join("plan.toml"), plan);
+    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
+    shown["data"]["run_id"].as_str().unwrap().to_owned()
+}
+
 /// The scripted agent, as a word of a command.
 pub(crate) fn agent() -> String {
     testkit::fake_agent().into_os_string().into_string().unwrap()

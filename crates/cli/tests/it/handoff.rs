@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::{Cli, Signal, eventually, process};
 
+use crate::documents::opened;
+
 const DEADLINE: Duration = Duration::from_secs(30);
 
 const PLAN: &str = r#"
@@ -95,9 +97,7 @@ fn statuses(cli: &Cli, run: &str) -> Vec<String> {
 /// A run whose first task is done, and whose second one's worker was killed after its first step.
 fn killed_in_the_middle() -> (Cli, String) {
     let cli = Cli::writ();
-    cli.scratch().write(cli.project().join("plan.toml"), PLAN);
-    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
-    let run = shown["data"]["run_id"].as_str().unwrap().to_owned();
+    let run = opened(&cli, PLAN);
     let shell = shell(&cli);
     let token = issue(&cli, &run, "T-1");
     worker(&shell, &cli, &[&run, "T-1", &token]).deadline(DEADLINE).run().success();

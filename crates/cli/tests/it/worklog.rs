@@ -5,6 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::Cli;
 
+use crate::documents::opened;
+
 const PLAN: &str = r#"
 objective = "Write a file"
 workspace = "."
@@ -19,12 +21,6 @@ command = "src/a/a.txt"
 expects = "FILE_EXISTS"
 "#;
 
-fn opened(cli: &Cli) -> String {
-    cli.scratch().write(cli.project().join("plan.toml"), PLAN);
-    let shown = cli.run(["ledger", "open", "plan.toml"]).success().json();
-    shown["data"]["run_id"].as_str().unwrap().to_owned()
-}
-
 fn append(cli: &Cli, run: &str, token: &str, id: &str, action: &str) -> Value {
     let words = ["worklog", "append", "--run", run, "--task", "T-1", "--token", token, "--request-id", id];
     cli.call(words).stdin(json!({"action": action}).to_string()).run().success().json()["data"].clone()
@@ -33,7 +29,7 @@ fn append(cli: &Cli, run: &str, token: &str, id: &str, action: &str) -> Value {
 #[test]
 fn the_file_follows_the_store_and_a_changed_one_is_set_aside() {
     let cli = Cli::writ();
-    let run = opened(&cli);
+    let run = opened(&cli, PLAN);
     let verify = || cli.run(["worklog", "verify", "--run", &run, "--task", "T-1"]);
     assert_eq!(verify().success().json()["allow"], true);
     let issued = cli.run(["assignment", "issue", "--run", &run, "--task", "T-1"]).success().json();

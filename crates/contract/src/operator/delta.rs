@@ -43,6 +43,26 @@ pub struct Delta {
     pub extra: Map<String, Value>,
 }
 
+impl Delta {
+    /// One that says nothing yet but where it leads.
+    pub fn blank(task_id: TaskId, status: Status) -> Self {
+        Self {
+            task_id,
+            status,
+            owner: String::new(),
+            reason: String::new(),
+            delta_id: String::new(),
+            last_heartbeat_at: None,
+            timed_out: None,
+            retry_after_ms: None,
+            x_intent: None,
+            x_expected_version: None,
+            x_row: None,
+            extra: Map::new(),
+        }
+    }
+}
+
 /// What a row says about its task. All of it is optional: a ledger may know it from elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Columns {

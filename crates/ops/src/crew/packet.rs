@@ -178,7 +178,7 @@ fn step_to_work(work: &Scribe<'_, '_>, sheet: &Sheet, draft: &Draft) -> Result<D
         delta_id: "writ:issue".to_owned(),
         last_heartbeat_at: Some(work.now.at.to_string()),
         timed_out: Some(false),
-        ..rows::blank(&draft.reference, Status::InProgress)
+        ..Delta::blank(draft.reference.clone(), Status::InProgress)
     };
     let mut tried = sheet.ledger.clone();
     tried.applied.clear();

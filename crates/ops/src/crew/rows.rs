@@ -75,24 +75,6 @@ pub(crate) fn step(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, delta: &Delta, 
     write(work, sheet, &delta.task_id, Some(applied), along)
 }
 
-/// A delta that says nothing yet but where it leads.
-pub(crate) fn blank(reference: &Reference, status: Status) -> Delta {
-    Delta {
-        task_id: reference.clone(),
-        status,
-        owner: String::new(),
-        reason: String::new(),
-        delta_id: String::new(),
-        last_heartbeat_at: None,
-        timed_out: None,
-        retry_after_ms: None,
-        x_intent: None,
-        x_expected_version: None,
-        x_row: None,
-        extra: contract::json::Map::new(),
-    }
-}
-
 /// Finds out which of these names were applied before.
 fn recall(work: &Scribe<'_, '_>, sheet: &mut Sheet, deltas: &[Delta]) -> Result<()> {
     for delta in deltas {

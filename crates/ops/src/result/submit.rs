@@ -162,7 +162,7 @@ fn delta(work: &Scribe<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
         reason,
         delta_id: format!("writ:result:{}", judged.issued.token),
         last_heartbeat_at: Some(work.now.at.to_string()),
-        ..rows::blank(&judged.reference, status)
+        ..Delta::blank(judged.reference.clone(), status)
     }
 }
 

@@ -13,18 +13,13 @@ fn delta() -> impl Strategy<Value = Delta> {
         prop_oneof![Just(None), (0..60u8).prop_map(|s| Some(format!("2026-02-14T20:00:{s:02}Z")))];
     (0..3u8, status, 0..2u8, 0..6u8, (intent, expected, heartbeat)).prop_map(
         |(task, status, owner, name, (x_intent, x_expected_version, last_heartbeat_at))| Delta {
-            task_id: TaskId::parse(&format!("T-{task}")).unwrap(),
-            status,
             owner: ["", "w1"][usize::from(owner)].to_owned(),
             reason: "r".to_owned(),
             delta_id: format!("d{name}"),
             last_heartbeat_at,
-            timed_out: None,
-            retry_after_ms: None,
             x_intent,
             x_expected_version,
-            x_row: None,
-            extra: serde_json::Map::new(),
+            ..Delta::blank(TaskId::parse(&format!("T-{task}")).unwrap(), status)
         },
     )
 }

@@ -121,18 +121,10 @@ impl Plane {
     fn step(&mut self, task: usize, status: Status, owner: &str, more: impl FnOnce(&mut Delta)) {
         self.deltas += 1;
         let mut delta = Delta {
-            task_id: self.names[task].clone(),
-            status,
             owner: owner.to_owned(),
             reason: "simulated".to_owned(),
             delta_id: format!("d{}", self.deltas),
-            last_heartbeat_at: None,
-            timed_out: None,
-            retry_after_ms: None,
-            x_intent: None,
-            x_expected_version: None,
-            x_row: None,
-            extra: serde_json::Map::new(),
+            ..Delta::blank(self.names[task].clone(), status)
         };
         more(&mut delta);
         let applied = self.ledger.apply(&[delta], DeltaOptions::default());
