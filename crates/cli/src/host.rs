@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::{Minter, Request, mint};
+use contract::domain::id::{Attempt, Id, Minter, Request, mint};
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::{Clock, parse_duration};
-use engine::supervisor::ShimProgram;
+use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Settings, StopSignal};
 use ops::context::Key;
 use ops::{Caller, Context, Error, Result};
@@ -137,6 +137,15 @@ pub(crate) fn shim() -> ShimProgram {
     #[cfg(not(target_os = "linux"))]
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("writ"));
     ShimProgram { program, args: vec![SHIM_WORD.into()] }
+}
+
+/// A program of the user's, to be started here with the user's environment and known as ours.
+pub(crate) fn program(argv: Vec<OsString>) -> LaunchSpec {
+    let ids: &mut dyn Minter = &mut RandomIds;
+    let attempt: Id<Attempt> = mint(ids, SystemClock::new().now().at);
+    let mut spec = LaunchSpec::new(argv, PathBuf::from("."), Marker { attempt, owner: own_identity() });
+    spec.env = env::inherited();
+    spec
 }
 
 /// A project's id as it was written here: a directory has one name.

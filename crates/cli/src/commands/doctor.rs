@@ -25,13 +25,14 @@ struct Look {
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut looks = vec![supervision(), configuration()];
     let path = host::store_path(globals)?;
-    match host::open_existing(globals) {
-        Err(_) if !path.exists() => {
-            let said = format!("none yet at {}; the first command makes it", path.display());
-            looks.push(Look { what: "store", well: true, said });
+    if path.exists() {
+        match host::open(globals) {
+            Ok(mut cx) => looks.extend(store(&mut cx)?),
+            Err(error) => looks.push(Look { what: "store", well: false, said: error.to_string() }),
         }
-        Ok(mut cx) => looks.extend(store(&mut cx)?),
-        Err(error) => looks.push(Look { what: "store", well: false, said: error.to_string() }),
+    } else {
+        let said = format!("none yet at {}; the first command makes it", path.display());
+        looks.push(Look { what: "store", well: true, said });
     }
     let well = looks.iter().all(|look| look.well);
     let data: Vec<_> =

@@ -1,16 +1,13 @@
 //! `writ orchestrate`
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::{Attempt, Id, Minter, mint};
-use contract::domain::time::Clock;
 use contract::json::Value;
 use engine::ground::Disk;
-use engine::supervisor::{AskError, Exit, LaunchSpec, Marker, Stdin, ask, own_identity};
+use engine::supervisor::{AskError, Exit, Stdin, ask};
 use ops::orchestrate::{refuse_other_run, step};
 use ops::{Context, Error, Result};
 use serde_json::json;
@@ -19,10 +16,8 @@ use super::assignment::take_snapshot;
 use super::crew::parse_document;
 use super::ledger::ApplyArgs;
 use crate::app::Globals;
-use crate::clock::SystemClock;
-use crate::minter::RandomIds;
+use crate::host;
 use crate::output::{Output, one_line};
-use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -81,12 +76,7 @@ fn said_by(command: &str, args: &StepArgs, cx: &mut Context) -> Result<Value> {
         Error::new(ErrorCode::InvalidInput, format!("--command `{command}` names no program"))
     })?;
     let ledger = args.run.as_deref().map(|run| ops::ledger::show::show(cx, run)).transpose()?;
-    let ids: &mut dyn Minter = &mut RandomIds;
-    let attempt: Id<Attempt> = mint(ids, SystemClock::new().now().at);
-    let marker = Marker { attempt, owner: own_identity() };
-    let argv = words.into_iter().map(OsString::from).collect();
-    let mut spec = LaunchSpec::new(argv, PathBuf::from("."), marker);
-    spec.env = env::inherited();
+    let mut spec = host::program(words.into_iter().map(OsString::from).collect());
     spec.stdin =
         ledger.map_or(Stdin::Closed, |shown| Stdin::Bytes(format!("{}\n", json!(shown)).into_bytes()));
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.

@@ -1,18 +1,13 @@
 //! Another implementation: a program that reads a question on standard input and answers on standard output.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use contract::domain::id::{Attempt, Id, Minter, mint};
-use contract::domain::time::Clock;
 use contract::json::strict;
-use engine::supervisor::{LaunchSpec, Marker, ShimProgram, Stdin, ask, own_identity};
+use engine::supervisor::{ShimProgram, Stdin, ask};
 use serde_json::Value;
 
-use crate::clock::SystemClock;
-use crate::minter::RandomIds;
-use crate::{env, host};
+use crate::host;
 
 /// A program under test, as a line for the shell.
 pub(super) struct Other {
@@ -28,12 +23,7 @@ impl Other {
 
     /// Its answer to one question, or why there is none.
     pub(super) fn answer(&self, question: &Value) -> Result<Value, String> {
-        let ids: &mut dyn Minter = &mut RandomIds;
-        let attempt: Id<Attempt> = mint(ids, SystemClock::new().now().at);
-        let marker = Marker { attempt, owner: own_identity() };
-        let argv = vec!["sh".into(), "-c".into(), self.command.clone()];
-        let mut spec = LaunchSpec::new(argv, PathBuf::from("."), marker);
-        spec.env = env::inherited();
+        let mut spec = host::program(vec!["sh".into(), "-c".into(), self.command.clone()]);
         spec.stdin = Stdin::Bytes(format!("{question}\n").into_bytes());
         // A validator that denies fails too, so how it ended says nothing about whether it answered.
         let answered = ask(&self.shim, spec, self.patience).map_err(|error| error.to_string())?;

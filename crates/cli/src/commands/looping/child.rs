@@ -8,16 +8,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits::POLL_INTERVAL;
-use contract::domain::time::Clock;
 use engine::StopSignal;
-use engine::supervisor::{Exit, Handle, LaunchSpec, Marker, Report, Stdin, Supervisor, own_identity};
+use engine::supervisor::{Exit, Handle, LaunchSpec, Report, Stdin, Supervisor};
 use ops::Error;
 
-use crate::clock::SystemClock;
 use crate::host;
-use crate::minter::RandomIds;
 
 /// What is to be started.
 pub(super) struct Child {
@@ -49,12 +45,9 @@ pub(super) fn unstartable(program: &str, why: &str) -> Error {
 
 /// Runs the child to its end. What it prints goes to standard error; `beat` is called now and then meanwhile.
 pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut()) -> Ending {
-    let ids: &mut dyn Minter = &mut RandomIds;
-    let attempt: Id<Attempt> = mint(ids, SystemClock::new().now().at);
-    let marker = Marker { attempt, owner: own_identity() };
-    let mut spec = LaunchSpec::new(child.argv, child.directory, marker);
-    spec.env = child.environment;
-    spec.stdin = if child.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(child.input) };
+    let stdin = if child.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(child.input) };
+    let spec =
+        LaunchSpec { cwd: child.directory, env: child.environment, stdin, ..host::program(child.argv) };
     let (sender, reports) = mpsc::channel();
     // The receiver waits for the last report; it can only be gone if this process is ending.
     let sink = move |report| drop(sender.send(report));
