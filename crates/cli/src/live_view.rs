@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::human_duration;
-use engine::{Observer, Told};
+use engine::{Observer, Progress};
 
 use crate::env;
 use crate::output::{harmless, say};
@@ -100,9 +100,9 @@ impl LiveView {
 }
 
 impl Observer for LiveView {
-    fn tell(&mut self, told: Told<'_>) {
-        match told {
-            Told::Started { task, attempt } => {
+    fn report(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Started { task, attempt } => {
                 let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
                 self.plain(&format!("{task}: started{again}"));
                 if let Some(row) = self.row(task) {
@@ -112,7 +112,7 @@ impl Observer for LiveView {
                     row.last = again.trim().to_owned();
                 }
             }
-            Told::Progress { task, percentage, message } => {
+            Progress::Update { task, percentage, message } => {
                 let text = percentage.map_or_else(|| message.to_owned(), |p| format!("{p}% {message}"));
                 if percentage.is_some() {
                     self.plain(&format!("{task}: {text}"));
@@ -121,13 +121,13 @@ impl Observer for LiveView {
                     row.last = text.chars().filter(|c| !c.is_control()).collect();
                 }
             }
-            Told::Checking { task, command } => {
+            Progress::Checking { task, command } => {
                 if let Some(row) = self.row(task) {
                     row.state = "checking".to_owned();
                     row.last = command.to_owned();
                 }
             }
-            Told::Retrying { task, reason, wait } => {
+            Progress::Retrying { task, reason, wait } => {
                 let after =
                     if wait.is_zero() { String::new() } else { format!(" in {}", human_duration(wait)) };
                 self.plain(&format!("{task}: failed, will be retried{after}: {reason}"));
@@ -137,14 +137,14 @@ impl Observer for LiveView {
                     row.last = reason.to_owned();
                 }
             }
-            Told::Waiting { task, awaited } => {
+            Progress::Waiting { task, awaited } => {
                 self.plain(&format!("{task}: waiting for {awaited}"));
                 if let Some(row) = self.row(task) {
                     row.state = "waiting".to_owned();
                     row.last = format!("for {awaited}");
                 }
             }
-            Told::Ended { task, status, evidence, reason, took } => {
+            Progress::Ended { task, status, evidence, reason, took } => {
                 let proof = evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
                 let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 let time = if status == Status::Canceled {
@@ -160,13 +160,15 @@ impl Observer for LiveView {
                         reason.map_or_else(|| proof.trim_start_matches(", ").to_owned(), str::to_owned);
                 }
             }
-            Told::Recovered { task, decision } => self.plain(&format!("{task}: was interrupted, {decision}")),
-            Told::Stopping { signal } => {
+            Progress::Recovered { task, decision } => {
+                self.plain(&format!("{task}: was interrupted, {decision}"))
+            }
+            Progress::Stopping { signal } => {
                 let why = signal.map_or("canceled".to_owned(), |signal| format!("signal {signal}"));
                 say(&format!("stopping ({why}); again to end everything at once\n"));
                 self.drawn = 0;
             }
-            Told::Attached => say("another writ works this run; waiting for its answer\n"),
+            Progress::Attached => say("another writ works this run; waiting for its answer\n"),
         }
         self.draw_if_due();
     }

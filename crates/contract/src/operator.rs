@@ -32,7 +32,7 @@ pub use delta::Delta;
 pub use envelope::{Blocker, OrchestratorOutput, read_envelope, validate_envelope};
 pub use fencing::Grants;
 pub use handoff::{Handoff, read_handoff, validate_handoff};
-pub use ids::{RunId, TaskId};
+pub use ids::{RunId, TaskRef};
 pub use ledger::{Applied, DeltaOptions, Ledger, apply_deltas, validate_deltas};
 pub use locks::{Lock, validate_locks};
 pub use options::{Options, Tripwire};

@@ -23,13 +23,13 @@ use ops::{Caller, Context, Result};
 use crate::executor::Stopped;
 use crate::hidden::Hidden;
 use crate::live::{Live, Phase};
-use crate::observer::{Observer, Told};
+use crate::observer::{Observer, Progress};
 use crate::pipeline::{Mark, Pipeline};
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::supervisor::logs::Stream;
 use crate::supervisor::{Exit, Handle, Report};
-use crate::verify::Place;
+use crate::verify::CheckLocation;
 use waiting::Waiting;
 
 /// Reports that wait for the loop. When it is behind, executors wait for it instead of filling memory.
@@ -91,7 +91,7 @@ pub(crate) enum Committed {
 }
 
 /// Who works the run, and for whom it is watched.
-pub(crate) struct Hands<'d> {
+pub(crate) struct EngineParts<'d> {
     pub(crate) cx: &'d mut Context,
     pub(crate) settings: &'d Settings,
     pub(crate) observer: &'d mut dyn Observer,
@@ -101,7 +101,7 @@ pub(crate) struct Hands<'d> {
 
 impl<'d> Dispatcher<'d> {
     pub(crate) fn new(
-        hands: Hands<'d>,
+        hands: EngineParts<'d>,
         run: Run,
         pipeline: Pipeline,
         tasks: Vec<(Task, Vec<Attempt>)>,
@@ -233,8 +233,8 @@ impl<'d> Dispatcher<'d> {
         self.pipeline.push(entry);
     }
 
-    pub(crate) fn place(&self, task: usize) -> Place<'_> {
-        Place {
+    pub(crate) fn place(&self, task: usize) -> CheckLocation<'_> {
+        CheckLocation {
             shim: &self.settings.shim,
             workspace: Path::new(&self.run.asked.workspace),
             environment: &self.settings.environment,
@@ -312,14 +312,14 @@ impl<'d> Dispatcher<'d> {
         if !skipped {
             return Ok(());
         }
-        let told = Told::Ended {
+        let progress = Progress::Ended {
             task: &self.board.slots[task].name,
             status: Status::Canceled,
             evidence: None,
             reason: Some(&reason),
             took: Duration::ZERO,
         };
-        self.observer.tell(told);
+        self.observer.report(progress);
         Ok(())
     }
 
@@ -394,7 +394,7 @@ impl<'d> Dispatcher<'d> {
             }
         }
         if first {
-            self.observer.tell(Told::Stopping { signal });
+            self.observer.report(Progress::Stopping { signal });
         }
     }
 
@@ -420,7 +420,7 @@ impl<'d> Dispatcher<'d> {
                 }
                 for sign in signs {
                     let (percentage, message) = (sign.percentage, sign.message.as_str());
-                    self.observer.tell(Told::Progress { task: name, percentage, message });
+                    self.observer.report(Progress::Update { task: name, percentage, message });
                 }
                 if live.conversation.is_none() {
                     show_line(self.observer, &live.hidden, name, &bytes);
@@ -487,7 +487,7 @@ fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[
     let text = String::from_utf8_lossy(bytes);
     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
         let clean = hidden.clean(line.trim());
-        observer.tell(Told::Progress { task, percentage: None, message: &clean });
+        observer.report(Progress::Update { task, percentage: None, message: &clean });
     }
 }
 

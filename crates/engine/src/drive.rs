@@ -13,8 +13,8 @@ use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
 
-use crate::dispatcher::{Dispatcher, Finished, Hands};
-use crate::observer::{Observer, Told};
+use crate::dispatcher::{Dispatcher, EngineParts, Finished};
+use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
 use crate::settings::Settings;
 use crate::supervisor::{self, OwnerIdentity};
@@ -46,12 +46,12 @@ pub fn drive(
         match own::take(cx, &caller, id, &owner, &probe)? {
             Owned::Ended(run) => return Ok(Ending::Ended(run)),
             Owned::Mine(run) => {
-                let hands = Hands { cx, settings, observer, owner, caller };
+                let hands = EngineParts { cx, settings, observer, owner, caller };
                 return work(hands, *run);
             }
             Owned::Another(_) => {
                 if !std::mem::replace(&mut told, true) {
-                    observer.tell(Told::Attached);
+                    observer.report(Progress::Attached);
                 }
                 if let Some(ending) = attend(cx, settings, id, observer, begun)? {
                     return Ok(ending);
@@ -108,7 +108,7 @@ fn patience(run: &Run, settings: &Settings) -> Duration {
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }
 
-fn work(mut hands: Hands<'_>, run: Run) -> Result<Ending> {
+fn work(mut hands: EngineParts<'_>, run: Run) -> Result<Ending> {
     // Children of engines that died; those of living engines are never touched.
     supervisor::reap_leftovers(|_| true);
     let whole = show::show(hands.cx, run.asked.id.as_str())?;
@@ -128,7 +128,7 @@ fn work(mut hands: Hands<'_>, run: Run) -> Result<Ending> {
 }
 
 /// The layers' records of an earlier walk of the same run, in their order.
-fn records(hands: &mut Hands<'_>, run: &Run) -> Result<Vec<LayerPayload>> {
+fn records(hands: &mut EngineParts<'_>, run: &Run) -> Result<Vec<LayerPayload>> {
     let mine = run.asked.id.as_str();
     let events = ops::event::by_corr(hands.cx, &run.asked.corr)?;
     let layers = events.into_iter().filter(|event| {

@@ -19,6 +19,6 @@ mod recovery;
 mod walk;
 
 pub use drive::{Ending, drive, probe};
-pub use observer::{Observer, Told};
+pub use observer::{Observer, Progress};
 pub use pipeline::l3_policy::{Policy, denial};
 pub use settings::{Settings, StopSignal};

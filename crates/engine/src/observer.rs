@@ -6,12 +6,12 @@ use contract::domain::status::{Evidence, Status};
 
 /// One thing that happened to a task, by its name in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told<'t> {
+pub enum Progress<'t> {
     Started {
         task: &'t str,
         attempt: i64,
     },
-    Progress {
+    Update {
         task: &'t str,
         percentage: Option<u64>,
         message: &'t str,
@@ -50,7 +50,7 @@ pub enum Told<'t> {
 }
 
 pub trait Observer {
-    fn tell(&mut self, told: Told<'_>);
+    fn report(&mut self, progress: Progress<'_>);
 
     /// Called several times a second while nothing happens.
     fn tick(&mut self) {}
@@ -60,5 +60,5 @@ pub trait Observer {
 pub struct Nobody;
 
 impl Observer for Nobody {
-    fn tell(&mut self, _: Told<'_>) {}
+    fn report(&mut self, _: Progress<'_>) {}
 }

@@ -13,9 +13,9 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use crate::dispatcher::{Committed, Dispatcher};
-use crate::observer::Told;
+use crate::observer::Progress;
 use crate::pipeline::l3_policy;
-use crate::verify::{self, Place};
+use crate::verify::{self, CheckLocation};
 
 /// What becomes of an interrupted task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     dispatcher.held.remove(&task);
     dispatcher.reload(task)?;
-    dispatcher.observer.tell(Told::Recovered { task: &spec.id, decision: decision.as_str() });
+    dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
 }
 
@@ -133,7 +133,7 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
         return Ok(Some(Vec::new()));
     }
     let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
-    let place = Place {
+    let place = CheckLocation {
         shim: &settings.shim,
         workspace: &workspace,
         environment: &settings.environment,

@@ -26,7 +26,7 @@ const TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Where checks run.
 #[derive(Clone)]
-pub struct Place<'p> {
+pub struct CheckLocation<'p> {
     pub shim: &'p ShimProgram,
     pub workspace: &'p Path,
     pub environment: &'p BTreeMap<OsString, OsString>,
@@ -99,7 +99,7 @@ impl Watched {
 }
 
 /// A check sees what the task saw. What was taken from writ's own environment is not written down.
-fn confided(place: &Place<'_>) -> (BTreeMap<OsString, OsString>, Hidden) {
+fn confided(place: &CheckLocation<'_>) -> (BTreeMap<OsString, OsString>, Hidden) {
     let mut environment = place.environment.clone();
     let mut hidden = Hidden::default();
     for (name, value) in place.task_env {
@@ -128,7 +128,7 @@ pub(crate) fn look(check: &Check, workspace: &Path) -> Option<CheckSeen> {
     Some(watched.finish(check, &Hidden::default()))
 }
 
-pub(crate) fn launch(check: &Check, place: &Place<'_>, marker: Marker) -> LaunchSpec {
+pub(crate) fn launch(check: &Check, place: &CheckLocation<'_>, marker: Marker) -> LaunchSpec {
     let argv = command_line(&check.command, check.shell).into_iter().map(OsString::from).collect();
     let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
     spec.env = confided(place).0;
@@ -136,7 +136,7 @@ pub(crate) fn launch(check: &Check, place: &Place<'_>, marker: Marker) -> Launch
 }
 
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
-pub fn run_all(checks: &[Check], place: &Place<'_>, attempt: &Id<Attempt>) -> Vec<CheckSeen> {
+pub fn run_all(checks: &[Check], place: &CheckLocation<'_>, attempt: &Id<Attempt>) -> Vec<CheckSeen> {
     run_all_while(checks, place, attempt, &mut || true).expect("BUG: nobody asked to stop")
 }
 
@@ -144,7 +144,7 @@ pub fn run_all(checks: &[Check], place: &Place<'_>, attempt: &Id<Attempt>) -> Ve
 /// proves nothing.
 pub(crate) fn run_all_while(
     checks: &[Check],
-    place: &Place<'_>,
+    place: &CheckLocation<'_>,
     attempt: &Id<Attempt>,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Option<Vec<CheckSeen>> {
@@ -165,7 +165,7 @@ pub(crate) fn run_all_while(
 
 fn run_one(
     check: &Check,
-    place: &Place<'_>,
+    place: &CheckLocation<'_>,
     attempt: &Id<Attempt>,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> CheckSeen {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Caller, Context, Key};
 use crate::error::Result;
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 
 /// Nothing is asked beyond who asks.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Answer {
 }
 
 /// An agent that turns to one task gives back those it has not begun.
-pub(crate) fn turn_to(work: &mut Scribe<'_, '_>, chosen: Option<&TaskId>) -> Result<()> {
+pub(crate) fn turn_to(work: &mut EventWriter<'_, '_>, chosen: Option<&TaskId>) -> Result<()> {
     let agent = work.caller.agent.clone();
     for mut task in work.tx.claimed_by(agent.as_str(), work.now)? {
         if task.status == Status::Todo && Some(&task.id) != chosen {
@@ -36,7 +36,7 @@ pub(crate) fn turn_to(work: &mut Scribe<'_, '_>, chosen: Option<&TaskId>) -> Res
 }
 
 /// Gives back every claim of an agent that ends its session.
-pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     cx.once(key, "agent.leave", request, |work| {
         let agent = work.caller.agent.clone();
         let mut released = Vec::new();

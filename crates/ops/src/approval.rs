@@ -20,8 +20,8 @@ use crate::crew::denial::deny;
 use crate::crew::rows::about;
 use crate::crew::sheet::{Sheet, find_run, reference};
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 
 /// A question that nobody answers for this long is answered with no.
 const DEADLINE_DEFAULT: Duration = Duration::from_hours(1);
@@ -46,7 +46,7 @@ pub struct Decision {
 }
 
 /// Asks for the word. From now on the task is not given out without it.
-pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Filed>> {
+pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
     let name = reference(&request.task)?;
     let said = request.action.as_deref().map(|text| crate::task::bounded("the action", text)).transpose()?;
     let length = request.deadline_seconds.map_or(DEADLINE_DEFAULT, Duration::from_secs);
@@ -72,8 +72,8 @@ pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<F
     })
 }
 
-/// Says yes or no, once. A question whose time has run out stands as a no.
-pub fn decide(cx: &mut Context, key: &Key, decision: &Decision) -> Result<Given<Filed>> {
+/// EventBody yes or no, once. A question whose time has run out stands as a no.
+pub fn decide(cx: &mut Context, key: &Key, decision: &Decision) -> Result<Reply<Filed>> {
     let reason = crate::task::reason(decision.reason.as_deref())?;
     let id: ApprovalId = Id::parse(&decision.id).map_err(|_| Error::not_found("approval", &decision.id))?;
     cx.once(key, "approval.decide", decision, |work| {
@@ -126,7 +126,7 @@ pub(crate) fn has_expired(tx: &Tx<'_>, now: &Now) -> Result<bool> {
 }
 
 /// Writes down the no of questions whose time has run out.
-pub(crate) fn deny_expired(work: &mut Scribe<'_, '_>) -> Result<Vec<String>> {
+pub(crate) fn deny_expired(work: &mut EventWriter<'_, '_>) -> Result<Vec<String>> {
     let mut denied = Vec::new();
     for state in [ApprovalState::Pending, ApprovalState::Granted] {
         for filed in work.tx.approvals_in(state, limits::LIST_ROWS_MAX)? {
@@ -161,7 +161,7 @@ fn refuse_own_word(known: &Filed, decision: &Decision, caller: &str) -> Result<(
         .hint(format!("a person or another agent says yes with `writ approval grant {id}`")))
 }
 
-fn filed(work: &Scribe<'_, '_>, id: &ApprovalId) -> Result<Filed> {
+fn filed(work: &EventWriter<'_, '_>, id: &ApprovalId) -> Result<Filed> {
     work.tx.approval(id)?.ok_or_else(|| Error::not_found("approval", id.as_str()))
 }
 

@@ -12,7 +12,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::sheet::find_run;
 use crate::error::{Error, Result};
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -33,7 +33,7 @@ pub struct Answer {
 }
 
 /// Sets the limit of a run. It may grow and shrink, but not below what is spent and reserved.
-pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     if request.cost.is_none() && request.tokens.is_none() {
         return Err(Error::new(ErrorCode::Usage, "neither the cost nor the tokens of a run are named")
             .hint("say what it may spend: a cost, a number of tokens, or both"));

@@ -26,12 +26,12 @@ use contract::domain::task::Task;
 use contract::operator::{Blocker, Code};
 
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 use blockers::settle_blocker;
 
 /// Keeps a ledger in step with a task that some other verb has moved: its row grows a version, and what the task
 /// held goes back.
-pub(crate) fn follow(work: &mut Scribe<'_, '_>, task: &Task) -> Result<()> {
+pub(crate) fn follow(work: &mut EventWriter<'_, '_>, task: &Task) -> Result<()> {
     // What an engine executes keeps its locks until the child is gone, whoever moves the task meanwhile.
     if !matches!(task.status, Status::Todo | Status::InProgress) && !work.tx.has_open_attempt(&task.id)? {
         grants::let_go(work, task, Ended::Withdrawn, Spent::default())?;

@@ -9,8 +9,8 @@ use store::Stream;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::{Given, kept_since};
-use crate::record::{Scribe, stream_of};
+use crate::once::{Reply, kept_since};
+use crate::record::{EventWriter, stream_of};
 
 /// Streams that one call looks at.
 const STREAMS_AT_ONCE: usize = 200;
@@ -80,7 +80,7 @@ impl Answer {
 }
 
 /// One bounded piece of the work on all streams. Call again with the answer's `next` until there is none.
-pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(&request.retention)?;
     cx.once(key, "store.gc", request, |work| piece(work, request))
 }
@@ -91,7 +91,7 @@ pub fn preview(cx: &mut Context, key: &Key, request: &Request) -> Result<Answer>
     let now = cx.clock.now();
     // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
     let tx = cx.store.begin()?;
-    piece(&mut Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller }, request)
+    piece(&mut EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller }, request)
 }
 
 /// One bounded call for one project, or for what is outside of projects: what hooks do when a session pauses or ends.
@@ -100,7 +100,7 @@ pub fn maintain(
     key: &Key,
     project_id: Option<&str>,
     retention: &Retention,
-) -> Result<Given<Answer>> {
+) -> Result<Reply<Answer>> {
     check(retention)?;
     let request = serde_json::json!({"project_id": project_id, "retention": retention});
     cx.once(key, "store.maintain", &request, |work| {
@@ -115,7 +115,7 @@ pub fn maintain(
     })
 }
 
-fn piece(work: &mut Scribe<'_, '_>, request: &Request) -> Result<Answer> {
+fn piece(work: &mut EventWriter<'_, '_>, request: &Request) -> Result<Answer> {
     let mut answer = Answer::default();
     let mut budget = batch(&request.retention);
     let mut after = request.after.clone().unwrap_or_default();
@@ -147,7 +147,7 @@ fn batch(retention: &Retention) -> usize {
 }
 
 /// Answers that are old, and memories whose time is over.
-fn forget(work: &mut Scribe<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
+fn forget(work: &mut EventWriter<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
     let over = work.tx.expired_memories(work.now.at, batch(retention))?;
     if !over.is_empty() {
         answer.memories_removed += over.len() as u64;

@@ -35,6 +35,6 @@ mod record;
 
 pub use context::{Caller, Context};
 pub use error::{Error, Result};
-pub use once::Given;
+pub use once::Reply;
 pub use record::scrubbed;
 pub use store::{Event, Fault, Tip, Verification};

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::error::{Error, Result};
-use crate::record::{About, Scribe, stream_of};
+use crate::record::{About, EventWriter, stream_of};
 use crate::task;
 
 /// One memory, by its name.
@@ -67,7 +67,7 @@ pub(crate) fn living(tx: &Tx<'_>, place: &Place, key: &str, now: Timestamp) -> R
 
 /// Writes a memory. Returns its event's number and what was written.
 pub(crate) fn write(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     draft: &Draft,
     corr: Option<&str>,
 ) -> Result<(i64, NewMemory)> {
@@ -90,7 +90,7 @@ pub(crate) fn write(
 
 /// Events of a memory stand with the task or project it is for. Without a task they need a correlation: the one that
 /// is given, or one of their own.
-pub(crate) fn about(work: &mut Scribe<'_, '_>, place: &Place, corr: Option<&str>) -> Result<About> {
+pub(crate) fn about(work: &mut EventWriter<'_, '_>, place: &Place, corr: Option<&str>) -> Result<About> {
     if place.scope == Scope::Task
         && let Ok(task) = task::required(work.tx, &place.scope_id)
     {
@@ -102,7 +102,7 @@ pub(crate) fn about(work: &mut Scribe<'_, '_>, place: &Place, corr: Option<&str>
 
 /// What belongs to no task.
 pub(crate) fn about_project(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     project_id: Option<String>,
     corr: Option<&str>,
 ) -> About {

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// Old answers that one call prunes: more than the one it adds, and few enough not to be noticed.
 const FORGOTTEN_AT_ONCE: usize = 4;
 
 /// An answer, and whether it was given before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given<A> {
+pub struct Reply<A> {
     pub answer: A,
     pub replayed: bool,
 }
@@ -35,8 +35,8 @@ impl Context {
         key: &Key,
         operation: &str,
         request: &R,
-        work: impl FnOnce(&mut Scribe<'_, '_>) -> Result<A>,
-    ) -> Result<Given<A>>
+        work: impl FnOnce(&mut EventWriter<'_, '_>) -> Result<A>,
+    ) -> Result<Reply<A>>
     where
         R: Serialize,
         A: Serialize + DeserializeOwned,
@@ -52,7 +52,7 @@ impl Context {
         // Any call by the holder of claims is a sign of life.
         let lease = Lease::starting(&now, limits::CLAIM_LEASE);
         tx.renew_claims(key.caller.agent.as_str(), &now, &lease)?;
-        let answer = work(&mut Scribe { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
+        let answer = work(&mut EventWriter { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
@@ -62,7 +62,7 @@ impl Context {
         tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
         tx.forget_answers(kept_since(now.at), FORGOTTEN_AT_ONCE)?;
         tx.commit()?;
-        Ok(Given { answer, replayed: false })
+        Ok(Reply { answer, replayed: false })
     }
 }
 
@@ -77,7 +77,7 @@ fn replay<A: DeserializeOwned>(
     operation: &str,
     known: &store::Answered,
     same: bool,
-) -> Result<Given<A>> {
+) -> Result<Reply<A>> {
     if !same {
         let message = format!(
             "request id `{}` was used for another request ({})",
@@ -97,5 +97,5 @@ fn replay<A: DeserializeOwned>(
     let answer = serde_json::from_value(answer.clone()).map_err(|error| {
         Error::new(ErrorCode::Corrupt, format!("a stored answer cannot be read: {error}"))
     })?;
-    Ok(Given { answer, replayed: true })
+    Ok(Reply { answer, replayed: true })
 }

@@ -17,8 +17,8 @@ use crate::crew::packet::{Draft, give_out};
 use crate::crew::sheet::{self, Sheet};
 use crate::error::Result;
 use crate::ledger::apply::{self, Request};
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 use crate::watchdog;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Answer {
 
 /// Silent workers are swept first, so that the round sees the ledger as it is. What a sweep finds stands only if the
 /// round does.
-pub fn step(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn step(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let envelope = apply::read(&request.document, request.workspace.as_deref(), request.strict)?;
     cx.once(key, "orchestrate.step", request, |work| {
         let (mut sheet, created) = apply::sheet(work, &envelope, request)?;
@@ -88,7 +88,7 @@ pub fn refuse_other_run(cx: &mut Context, run: &str, document: &Value) -> Result
 }
 
 fn send(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
     packet: &Assignment,
     ground: &dyn Ground,

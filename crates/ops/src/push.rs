@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
-use crate::record::{About, Says, Scribe};
+use crate::once::Reply;
+use crate::record::{About, EventBody, EventWriter};
 use crate::{memory, task};
 use checked::{Checked, File, Note};
 
@@ -52,12 +52,12 @@ pub struct Moved {
     pub close_event_id: Option<i64>,
 }
 
-pub fn push(cx: &mut Context, key: &Key, request: &Push) -> Result<Given<Answer>> {
+pub fn push(cx: &mut Context, key: &Key, request: &Push) -> Result<Reply<Answer>> {
     let checked = Checked::of(request)?;
     cx.once(key, "agent.push", request, |work| write(work, &checked))
 }
 
-fn write(work: &mut Scribe<'_, '_>, checked: &Checked<'_>) -> Result<Answer> {
+fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>) -> Result<Answer> {
     let mut task = checked.task(work.tx)?;
     let corr = match &checked.task_id {
         Some(id) => id.to_string(),
@@ -84,7 +84,12 @@ fn write(work: &mut Scribe<'_, '_>, checked: &Checked<'_>) -> Result<Answer> {
 }
 
 /// An event stands with its task, or else in the project its agent looks at. It may name a task that is not there.
-fn about(work: &mut Scribe<'_, '_>, checked: &Checked<'_>, task: Option<&Task>, corr: &str) -> Result<About> {
+fn about(
+    work: &mut EventWriter<'_, '_>,
+    checked: &Checked<'_>,
+    task: Option<&Task>,
+    corr: &str,
+) -> Result<About> {
     if let Some(task) = task {
         return task::about(work.tx, task);
     }
@@ -94,14 +99,14 @@ fn about(work: &mut Scribe<'_, '_>, checked: &Checked<'_>, task: Option<&Task>, 
     Ok(About { task_id: checked.task_id.clone(), ..about })
 }
 
-fn say(work: &mut Scribe<'_, '_>, about: &About, note: &Note<'_>) -> Result<i64> {
-    let mut says = Says::event(note.kind, note.message, note.metadata.clone());
+fn say(work: &mut EventWriter<'_, '_>, about: &About, note: &Note<'_>) -> Result<i64> {
+    let mut says = EventBody::event(note.kind, note.message, note.metadata.clone());
     // The word is the agent's own, so it is not said in writ's name.
     says.intent = format!("agent.{}", note.kind);
     work.say(about, says)
 }
 
-fn add(work: &mut Scribe<'_, '_>, task: &Task, file: &File) -> Result<Added> {
+fn add(work: &mut EventWriter<'_, '_>, task: &Task, file: &File) -> Result<Added> {
     let artifact = NewArtifact {
         id: mint(work.ids, work.now.at),
         task_id: task.id.clone(),

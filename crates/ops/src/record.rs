@@ -46,7 +46,7 @@ pub(crate) fn stream_of(project_id: Option<&str>) -> Stream {
 }
 
 /// What an event says.
-pub(crate) struct Says {
+pub(crate) struct EventBody {
     pub(crate) r#type: &'static str,
     pub(crate) to: String,
     pub(crate) intent: String,
@@ -56,7 +56,7 @@ pub(crate) struct Says {
     pub(crate) requires: Option<Value>,
 }
 
-impl Says {
+impl EventBody {
     pub(crate) fn event(kind: &str, message: impl Into<String>, payload: Value) -> Self {
         Self {
             r#type: "event",
@@ -71,22 +71,22 @@ impl Says {
 }
 
 /// Writes events in one transaction, at one moment, for one caller.
-pub(crate) struct Scribe<'w, 't> {
+pub(crate) struct EventWriter<'w, 't> {
     pub(crate) tx: &'w Tx<'t>,
     pub(crate) now: &'w Now,
     pub(crate) ids: &'w mut dyn Minter,
     pub(crate) caller: &'w Caller,
 }
 
-impl Scribe<'_, '_> {
+impl EventWriter<'_, '_> {
     /// Appends an event that changes no table. Returns its number.
-    pub(crate) fn say(&mut self, about: &About, says: Says) -> Result<i64> {
+    pub(crate) fn say(&mut self, about: &About, says: EventBody) -> Result<i64> {
         let id = mint(self.ids, self.now.at);
         self.say_as(about, says, id)
     }
 
     /// The same in the name of someone whose word is passed on.
-    pub(crate) fn say_for(&mut self, speaker: Option<&str>, about: &About, says: Says) -> Result<i64> {
+    pub(crate) fn say_for(&mut self, speaker: Option<&str>, about: &About, says: EventBody) -> Result<i64> {
         let id = mint(self.ids, self.now.at);
         let mut event = self.build(id, about, says);
         if let Some(speaker) = speaker {
@@ -96,7 +96,7 @@ impl Scribe<'_, '_> {
     }
 
     /// The same under an id that was minted before, because others refer to it already.
-    pub(crate) fn say_as(&mut self, about: &About, says: Says, id: Id<Event>) -> Result<i64> {
+    pub(crate) fn say_as(&mut self, about: &About, says: EventBody, id: Id<Event>) -> Result<i64> {
         let event = self.build(id, about, says);
         Ok(self.tx.append(&about.stream, event)?)
     }
@@ -104,11 +104,11 @@ impl Scribe<'_, '_> {
     /// Makes a change and appends its event. Returns the event's number.
     pub(crate) fn change(&mut self, about: &About, message: &str, change: &Change) -> Result<i64> {
         let id = mint(self.ids, self.now.at);
-        let event = self.build(id, about, Says::event(change.kind(), message, Value::Null));
+        let event = self.build(id, about, EventBody::event(change.kind(), message, Value::Null));
         Ok(self.tx.change(&about.stream, event, change)?)
     }
 
-    fn build(&self, event_id: Id<Event>, about: &About, says: Says) -> NewEvent {
+    fn build(&self, event_id: Id<Event>, about: &About, says: EventBody) -> NewEvent {
         NewEvent {
             event_id,
             at: self.now.at,

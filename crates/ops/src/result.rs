@@ -12,9 +12,7 @@ use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::time::Now;
 use contract::operator::fencing::Refused;
-use contract::operator::{
-    Code, Options, SubagentResult, TaskId as Reference, read_result, recall_assignment,
-};
+use contract::operator::{Code, Options, SubagentResult, TaskRef, read_result, recall_assignment};
 use serde_json::Value;
 use store::{Issued, Tx};
 
@@ -33,12 +31,12 @@ pub struct Judged {
     pub arrived: Now,
     /// What it says it changed, under real names.
     pub claimed: BTreeSet<String>,
-    pub(crate) reference: Reference,
+    pub(crate) reference: TaskRef,
 }
 
 /// What was seen of a result besides what it says.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct Observation {
     pub checks: Vec<CheckSeen>,
     /// The scope as it is now.
     pub files: Option<Snapshot>,
@@ -74,7 +72,7 @@ pub(crate) fn judged(
     (token, now): (Option<i64>, &Now),
     ground: &dyn Ground,
 ) -> Result<Judged> {
-    let reference = document["task_id"].as_str().and_then(Reference::parse);
+    let reference = document["task_id"].as_str().and_then(TaskRef::parse);
     let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
     let task = sheet.tasks.get(&reference).ok_or_else(|| {
         deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))

@@ -21,8 +21,8 @@ use store::{AgentState, Event};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::event;
-use crate::once::Given;
-use crate::record::{About, Scribe, stream_of};
+use crate::once::Reply;
+use crate::record::{About, EventWriter, stream_of};
 use focus::{Asked, Chosen};
 use situation::Place;
 
@@ -122,7 +122,7 @@ impl Request {
     }
 }
 
-pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let wanted = request.wanted()?;
     cx.once(key, "resume", request, |work| {
         let agent = work.caller.agent.clone();
@@ -237,7 +237,7 @@ fn bounded(mut deltas: Vec<Event>) -> Vec<Event> {
     deltas
 }
 
-fn ensure_project(work: &mut Scribe<'_, '_>, project: &str) -> Result<()> {
+fn ensure_project(work: &mut EventWriter<'_, '_>, project: &str) -> Result<()> {
     if work.tx.project_row(project)?.is_some() {
         return Ok(());
     }
@@ -250,7 +250,7 @@ fn ensure_project(work: &mut Scribe<'_, '_>, project: &str) -> Result<()> {
 }
 
 /// Claims the task, unless the agent holds it or it is closed.
-fn hold(work: &mut Scribe<'_, '_>, task: &mut Task, agent: &Agent) -> Result<Option<ClaimView>> {
+fn hold(work: &mut EventWriter<'_, '_>, task: &mut Task, agent: &Agent) -> Result<Option<ClaimView>> {
     let claimable = task.part.is_none() && matches!(task.status, Status::Todo | Status::InProgress);
     if claimable && task.live_claim(work.now).is_none() {
         let token = work.tx.next_number("fencing")?;

@@ -25,7 +25,7 @@ use serde_json::json;
 use store::Tx;
 
 use crate::error::{Error, Result};
-use crate::record::{About, Says, Scribe};
+use crate::record::{About, EventBody, EventWriter};
 
 /// The task with this id, or an error that names it.
 pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
@@ -53,7 +53,7 @@ pub(crate) fn bounded<'t>(what: &str, text: &'t str) -> Result<&'t str> {
 /// Decides and makes a change of a task, and keeps the value in step, and the ledger it may be in. Returns each
 /// event's number with its change.
 pub(crate) fn carry_out(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     task: &mut Task,
     command: &Command,
     message: &str,
@@ -65,7 +65,7 @@ pub(crate) fn carry_out(
 
 /// The same for whoever keeps the ledger itself.
 pub(crate) fn carry_out_alone(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     task: &mut Task,
     command: &Command,
     message: &str,
@@ -88,7 +88,7 @@ pub(crate) fn carry_out_alone(
 pub(crate) const WAITS: &str = "dependency";
 
 /// Tasks that waited for this one alone can be started.
-pub(crate) fn unblock_dependents(work: &mut Scribe<'_, '_>, done: &Task) -> Result<()> {
+pub(crate) fn unblock_dependents(work: &mut EventWriter<'_, '_>, done: &Task) -> Result<()> {
     for task in work.tx.unblocked_dependents(&done.id, WAITS)? {
         unblock(work, &task, &format!("Unblocked: {} is done", done.title))?;
     }
@@ -96,7 +96,7 @@ pub(crate) fn unblock_dependents(work: &mut Scribe<'_, '_>, done: &Task) -> Resu
 }
 
 /// Makes a blocked task wait for nothing any more.
-pub(crate) fn unblock(work: &mut Scribe<'_, '_>, task: &Task, message: &str) -> Result<i64> {
+pub(crate) fn unblock(work: &mut EventWriter<'_, '_>, task: &Task, message: &str) -> Result<i64> {
     let unblocked = Change::TaskMoved {
         task_id: task.id.clone(),
         from: task.status,
@@ -138,7 +138,7 @@ pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
 }
 
 /// Who starts a task holds it, whatever verb was used.
-pub(crate) fn hold_what_was_started(work: &mut Scribe<'_, '_>, task: &mut Task) -> Result<()> {
+pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut Task) -> Result<()> {
     if task.status == Status::InProgress && task.claim.is_none() && task.part.is_none() {
         let token = work.tx.next_number("fencing")?;
         let agent = work.caller.agent.clone();
@@ -155,11 +155,11 @@ pub(crate) fn verified(task: &Task, seen: &[CheckSeen]) -> bool {
 }
 
 /// Writes down what a verified `done` stands on.
-pub(crate) fn note_evidence(work: &mut Scribe<'_, '_>, task: &Task, seen: &[CheckSeen]) -> Result<()> {
+pub(crate) fn note_evidence(work: &mut EventWriter<'_, '_>, task: &Task, seen: &[CheckSeen]) -> Result<()> {
     if task.evidence == Some(Evidence::Verified) {
         let about = about(work.tx, task)?;
         let message = format!("{} checks passed", seen.len());
-        work.say(&about, Says::event("task_verified", message, json!({"checks": seen})))?;
+        work.say(&about, EventBody::event("task_verified", message, json!({"checks": seen})))?;
     }
     Ok(())
 }

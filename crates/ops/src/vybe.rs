@@ -11,7 +11,7 @@ use store::Vybe;
 
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 use carry::Carrier;
 pub use report::{Carried, Report};
 
@@ -22,7 +22,7 @@ pub struct Request {
 }
 
 /// Carries everything in one transaction, once for this key. What is in the store already is left as it is.
-pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Report>> {
+pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Report>> {
     let vybe = open(&request.file)?;
     cx.once(key, "store.import_vybe", request, |work| {
         let mut carrier = Carrier::new(work);

@@ -10,17 +10,17 @@ use contract::domain::run::{DocumentKind, RunId};
 use contract::domain::status::Status;
 use contract::json::Map;
 use contract::operator::watchdog::{Liveness, liveness};
-use contract::operator::{Blocker, Code, Delta, TaskId as Reference};
+use contract::operator::{Blocker, Code, Delta, TaskRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Caller, Context};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::grants;
-use crate::crew::rows::{self, Along};
+use crate::crew::rows::{self, TransitionContext};
 use crate::crew::sheet::{Sheet, find_run};
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Request {
@@ -57,7 +57,7 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
 fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
-    let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
     let mut answer = Answer::default();
     for run_id in runs {
         let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;
@@ -86,8 +86,12 @@ pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
 }
 
 /// Sweeps one run in the caller's transaction.
-pub(crate) fn sweep_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, answer: &mut Answer) -> Result<()> {
-    let names: Vec<Reference> = sheet.tasks.keys().cloned().collect();
+pub(crate) fn sweep_run(
+    work: &mut EventWriter<'_, '_>,
+    sheet: &mut Sheet,
+    answer: &mut Answer,
+) -> Result<()> {
+    let names: Vec<TaskRef> = sheet.tasks.keys().cloned().collect();
     // The tasks of a document are watched by the engine that runs it.
     let is_ours = sheet.run.asked.kind == DocumentKind::Ledger;
     for name in names {
@@ -107,15 +111,15 @@ pub(crate) fn sweep_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, answer: &m
     Ok(())
 }
 
-fn expired(held: &[Held], work: &Scribe<'_, '_>) -> Option<Held> {
+fn expired(held: &[Held], work: &EventWriter<'_, '_>) -> Option<Held> {
     held.iter().find(|lock| !lock.lease.is_live(work.now)).cloned()
 }
 
 /// A task in progress: locks decide by their lease on the boot clock, a row without locks by what it says.
 fn watch(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
-    name: &Reference,
+    name: &TaskRef,
     held: &[Held],
     answer: &mut Answer,
 ) -> Result<()> {
@@ -150,9 +154,9 @@ fn watch(
 
 /// In this order: the row is blocked, its locks are free, and only then can it be planned anew.
 fn block(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
-    name: &Reference,
+    name: &TaskRef,
     held: &[Held],
     age: Duration,
 ) -> Result<Value> {
@@ -178,7 +182,12 @@ fn block(
         "run_id": sheet.run_uuid()?, "task_id": name, "last_heartbeat_at": heard, "timeout_seconds": timeout,
         "age_seconds": age.as_secs(), "token": token, "retry_after_ms": retry_after_ms,
     });
-    rows::step(work, sheet, &delta, Along { verified: false, ended: Ended::TimedOut, spent: None })?;
+    rows::step(
+        work,
+        sheet,
+        &delta,
+        TransitionContext { verified: false, ended: Ended::TimedOut, spent: None },
+    )?;
     let blocker = Blocker {
         task_id: name.clone(),
         code: Code::TaskTimeout,

@@ -8,7 +8,7 @@ pub mod verify;
 use contract::domain::crew::worklog::{beginning, file_of};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::operator::{Code, Options, Outcome, TaskId as Reference, validate_worklog};
+use contract::operator::{Code, Options, Outcome, TaskRef, validate_worklog};
 use store::Tx;
 
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub fn kept(cx: &mut Context, run: &str, task: &str, ground: &dyn Ground) -> Res
 }
 
 /// The path that the task was last given out with, under its real name. One that leads out of the workspace is refused.
-pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &Reference, ground: &dyn Ground) -> Result<String> {
+pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &TaskRef, ground: &dyn Ground) -> Result<String> {
     let issued = tx.last_assignment(&sheet.task(name)?.id)?;
     let given = issued.and_then(|issued| issued.packet["task"]["worklog_path"].as_str().map(str::to_owned));
     let path = given.unwrap_or_else(|| default_path(name));
@@ -47,12 +47,12 @@ pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &Reference, ground: &dyn Gr
 }
 
 /// Where a worklog is kept if nobody says otherwise.
-pub(crate) fn default_path(name: &Reference) -> String {
+pub(crate) fn default_path(name: &TaskRef) -> String {
     format!("worklogs/{name}.jsonl")
 }
 
 /// What the first line names.
-pub(crate) fn begins(sheet: &Sheet, name: &Reference) -> Result<String> {
+pub(crate) fn begins(sheet: &Sheet, name: &TaskRef) -> Result<String> {
     Ok(beginning(&sheet.run_uuid()?, name.as_str()))
 }
 

@@ -10,9 +10,9 @@ use contract::domain::id::mint;
 use contract::domain::scope::Scope;
 use contract::json::Value;
 use engine::ground::{Disk, snapshot};
-use engine::verify::{Place, run_all};
+use engine::verify::{CheckLocation, run_all};
 use ops::result::submit::{Request, submit};
-use ops::result::{Judged, Seen, judge};
+use ops::result::{Judged, Observation, judge};
 use ops::{Context, Error, Result, heartbeat};
 
 use super::assignment::dollars;
@@ -52,7 +52,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         cost: cost.map(dollars).transpose()?,
         tokens: *tokens,
         strict: *strict,
-        seen: Seen::default(),
+        seen: Observation::default(),
     };
     let key = host::any_key(globals)?;
     let mut cx = host::open(globals)?;
@@ -101,7 +101,7 @@ fn beat(globals: &Globals, judged: &Judged, done: &mpsc::Receiver<()>) {
 }
 
 /// Looks at the files in scope as the worker left them, and runs the author's checks here and now.
-fn look(cx: &mut Context, judged: &Judged) -> Result<Seen> {
+fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
     let workspace = Path::new(&judged.workspace);
     // One that was interrupted before its snapshot was kept has its result judged without one.
     let files =
@@ -110,7 +110,7 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Seen> {
         contract::operator::Outcome::Done => check(cx, judged, workspace)?,
         contract::operator::Outcome::Blocked | contract::operator::Outcome::Failed => Vec::new(),
     };
-    Ok(Seen { checks, files, arrived: Some(judged.arrived.clone()) })
+    Ok(Observation { checks, files, arrived: Some(judged.arrived.clone()) })
 }
 
 fn scopes(packet: &Value, judged: &Judged) -> Vec<Scope> {
@@ -134,6 +134,6 @@ fn check(
         return Err(Error::new(ErrorCode::Denied, reason));
     }
     let (environment, shim, now) = (env::inherited(), host::shim(), cx.now().at);
-    let place = Place { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
+    let place = CheckLocation { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
     Ok(run_all(&part.spec.checks, &place, &mint(cx.ids(), now)))
 }

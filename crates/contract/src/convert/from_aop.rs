@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::source::Source;
 use super::{Context, uuid_for};
-use crate::operator::{RunId, SCHEMA_VERSION, TaskId};
+use crate::operator::{RunId, SCHEMA_VERSION, TaskRef};
 
 pub(super) use envelope::{event as aee_event, task as aee_task};
 pub(super) use packet::assignment;
@@ -60,7 +60,7 @@ fn run_id(source: &mut Source<'_>, pointer: &str) -> String {
 
 fn task_id(source: &mut Source<'_>, pointer: &str) -> String {
     let name = source.text(pointer).unwrap_or_default();
-    if TaskId::parse(name).is_some() {
+    if TaskRef::parse(name).is_some() {
         return name.to_owned();
     }
     let task_id = uuid_for(name);

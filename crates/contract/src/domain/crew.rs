@@ -14,7 +14,7 @@ use super::check::CheckSeen;
 use super::run::RunId;
 use super::task::TaskId;
 use crate::operator::ledger::Row;
-use crate::operator::{Blocker, TaskId as Reference};
+use crate::operator::{Blocker, TaskRef};
 use approval::{Approval, ApprovalId};
 use budget::Amount;
 use lock::Grant;
@@ -29,7 +29,7 @@ pub enum CrewChange {
     RowWritten {
         run_id: RunId,
         task_id: TaskId,
-        reference: Reference,
+        reference: TaskRef,
         /// The version of the whole ledger after this.
         ledger_version: u64,
         /// The delta that did it; none where writ itself took the step.
@@ -215,7 +215,7 @@ impl CrewChange {
 const UNNUMBERED_FROM: i64 = 1 << 40;
 
 /// The number behind `T-<n>`. Other spellings, such as `T-07`, are names of their own and have none.
-pub fn number_of(reference: &Reference) -> Option<i64> {
+pub fn number_of(reference: &TaskRef) -> Option<i64> {
     let digits = reference.as_str().strip_prefix("T-")?;
     let number: i64 = digits.parse().ok()?;
     (number < UNNUMBERED_FROM && number.to_string() == digits).then_some(number)
@@ -227,8 +227,8 @@ pub fn unnumbered(others: usize) -> i64 {
 }
 
 /// The name of a plan's task in operator documents.
-pub fn reference_of(number: i64) -> Reference {
-    Reference::parse(&format!("T-{}", number.max(0))).expect("BUG: a number makes a name")
+pub fn reference_of(number: i64) -> TaskRef {
+    TaskRef::parse(&format!("T-{}", number.max(0))).expect("BUG: a number makes a name")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::conflict::{Entry, overlapping};
 use super::document::{self, whole};
-use super::ids::{RunId, TaskId};
+use super::ids::{RunId, TaskRef};
 use super::locks::{self, Held, Lock, Place};
 use super::options::Options;
 use super::report::Report;
@@ -60,11 +60,11 @@ pub struct Assignment {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub title: String,
     #[serde(rename = "type")]
     pub kind: TaskType,
-    pub dependencies: Vec<TaskId>,
+    pub dependencies: Vec<TaskRef>,
     /// What the subagent may change, as its author wrote it.
     pub lock_scope: Vec<String>,
     pub forbidden_scope: Vec<String>,

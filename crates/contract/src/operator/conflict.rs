@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ids::TaskId;
+use super::ids::TaskRef;
 use crate::aop::word::words;
 use crate::domain::scope::Scope;
 
@@ -18,7 +18,7 @@ words! {
 /// What one task holds or wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub scope: Scope,
     pub mode: Mode,
     /// A released lock is history and collides with nothing.

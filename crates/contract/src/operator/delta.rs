@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::assignment::TaskType;
 use super::assignment::shape::{HEARTBEAT, PRIORITY, TASK_IDS, TIMEOUT, TITLE};
 use super::document::{INTEGER_MAX, whole_or_none};
-use super::ids::{TASK_ID, TaskId, UTC};
+use super::ids::{TASK_ID, TaskRef, UTC};
 use crate::aop::word::words;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
@@ -19,7 +19,7 @@ words! {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delta {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub status: Status,
     pub owner: String,
     pub reason: String,
@@ -45,7 +45,7 @@ pub struct Delta {
 
 impl Delta {
     /// One that says nothing yet but where it leads.
-    pub fn blank(task_id: TaskId, status: Status) -> Self {
+    pub fn blank(task_id: TaskRef, status: Status) -> Self {
         Self {
             task_id,
             status,
@@ -71,7 +71,7 @@ pub struct Columns {
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "type")]
     pub kind: Option<TaskType>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dependencies: Option<Vec<TaskId>>,
+    pub dependencies: Option<Vec<TaskRef>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_scope: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_or_none")]

@@ -140,8 +140,8 @@ fn rule_of(field: &str, finding: &Finding) -> Option<Rule> {
     let is_item = finding.path.ends_with(']');
     match field {
         "run_id" => Some(Rule::RunId),
-        "task_id" | "depends_on_task_id" => Some(Rule::TaskId),
-        "dependencies" if is_item && finding.rule == "form" => Some(Rule::TaskId),
+        "task_id" | "depends_on_task_id" => Some(Rule::TaskRef),
+        "dependencies" if is_item && finding.rule == "form" => Some(Rule::TaskRef),
         "timestamp" | "generated_at" | "last_heartbeat_at" | "now" => Some(Rule::Timestamp),
         "code" => Some(Rule::UnknownCode),
         "timeout_seconds" | "heartbeat_interval_seconds" | "retry_after_ms" | "retry_count" | "version" => {

@@ -9,7 +9,7 @@ use super::assignment::{self, Assignment, TaskType};
 use super::codes::Code;
 use super::delta::{DELTA, Delta};
 use super::document::{self, INTEGER_MAX, objects};
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, same_run};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC, same_run};
 use super::locks::{self, Held, LOCKS, Lock, Place};
 use super::options::Options;
 use super::report::Report;
@@ -40,7 +40,7 @@ pub struct OrchestratorOutput {
 /// Why a task does not go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blocker {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub code: Code,
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

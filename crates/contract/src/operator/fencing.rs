@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::codes::Code;
-use super::ids::TaskId;
+use super::ids::TaskRef;
 use super::locks::scope_of;
 use super::options::Options;
 use super::watchdog::{latest_heartbeat, timed_out};
@@ -16,7 +16,7 @@ use crate::domain::time::Timestamp;
 pub struct Grants {
     /// The number of the last grant. One counter for the run; it only grows.
     last_token: u64,
-    held: BTreeMap<TaskId, Grant>,
+    held: BTreeMap<TaskRef, Grant>,
 }
 
 /// What one task holds.
@@ -69,7 +69,7 @@ impl Refused {
 /// What a task asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    pub task_id: &'a TaskId,
+    pub task_id: &'a TaskRef,
     pub resources: &'a [String],
     pub timeout: Duration,
 }
@@ -102,7 +102,7 @@ impl Grants {
     }
 
     /// The holder lives. One that was silent for too long is not revived by saying so late.
-    pub fn heartbeat(&mut self, task_id: &TaskId, token: u64, now: Timestamp) -> Result<(), Refused> {
+    pub fn heartbeat(&mut self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), Refused> {
         let grant = self.current(task_id, token)?;
         if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
             return Err(Refused::TimedOut);
@@ -115,7 +115,7 @@ impl Grants {
     }
 
     /// Whether a result may be integrated: only from the holder of the current grant, and in time.
-    pub fn submit(&self, task_id: &TaskId, token: u64, now: Timestamp) -> Result<(), Refused> {
+    pub fn submit(&self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), Refused> {
         let grant = self.current(task_id, token)?;
         if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
             return Err(Refused::TimedOut);
@@ -124,16 +124,16 @@ impl Grants {
     }
 
     /// Gives back what a task holds.
-    pub fn release(&mut self, task_id: &TaskId, token: u64) -> Result<(), Refused> {
+    pub fn release(&mut self, task_id: &TaskRef, token: u64) -> Result<(), Refused> {
         self.current(task_id, token)?;
         self.held.remove(task_id);
         Ok(())
     }
 
     /// Takes back what silent holders have and names their tasks, which are blocked now and planned anew.
-    pub fn sweep(&mut self, now: Timestamp) -> Vec<TaskId> {
+    pub fn sweep(&mut self, now: Timestamp) -> Vec<TaskRef> {
         let silent = |grant: &Grant| timed_out(now, grant.last_heartbeat_at, grant.timeout);
-        let tasks: Vec<TaskId> =
+        let tasks: Vec<TaskRef> =
             self.held.iter().filter(|(_, grant)| silent(grant)).map(|(task_id, _)| task_id.clone()).collect();
         for task_id in &tasks {
             self.held.remove(task_id);
@@ -141,11 +141,11 @@ impl Grants {
         tasks
     }
 
-    pub fn grant(&self, task_id: &TaskId) -> Option<&Grant> {
+    pub fn grant(&self, task_id: &TaskRef) -> Option<&Grant> {
         self.held.get(task_id)
     }
 
-    fn current(&self, task_id: &TaskId, token: u64) -> Result<&Grant, Refused> {
+    fn current(&self, task_id: &TaskRef, token: u64) -> Result<&Grant, Refused> {
         self.held.get(task_id).filter(|grant| grant.token == token).ok_or(Refused::StaleToken)
     }
 }

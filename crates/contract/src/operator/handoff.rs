@@ -13,7 +13,7 @@ use super::codes::Code;
 use super::delta::STATUS;
 use super::document::{self, objects, whole};
 use super::envelope::{BLOCKERS, Blocker};
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC};
 use super::locks::{self, LOCKS, Lock};
 use super::options::Options;
 use super::reconcile::{Books, reconcile, report_issue};
@@ -50,7 +50,7 @@ pub struct Handoff {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandoffRow {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub title: String,
     pub status: Status,
     pub owner: String,
@@ -64,22 +64,22 @@ pub struct HandoffRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dependencies: Option<Vec<TaskId>>,
+    pub dependencies: Option<Vec<TaskRef>>,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dependency {
-    pub task_id: TaskId,
-    pub depends_on_task_id: TaskId,
+    pub task_id: TaskRef,
+    pub depends_on_task_id: TaskRef,
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AcceptanceTarget {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub criteria: Vec<String>,
     #[serde(flatten)]
     pub extra: Map<String, Value>,

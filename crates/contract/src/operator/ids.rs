@@ -45,7 +45,7 @@ id! {
 }
 id! {
     /// One task of a run.
-    TaskId, TASK_ID_FORM
+    TaskRef, TASK_ID_FORM
 }
 
 /// Whether two run ids name one run.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::delta::{Columns, Delta};
 use super::document::{whole, whole_or_none};
-use super::ids::TaskId;
+use super::ids::TaskRef;
 use crate::domain::status::Status;
 use crate::verdict::Verdict;
 
@@ -30,7 +30,7 @@ pub struct Ledger {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub digests: BTreeMap<String, String>,
     #[serde(default)]
-    pub rows: BTreeMap<TaskId, Row>,
+    pub rows: BTreeMap<TaskRef, Row>,
 }
 
 /// One task's state.
@@ -58,7 +58,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn dependencies(&self) -> &[TaskId] {
+    pub fn dependencies(&self) -> &[TaskRef] {
         self.columns.dependencies.as_deref().unwrap_or(&[])
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::conflict::{Claim, Entry, Mode, overlapping};
 use super::document::{self, INTEGER_MAX, objects, texts, whole_or_none};
-use super::ids::{RUN_ID, TASK_ID, TaskId, UTC};
+use super::ids::{RUN_ID, TASK_ID, TaskRef, UTC};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
@@ -20,7 +20,7 @@ const KIND: &str = "locks";
 /// One lock as documents carry it. The resource is as its author wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lock {
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub resource: String,
     pub active: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use super::assignment::shape::{WORKLOG_PATH_CHARS_MAX, bounded};
 use super::assignment::{Assignment, crossing};
 use super::conflict::Cover;
 use super::document::{self, INTEGER_MAX, objects};
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, same_run};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC, same_run};
 use super::locks::{self, Place};
 use super::options::Options;
 use super::report::Report;
@@ -37,7 +37,7 @@ pub struct SubagentResult {
     pub run_id: RunId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated_at: Option<String>,
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub status: Outcome,
     pub changes: Vec<Change>,
     pub acceptance_check: Vec<CriterionCheck>,

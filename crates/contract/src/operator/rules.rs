@@ -62,7 +62,7 @@ rules! {
     TooLong, "too_long", Values, SchemaInvalid;
     TooManyNotes, "too_many_notes", Values, SchemaInvalid;
     RunId, "run_id", Values, SchemaInvalid;
-    TaskId, "task_id", Values, SchemaInvalid;
+    TaskRef, "task_id", Values, SchemaInvalid;
     Timestamp, "timestamp", Values, SchemaInvalid;
     UnknownCode, "unknown_code", Values, SchemaInvalid;
     HeartbeatNotBelowTimeout, "heartbeat_not_below_timeout", Values, SchemaInvalid;

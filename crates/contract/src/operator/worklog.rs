@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::codes::Code;
 use super::document;
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskId, UTC, parse_utc, same_run};
+use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC, parse_utc, same_run};
 use super::options::Options;
 use super::report::Report;
 use super::result::Outcome;
@@ -24,7 +24,7 @@ const KIND: &str = "worklog";
 pub struct WorklogEntry {
     pub timestamp: String,
     pub run_id: RunId,
-    pub task_id: TaskId,
+    pub task_id: TaskRef,
     pub actor: String,
     pub action: String,
     pub files_touched: Vec<String>,

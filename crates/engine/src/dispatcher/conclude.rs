@@ -17,7 +17,7 @@ use super::{Committed, Dispatcher, millis};
 use crate::executor::aop_stdio::Conversation;
 use crate::executor::{Reported, Stopped, shell};
 use crate::live::{Live, Phase};
-use crate::observer::Told;
+use crate::observer::Progress;
 use crate::pipeline::l7_delegate::{self, Claim};
 use crate::pipeline::l8_verify::{self, Seen, Verdict};
 use crate::scheduler::wait_after;
@@ -198,7 +198,7 @@ impl Dispatcher<'_> {
                 Verdict::Failed { message, .. } => message.as_str(),
                 Verdict::Done { .. } => "",
             };
-            self.observer.tell(Told::Retrying { task: &self.board.slots[task].name, reason, wait });
+            self.observer.report(Progress::Retrying { task: &self.board.slots[task].name, reason, wait });
             return;
         }
         let took = self.cx.now().at.since(live.started_at);
@@ -241,14 +241,14 @@ impl Dispatcher<'_> {
 
     pub(super) fn tell_end(&mut self, task: usize, took: Duration) {
         let ended = &self.tasks[task];
-        let told = Told::Ended {
+        let progress = Progress::Ended {
             task: &self.board.slots[task].name,
             status: ended.status,
             evidence: ended.evidence,
             reason: ended.blocked_reason.as_deref(),
             took,
         };
-        self.observer.tell(told);
+        self.observer.report(progress);
     }
 
     /// Reads a task and its attempts again.

@@ -20,7 +20,7 @@ use super::{Committed, Dispatcher, Message, lesson, millis};
 use crate::executor::Ended;
 use crate::executor::aop_stdio::Conversation;
 use crate::live::{Live, Phase};
-use crate::observer::Told;
+use crate::observer::Progress;
 use crate::pipeline::l6_shape::Shaped;
 use crate::pipeline::{Mark, l5_context, l6_shape};
 use crate::supervisor::logs::{LogWriter, Scrub};
@@ -74,7 +74,7 @@ impl Dispatcher<'_> {
         }
         self.refresh(task)?;
         self.waits_no_more(task);
-        self.observer.tell(Told::Started { task: &self.board.slots[task].name, attempt: number });
+        self.observer.report(Progress::Started { task: &self.board.slots[task].name, attempt: number });
         self.launch(task, attempt, shaped)
     }
 
@@ -210,7 +210,7 @@ impl Dispatcher<'_> {
         let check = self.part(task).spec.checks[index].clone();
         let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
         let shown = check.command.join(" ");
-        self.observer.tell(Told::Checking { task: &self.board.slots[task].name, command: &shown });
+        self.observer.report(Progress::Checking { task: &self.board.slots[task].name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: own_identity() };
         let spec = crate::verify::launch(&check, &self.place(task), marker);

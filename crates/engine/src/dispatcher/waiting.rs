@@ -20,7 +20,7 @@ use ops::run::journal::{Entry, Wants};
 use super::{Dispatcher, millis};
 use crate::executor::Stopped;
 use crate::ground::Disk;
-use crate::observer::Told;
+use crate::observer::Progress;
 use crate::scheduler::{Board, Slot, wait_after};
 
 /// A task that could start but for something that others have.
@@ -114,7 +114,7 @@ impl Dispatcher<'_> {
         let awaited = hindrance.awaited();
         let known = self.waiting.remove(&task);
         if known.as_ref().is_none_or(|known| known.told != awaited) {
-            self.observer.tell(Told::Waiting { task: &self.board.slots[task].name, awaited: &awaited });
+            self.observer.report(Progress::Waiting { task: &self.board.slots[task].name, awaited: &awaited });
         }
         let since_ms = known.map_or(since_ms, |known| known.since_ms);
         self.waiting.insert(task, Waiting { since_ms, told: awaited, hindrance });

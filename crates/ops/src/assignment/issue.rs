@@ -4,7 +4,7 @@ use contract::domain::crew::budget::Amount;
 use contract::domain::money::MicroUsd;
 use contract::domain::task::Task;
 use contract::operator::assignment::{ContextItem, TaskType};
-use contract::operator::{SCHEMA_VERSION, TaskId as Reference};
+use contract::operator::{SCHEMA_VERSION, TaskRef};
 use contract::plan::Budget;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::crew::denial::{denied, deny};
 use crate::crew::packet::{Draft, GivenOut, give_out};
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 /// The longest time between two heartbeats that is asked for where nobody says otherwise.
 const HEARTBEAT_SECONDS_DEFAULT: u64 = 120;
@@ -57,7 +57,7 @@ pub struct Answer {
     pub packet: Value,
 }
 
-pub fn issue(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn issue(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
     cx.once(key, "assignment.issue", request, |work| {
         let mut sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
@@ -84,7 +84,7 @@ pub(crate) fn settled(
     if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
 }
 
-pub(crate) fn answer(sheet: &Sheet, name: &Reference, given: GivenOut) -> Result<Answer> {
+pub(crate) fn answer(sheet: &Sheet, name: &TaskRef, given: GivenOut) -> Result<Answer> {
     Ok(Answer {
         token: given.token,
         run_id: sheet.run_uuid()?,
@@ -95,7 +95,7 @@ pub(crate) fn answer(sheet: &Sheet, name: &Reference, given: GivenOut) -> Result
 }
 
 /// The packet that the row, the plan and the request make together.
-fn packet(sheet: &Sheet, name: &Reference, request: &Request) -> Result<Value> {
+fn packet(sheet: &Sheet, name: &TaskRef, request: &Request) -> Result<Value> {
     let (task, row) = (sheet.task(name)?, sheet.row(name)?);
     let columns = &row.columns;
     let kind = columns.kind.unwrap_or(TaskType::Parallelizable);

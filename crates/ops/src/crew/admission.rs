@@ -7,15 +7,15 @@ use contract::domain::crew::approval::{ApprovalId, NotApproved};
 use contract::domain::crew::budget::{Amount, BudgetFault};
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
-use contract::operator::{Code, TaskId as Reference};
+use contract::operator::{Code, TaskRef};
 use store::Tx;
 
 use super::conditions::action_digest;
 use super::denial::deny;
-use super::grants::{self, Asked, Obstacle, conflict};
+use super::grants::{self, LockRequest, Obstacle, conflict};
 use super::sheet::Sheet;
 use crate::error::{Error, Result};
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// What was granted.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl Hindrance {
     }
 
     /// The operator contract's refusal of `reference`, a task of `run`.
-    pub fn refusal(&self, run: &Run, reference: &Reference) -> Error {
+    pub fn refusal(&self, run: &Run, reference: &TaskRef) -> Error {
         match self {
             Hindrance::Lock(obstacle) => conflict(run, reference, obstacle),
             Hindrance::Budget { fault, .. } => deny(Code::NonCompliant, fault.rule(), fault.to_string()),
@@ -77,13 +77,13 @@ impl Hindrance {
 
 /// What is asked for, and the share of the budget that goes with it.
 pub(crate) struct Wish<'a> {
-    pub(crate) asked: Asked<'a>,
+    pub(crate) asked: LockRequest<'a>,
     pub(crate) share: Option<Amount>,
 }
 
 /// Grants everything. What comes back as a hindrance may have written a part: the caller gives the transaction up.
 pub(crate) fn admit(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     wish: Wish<'_>,
 ) -> Result<std::result::Result<Admitted, Hindrance>> {
     let (run, task, reference) = (wish.asked.run, wish.asked.task, wish.asked.reference);
@@ -102,7 +102,7 @@ pub(crate) fn admit(
 }
 
 /// The number of the grant, taken now if nothing was locked.
-fn token(work: &Scribe<'_, '_>, admitted: &mut Admitted) -> Result<i64> {
+fn token(work: &EventWriter<'_, '_>, admitted: &mut Admitted) -> Result<i64> {
     match admitted.token {
         Some(token) => Ok(token),
         None => Ok(*admitted.token.insert(work.tx.next_number("fencing")?)),
@@ -112,7 +112,7 @@ fn token(work: &Scribe<'_, '_>, admitted: &mut Admitted) -> Result<i64> {
 /// Takes the worker's share out of what the run has left, and out of what the runs above it have left: what a run
 /// spends, whoever started it spends too.
 fn reserve(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run: &Run,
     task: &Task,
     share: Option<Amount>,
@@ -151,10 +151,10 @@ fn payers(tx: &Tx<'_>, run: &Run) -> Result<Vec<RunId>> {
 
 /// Where an approval was ever asked for, the task begins with a granted one, once.
 fn use_approval(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run: &Run,
     task: &Task,
-    reference: &Reference,
+    reference: &TaskRef,
     admitted: &mut Admitted,
 ) -> Result<std::result::Result<(), Hindrance>> {
     let asked = work.tx.approvals_of_task(&task.id)?;

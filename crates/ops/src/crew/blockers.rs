@@ -6,11 +6,11 @@ use contract::domain::task::Task;
 use contract::operator::Blocker;
 
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// Writes down why a task is blocked, or that it no longer is.
 pub(crate) fn settle_blocker(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     task: &Task,
     blocker: Option<&Blocker>,
 ) -> Result<()> {

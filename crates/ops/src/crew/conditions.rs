@@ -6,14 +6,14 @@ use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
 use contract::domain::run::RunState;
 use contract::domain::task::Task;
-use contract::operator::{Code, TaskId as Reference};
+use contract::operator::{Code, TaskRef};
 use contract::plan::PlanTask;
 use serde_json::{Value, json};
 
 use super::denial::deny;
 use super::sheet::Sheet;
 use crate::error::{Error, Result};
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// What a check shows, in words that a result can repeat.
 pub(crate) fn criterion(check: &Check) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn checks_of(spec: &PlanTask) -> Vec<Value> {
 }
 
 /// A run is running from its first assignment on. What has ended gives nothing out.
-pub(crate) fn begin_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet) -> Result<()> {
+pub(crate) fn begin_run(work: &mut EventWriter<'_, '_>, sheet: &mut Sheet) -> Result<()> {
     match sheet.run.state {
         RunState::Running => return Ok(()),
         RunState::Submitted | RunState::Stopped => {}
@@ -54,7 +54,7 @@ pub(crate) fn begin_run(work: &mut Scribe<'_, '_>, sheet: &mut Sheet) -> Result<
 }
 
 /// What an approval for giving the task out is bound to.
-pub(crate) fn action_digest(sheet: &Sheet, reference: &Reference) -> Result<String> {
+pub(crate) fn action_digest(sheet: &Sheet, reference: &TaskRef) -> Result<String> {
     let (task, row) = (sheet.task(reference)?, sheet.row(reference)?);
     let action = json!({
         "action": "assignment.issue", "run": sheet.run.asked.id, "task": reference,

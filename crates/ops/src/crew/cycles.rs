@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use contract::operator::ledger::{Ledger, Row};
-use contract::operator::{Code, Delta, TaskId as Reference};
+use contract::operator::{Code, Delta, TaskRef};
 
 use super::denial::deny;
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub(super) fn refuse(after: &Ledger, deltas: &[Delta]) -> Result<()> {
     Err(deny(Code::LedgerInconsistent, "dependency_cycle", message))
 }
 
-fn waits_for_itself(ledger: &Ledger, reference: &Reference) -> bool {
+fn waits_for_itself(ledger: &Ledger, reference: &TaskRef) -> bool {
     let mut seen = BTreeSet::new();
     let mut ahead = vec![reference];
     while let Some(next) = ahead.pop() {

@@ -11,19 +11,19 @@ use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
 use contract::operator::fencing::Refused;
-use contract::operator::{Code, TaskId as Reference};
+use contract::operator::{Code, TaskRef};
 use serde_json::json;
 use store::Tx;
 
 use super::denial::{denied, refused, verdict};
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// What a task asks for. The scopes are real names in the run's workspace.
-pub(crate) struct Asked<'a> {
+pub(crate) struct LockRequest<'a> {
     pub(crate) run: &'a Run,
     pub(crate) task: &'a Task,
-    pub(crate) reference: &'a Reference,
+    pub(crate) reference: &'a TaskRef,
     pub(crate) scopes: Vec<Wanted>,
     pub(crate) timeout: Duration,
     pub(crate) fold: bool,
@@ -40,8 +40,8 @@ pub struct Obstacle {
 /// Grants all or nothing. An expired lock still stands in the way: only the watchdog's sweep frees it. What the task
 /// held before is given back, and its old token is worth nothing.
 pub(crate) fn acquire(
-    work: &mut Scribe<'_, '_>,
-    asked: Asked<'_>,
+    work: &mut EventWriter<'_, '_>,
+    asked: LockRequest<'_>,
 ) -> Result<std::result::Result<Grant, Obstacle>> {
     if asked.scopes.is_empty() {
         return Err(refused(Refused::Nothing));
@@ -70,7 +70,7 @@ pub(crate) fn acquire(
 }
 
 /// What others hold stands in the way.
-pub(crate) fn find_obstacle(tx: &Tx<'_>, asked: &Asked<'_>) -> Result<Option<Obstacle>> {
+pub(crate) fn find_obstacle(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Option<Obstacle>> {
     let above = ancestors(tx, asked.run)?;
     for scope in &asked.scopes {
         let place = place(&asked.run.asked.workspace, &scope.scope)
@@ -98,7 +98,7 @@ pub(crate) fn ancestors(tx: &Tx<'_>, run: &Run) -> Result<Vec<TaskId>> {
 }
 
 /// The refusal that names who stands in the way.
-pub(crate) fn conflict(run: &Run, reference: &Reference, obstacle: &Obstacle) -> crate::Error {
+pub(crate) fn conflict(run: &Run, reference: &TaskRef, obstacle: &Obstacle) -> crate::Error {
     let Obstacle { lock, wanted } = obstacle;
     let other = if lock.run_id == run.asked.id {
         lock.reference.to_string()
@@ -122,7 +122,7 @@ fn distinct(held: &[Held]) -> Vec<Held> {
 }
 
 /// Gives back the whole grant that a lock belongs to.
-pub(crate) fn release(work: &mut Scribe<'_, '_>, held: &Held, reason: &str) -> Result<()> {
+pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &Held, reason: &str) -> Result<()> {
     let task = crate::task::required(work.tx, held.task_id.as_str())?;
     let about = crate::task::about(work.tx, &task)?;
     let released = CrewChange::LocksReleased {
@@ -137,7 +137,7 @@ pub(crate) fn release(work: &mut Scribe<'_, '_>, held: &Held, reason: &str) -> R
 }
 
 /// Takes back everything that a task has: its locks, what was reserved for it, its open assignment.
-pub(crate) fn let_go(work: &mut Scribe<'_, '_>, task: &Task, ended: Ended, spent: Spent) -> Result<()> {
+pub(crate) fn let_go(work: &mut EventWriter<'_, '_>, task: &Task, ended: Ended, spent: Spent) -> Result<()> {
     let Some(part) = &task.part else { return Ok(()) };
     for held in distinct(&work.tx.locks_of_task(&task.id)?) {
         release(work, &held, ended.as_str())?;
@@ -158,7 +158,7 @@ pub(crate) fn let_go(work: &mut Scribe<'_, '_>, task: &Task, ended: Ended, spent
 }
 
 /// Books what was reserved for a task: spent as far as it was used, and free again.
-pub(crate) fn book(work: &mut Scribe<'_, '_>, task: &Task, spent: Spent) -> Result<()> {
+pub(crate) fn book(work: &mut EventWriter<'_, '_>, task: &Task, spent: Spent) -> Result<()> {
     for open in work.tx.open_reservations(&task.id)? {
         let booked = CrewChange::BudgetBooked {
             token: open.token,

@@ -12,25 +12,25 @@ use contract::domain::task::Task;
 use contract::operator::assignment::TaskType;
 use contract::operator::fencing::Refused;
 use contract::operator::{
-    ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskId as Reference,
-    read_assignment, untrusted,
+    ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskRef, read_assignment,
+    untrusted,
 };
 use serde_json::{Value, json};
 
 use super::admission::{Wish, admit};
 use super::conditions::{begin_run, checks};
 use super::denial::{denied, deny, refused};
-use super::grants::Asked;
+use super::grants::LockRequest;
 use super::ground::{Ground, real_scopes};
 use super::owner::refuse_owner;
-use super::rows::{self, Along};
+use super::rows::{self, TransitionContext};
 use super::sheet::Sheet;
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// What is to be given out. The packet lacks what only the store can add: the locks and the token.
 pub(crate) struct Draft {
-    pub(crate) reference: Reference,
+    pub(crate) reference: TaskRef,
     pub(crate) packet: Value,
     pub(crate) owner: String,
     /// What the worker may spend.
@@ -46,7 +46,7 @@ pub(crate) struct GivenOut {
 
 /// Gives a task out. The caller has the ledger reconciled afterwards, in the same transaction.
 pub(crate) fn give_out(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
     ground: &dyn Ground,
     mut draft: Draft,
@@ -58,7 +58,7 @@ pub(crate) fn give_out(
     let assignment = judged(work, sheet, ground, &mut draft, &task)?;
     let delta = step_to_work(work, sheet, &draft)?;
     let fold = ground.folds_case(&sheet.run.asked.workspace);
-    let asked = Asked {
+    let asked = LockRequest {
         run: &sheet.run,
         task: &task,
         reference: &reference,
@@ -75,7 +75,7 @@ pub(crate) fn give_out(
     begin_run(work, sheet)?;
     if task.status != Status::InProgress {
         let delta = Delta { delta_id: format!("writ:issue:{token}"), ..delta };
-        rows::step(work, sheet, &delta, Along::NOTHING)?;
+        rows::step(work, sheet, &delta, TransitionContext::NOTHING)?;
     }
     work.tx.hear(&task.id, work.now)?;
     sheet.heard.insert(reference.clone(), store::Heard { at: work.now.at, boot: work.now.boot.clone() });
@@ -95,7 +95,7 @@ pub(crate) fn give_out(
 }
 
 /// A task that somebody works on is not given out a second time.
-fn refuse_second(work: &Scribe<'_, '_>, task: &Task, reference: &Reference) -> Result<()> {
+fn refuse_second(work: &EventWriter<'_, '_>, task: &Task, reference: &TaskRef) -> Result<()> {
     match work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none()) {
         Some(open) => {
             let message = format!("{reference} is given out already, with token {}", open.token);
@@ -107,7 +107,7 @@ fn refuse_second(work: &Scribe<'_, '_>, task: &Task, reference: &Reference) -> R
 
 /// The packet must be one that a validator lets through, as it will be sent.
 fn judged(
-    work: &Scribe<'_, '_>,
+    work: &EventWriter<'_, '_>,
     sheet: &Sheet,
     ground: &dyn Ground,
     draft: &mut Draft,
@@ -171,7 +171,7 @@ fn wanted(ground: &dyn Ground, sheet: &Sheet, assignment: &Assignment) -> Result
 }
 
 /// The step into work, judged before anything is granted: the state machine, the dependencies and the owner.
-fn step_to_work(work: &Scribe<'_, '_>, sheet: &Sheet, draft: &Draft) -> Result<Delta> {
+fn step_to_work(work: &EventWriter<'_, '_>, sheet: &Sheet, draft: &Draft) -> Result<Delta> {
     let delta = Delta {
         owner: draft.owner.clone(),
         reason: "given out".to_owned(),
@@ -186,7 +186,7 @@ fn step_to_work(work: &Scribe<'_, '_>, sheet: &Sheet, draft: &Draft) -> Result<D
     Ok(delta)
 }
 
-fn active_locks(work: &Scribe<'_, '_>, sheet: &Sheet) -> Result<Value> {
+fn active_locks(work: &EventWriter<'_, '_>, sheet: &Sheet) -> Result<Value> {
     let locks = work.tx.active_locks_of_run(&sheet.run.asked.id)?;
     let value = |lock: &contract::domain::crew::lock::Held| {
         json!({

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use contract::domain::task::{Task, TaskId};
-use contract::operator::TaskId as Reference;
+use contract::operator::TaskRef;
 use contract::operator::assignment::TaskType;
 use contract::operator::delta::Columns;
 use contract::operator::ledger::Row;
 
 /// What a plan says of a task that no delta has touched yet.
-pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, Reference>) -> Row {
+pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> Row {
     const TIMEOUT_SECONDS_MIN: u64 = 30;
     let spec = task.part.as_ref().map(|part| &part.spec);
     let criteria: Vec<String> =

@@ -6,7 +6,7 @@ use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::domain::time::Now;
 use contract::operator::ledger::Row;
-use contract::operator::{Options, TaskId as Reference, validate_reconcile};
+use contract::operator::{Options, TaskRef, validate_reconcile};
 use contract::verdict::Verdict;
 use serde_json::{Value, json};
 use store::Tx;
@@ -30,7 +30,7 @@ impl Sheet {
         let blockers: Vec<Value> =
             tx.blockers_of_run(run_id)?.into_iter().map(|(_, blocker)| json!(blocker)).collect();
         let results = tx.results_of_run(run_id)?;
-        let names: BTreeMap<&TaskId, &Reference> =
+        let names: BTreeMap<&TaskId, &TaskRef> =
             self.tasks.iter().map(|(reference, task)| (&task.id, reference)).collect();
         let results: Vec<Value> = results
             .iter()
@@ -43,7 +43,7 @@ impl Sheet {
         Ok(validate_reconcile(document.to_string().as_bytes(), &options))
     }
 
-    fn judged(&self, tx: &Tx<'_>, reference: &Reference, row: &Row, now: &Now) -> Result<Value> {
+    fn judged(&self, tx: &Tx<'_>, reference: &TaskRef, row: &Row, now: &Now) -> Result<Value> {
         Ok(json!({
             "task_id": reference,
             "status": row.status,
@@ -57,7 +57,7 @@ impl Sheet {
     }
 
     /// How long the worker that has the task may be silent; none where nobody has it.
-    fn given_timeout(&self, tx: &Tx<'_>, reference: &Reference) -> Result<Option<u64>> {
+    fn given_timeout(&self, tx: &Tx<'_>, reference: &TaskRef) -> Result<Option<u64>> {
         let Some(task) = self.tasks.get(reference).filter(|task| task.status == Status::InProgress) else {
             return Ok(None);
         };

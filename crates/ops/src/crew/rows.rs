@@ -8,18 +8,18 @@ use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, PlanPart, Rules, Task};
 use contract::operator::ledger::{Ignored, Row};
-use contract::operator::{Blocker, Code, Delta, DeltaOptions, TaskId as Reference};
+use contract::operator::{Blocker, Code, Delta, DeltaOptions, TaskRef};
 use contract::plan::PlanTask;
 
 use super::blockers::settle_blocker;
 use super::denial::{denied, deny};
 use super::sheet::Sheet;
 use crate::error::Result;
-use crate::record::{About, Scribe};
+use crate::record::{About, EventWriter};
 
 /// What goes with a row besides its delta.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Along {
+pub(crate) struct TransitionContext {
     /// writ itself ran the task's checks and they passed.
     pub(crate) verified: bool,
     /// How an assignment ends that the row leaves behind.
@@ -27,13 +27,14 @@ pub(crate) struct Along {
     pub(crate) spent: Option<contract::domain::crew::budget::Amount>,
 }
 
-impl Along {
-    pub(crate) const NOTHING: Along = Along { verified: false, ended: Ended::Withdrawn, spent: None };
+impl TransitionContext {
+    pub(crate) const NOTHING: TransitionContext =
+        TransitionContext { verified: false, ended: Ended::Withdrawn, spent: None };
 }
 
 /// Applies the deltas of one envelope, or none of them.
 pub(crate) fn apply(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
     deltas: &[Delta],
     blockers: &[Blocker],
@@ -52,7 +53,7 @@ pub(crate) fn apply(
         if left_out.is_empty() {
             let applied =
                 AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
-            write(work, sheet, &delta.task_id, Some(applied), Along::NOTHING)?;
+            write(work, sheet, &delta.task_id, Some(applied), TransitionContext::NOTHING)?;
         }
         ignored.extend(left_out);
     }
@@ -65,7 +66,12 @@ pub(crate) fn apply(
 }
 
 /// One step of a row that writ takes itself, by the same rules as a delta.
-pub(crate) fn step(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, delta: &Delta, along: Along) -> Result<()> {
+pub(crate) fn step(
+    work: &mut EventWriter<'_, '_>,
+    sheet: &mut Sheet,
+    delta: &Delta,
+    along: TransitionContext,
+) -> Result<()> {
     recall(work, sheet, std::slice::from_ref(delta))?;
     sheet
         .ledger
@@ -76,7 +82,7 @@ pub(crate) fn step(work: &mut Scribe<'_, '_>, sheet: &mut Sheet, delta: &Delta, 
 }
 
 /// Finds out which of these names were applied before.
-fn recall(work: &Scribe<'_, '_>, sheet: &mut Sheet, deltas: &[Delta]) -> Result<()> {
+fn recall(work: &EventWriter<'_, '_>, sheet: &mut Sheet, deltas: &[Delta]) -> Result<()> {
     for delta in deltas {
         let Some(digest) = work.tx.applied_delta(&sheet.run.asked.id, &delta.delta_id)? else { continue };
         sheet.ledger.applied.insert(delta.delta_id.clone());
@@ -89,11 +95,11 @@ fn recall(work: &Scribe<'_, '_>, sheet: &mut Sheet, deltas: &[Delta]) -> Result<
 
 /// Makes the store agree with the row of the sheet.
 fn write(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
-    reference: &Reference,
+    reference: &TaskRef,
     delta: Option<AppliedDelta>,
-    along: Along,
+    along: TransitionContext,
 ) -> Result<()> {
     let row = sheet.ledger.rows[reference].clone();
     let mut task = match sheet.tasks.get(reference) {
@@ -146,7 +152,7 @@ pub(crate) fn about(sheet: &Sheet, task: &Task) -> About {
     About { task_id: Some(task.id.clone()), ..crate::run::about(&sheet.run) }
 }
 
-fn create(work: &mut Scribe<'_, '_>, sheet: &Sheet, reference: &Reference, row: &Row) -> Result<Task> {
+fn create(work: &mut EventWriter<'_, '_>, sheet: &Sheet, reference: &TaskRef, row: &Row) -> Result<Task> {
     let number = number_of(reference)
         .unwrap_or_else(|| unnumbered(sheet.tasks.keys().filter(|other| number_of(other).is_none()).count()));
     let mut spec = PlanTask::minimal(reference.as_str());

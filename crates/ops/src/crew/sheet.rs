@@ -9,7 +9,7 @@ use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Row;
-use contract::operator::{Code, Ledger, TaskId as Reference};
+use contract::operator::{Code, Ledger, TaskRef};
 use serde_json::{Value, json};
 use store::{Heard, Tx};
 
@@ -21,8 +21,8 @@ pub(crate) struct Sheet {
     pub(crate) run: Run,
     /// The names of applied deltas are looked up when they are needed, not loaded.
     pub(crate) ledger: Ledger,
-    pub(crate) tasks: BTreeMap<Reference, Task>,
-    pub(crate) heard: BTreeMap<Reference, Heard>,
+    pub(crate) tasks: BTreeMap<TaskRef, Task>,
+    pub(crate) heard: BTreeMap<TaskRef, Heard>,
 }
 
 /// A run by the UUID of operator documents, or by any of our own names for it.
@@ -34,15 +34,15 @@ pub(crate) fn find_run(tx: &Tx<'_>, text: &str) -> Result<Run> {
 }
 
 /// A task's name as operator documents write it.
-pub(crate) fn reference(text: &str) -> Result<Reference> {
-    Reference::parse(text).ok_or_else(|| {
+pub(crate) fn reference(text: &str) -> Result<TaskRef> {
+    TaskRef::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
         deny(Code::SchemaInvalid, "task_id", format!("`{shown}` must be `T-` and a number, or a UUID"))
     })
 }
 
 /// One task of a run, without the rest of its ledger.
-pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &Reference) -> Result<(Run, Task)> {
+pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &TaskRef) -> Result<(Run, Task)> {
     let run = find_run(tx, run)?;
     let task = match tx.task_named(&run.asked.id, name)? {
         Some(id) => tx.task(&id)?,
@@ -51,7 +51,7 @@ pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &Reference) -> Result<(Run
     Ok((run, task.ok_or_else(|| missing(name))?))
 }
 
-fn missing(name: &Reference) -> Error {
+fn missing(name: &TaskRef) -> Error {
     deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
 }
 
@@ -64,7 +64,7 @@ impl Sheet {
             Some(row) => row.reference.clone(),
             None => reference_of(task.part.as_ref().map_or(0, |part| part.number)),
         };
-        let names: BTreeMap<TaskId, Reference> =
+        let names: BTreeMap<TaskId, TaskRef> =
             tasks.iter().map(|task| (task.id.clone(), name(task))).collect();
         let mut ledger = Ledger { version: tx.ledger_version(&run.asked.id)?, ..Ledger::default() };
         let mut sheet_tasks = BTreeMap::new();
@@ -105,24 +105,24 @@ impl Sheet {
         uuid(&self.run)
     }
 
-    pub(crate) fn task(&self, reference: &Reference) -> Result<&Task> {
+    pub(crate) fn task(&self, reference: &TaskRef) -> Result<&Task> {
         self.tasks.get(reference).ok_or_else(|| missing(reference))
     }
 
-    pub(crate) fn row(&self, reference: &Reference) -> Result<&Row> {
+    pub(crate) fn row(&self, reference: &TaskRef) -> Result<&Row> {
         self.task(reference)?;
         Ok(&self.ledger.rows[reference])
     }
 
     /// When a worker was last heard of, whoever wrote it down.
-    pub(crate) fn last_heartbeat(&self, reference: &Reference) -> Option<Timestamp> {
+    pub(crate) fn last_heartbeat(&self, reference: &TaskRef) -> Option<Timestamp> {
         let written = self.ledger.rows.get(reference).and_then(|row| row.last_heartbeat_at.as_deref());
         let heard = self.heard.get(reference).map(|heard| heard.at);
         written.and_then(parse_utc).max(heard)
     }
 
     /// The same, moved so that its age is the one on the boot clock: setting the wall clock ages nobody.
-    pub(crate) fn judged_heartbeat(&self, reference: &Reference, now: &Now) -> Option<Timestamp> {
+    pub(crate) fn judged_heartbeat(&self, reference: &TaskRef, now: &Now) -> Option<Timestamp> {
         match self.heard.get(reference) {
             Some(heard) if heard.boot.boot_id == now.boot.boot_id => {
                 let age = now.boot.millis.saturating_sub(heard.boot.millis);
@@ -135,7 +135,7 @@ impl Sheet {
     }
 
     /// The row as documents print it.
-    pub(crate) fn view(&self, reference: &Reference) -> Value {
+    pub(crate) fn view(&self, reference: &TaskRef) -> Value {
         let mut view = json!(self.ledger.rows.get(reference));
         if let Some(fields) = view.as_object_mut() {
             fields.insert("task_id".to_owned(), json!(reference));

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::{About, Says, stream_of};
+use crate::once::Reply;
+use crate::record::{About, EventBody, stream_of};
 
 /// The agent contract's bounds on an event.
 const KIND_BYTES_MAX: usize = 128;
@@ -31,7 +31,7 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let kind = request.kind.trim();
     if kind.is_empty() || kind.len() > KIND_BYTES_MAX || kind.chars().any(char::is_control) {
         let message = format!("the kind must be 1 to {KIND_BYTES_MAX} bytes without control characters");
@@ -59,7 +59,7 @@ pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answ
             task_id: None,
             run_id: None,
         };
-        let says = Says::event(kind, request.message.clone(), request.metadata.clone());
+        let says = EventBody::event(kind, request.message.clone(), request.metadata.clone());
         Ok(Answer { event_id: work.say(&about, says)? })
     })
 }

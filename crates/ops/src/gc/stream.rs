@@ -10,14 +10,14 @@ use store::Stream;
 
 use super::Answer;
 use crate::error::Result;
-use crate::record::{About, Says, Scribe};
+use crate::record::{About, EventBody, EventWriter};
 use crate::run;
 
 /// Events that are read at once.
 const PAGE: usize = 500;
 
 pub(super) fn keep_small(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     stream: &Stream,
     extent: Extent,
     retention: &Retention,
@@ -45,7 +45,7 @@ pub(super) fn keep_small(
 }
 
 /// Where notes about the stream go, and whether it belongs to a run that has not ended.
-fn about(work: &Scribe<'_, '_>, stream: &Stream) -> Result<(About, bool)> {
+fn about(work: &EventWriter<'_, '_>, stream: &Stream) -> Result<(About, bool)> {
     let of = |project_id: Option<String>| About {
         stream: stream.clone(),
         corr: stream.name(),
@@ -66,7 +66,12 @@ fn about(work: &Scribe<'_, '_>, stream: &Stream) -> Result<(About, bool)> {
 }
 
 /// Counts what the summary stands for, appends it, and archives.
-fn archive(work: &mut Scribe<'_, '_>, stream: &Stream, about: &About, (from, to): (i64, i64)) -> Result<()> {
+fn archive(
+    work: &mut EventWriter<'_, '_>,
+    stream: &Stream,
+    about: &About,
+    (from, to): (i64, i64),
+) -> Result<()> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let mut span = Span::default();
     let mut last = from;
@@ -83,13 +88,13 @@ fn archive(work: &mut Scribe<'_, '_>, stream: &Stream, about: &About, (from, to)
     let said = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ");
     let message = format!("{} events archived: {said}", span.events);
     let payload = json!({"from_seq": from + 1, "to_seq": to, "kinds": kinds, "span": span.value()});
-    work.say(about, Says::event(SUMMARY, message, payload))?;
+    work.say(about, EventBody::event(SUMMARY, message, payload))?;
     Ok(())
 }
 
 /// Removes a part of the beginning, not more than `budget`, and leaves a note. Returns how many events went.
 fn prune(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     stream: &Stream,
     about: &About,
     extent: &Extent,
@@ -117,7 +122,7 @@ fn prune(
     let (hash, gone) = work.tx.prune(&stream.name(), to)?;
     let message = format!("{gone} events removed, up to number {to} of this stream");
     let payload = json!({"anchor": {"seq": to, "hash": hash}, "span": span.value()});
-    work.say(about, Says::event(PRUNED, message, payload))?;
+    work.say(about, EventBody::event(PRUNED, message, payload))?;
     Ok(gone)
 }
 
@@ -126,7 +131,7 @@ fn prune(
 struct OpenTasks(BTreeMap<String, bool>);
 
 impl OpenTasks {
-    fn learn(&mut self, work: &Scribe<'_, '_>, event: &Outline) -> Result<()> {
+    fn learn(&mut self, work: &EventWriter<'_, '_>, event: &Outline) -> Result<()> {
         if let Some(id) = event.task_id.as_ref().filter(|id| !self.0.contains_key(*id)) {
             let status = work.tx.task_status(id)?;
             self.0.insert(id.clone(), status.is_some_and(|status| !status.is_terminal()));

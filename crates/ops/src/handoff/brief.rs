@@ -1,4 +1,4 @@
-//! Says what is in a bundle, to an agent that has never seen the run.
+//! EventBody what is in a bundle, to an agent that has never seen the run.
 
 use contract::domain::limits;
 use contract::operator::handoff::{Handoff, HandoffBrief, brief as said};

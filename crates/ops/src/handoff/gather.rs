@@ -7,7 +7,7 @@ use contract::domain::crew::lock::Held;
 use contract::json::{Map, Value, json};
 use contract::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
 use contract::operator::ledger::Row;
-use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION, TaskId as Reference};
+use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION, TaskRef};
 use contract::plan::PlanTask;
 use store::Tx;
 
@@ -41,7 +41,7 @@ pub(super) fn gather(tx: &Tx<'_>, sheet: &Sheet) -> Result<Bundle> {
 }
 
 /// The row as the contract has it. What somebody was given the task with counts before what is planned.
-fn shown(sheet: &Sheet, name: &Reference, row: &Row, given: &[CarriedAssignment]) -> HandoffRow {
+fn shown(sheet: &Sheet, name: &TaskRef, row: &Row, given: &[CarriedAssignment]) -> HandoffRow {
     let columns = &row.columns;
     let open = given.iter().find(|one| one.task_id == *name && one.ended.is_none());
     let asked = |field: &str| open.and_then(|open| open.packet["task"][field].as_u64());
@@ -65,7 +65,7 @@ fn shown(sheet: &Sheet, name: &Reference, row: &Row, given: &[CarriedAssignment]
     }
 }
 
-fn carried_row(sheet: &Sheet, name: &Reference, row: &Row) -> CarriedRow {
+fn carried_row(sheet: &Sheet, name: &TaskRef, row: &Row) -> CarriedRow {
     let task = &sheet.tasks[name];
     let spec = task.part.as_ref().map(|part| part.spec.clone());
     CarriedRow {
@@ -97,7 +97,7 @@ fn dependencies(ledger: &[HandoffRow]) -> Vec<Dependency> {
     let of = |row: &HandoffRow| -> Vec<Dependency> {
         let needed = row.dependencies.iter().flatten();
         let task_id = &row.task_id;
-        let one = |needed: &Reference| Dependency {
+        let one = |needed: &TaskRef| Dependency {
             task_id: task_id.clone(),
             depends_on_task_id: needed.clone(),
             extra: Map::new(),
@@ -115,7 +115,7 @@ fn blockers(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<contract::operator::Blocke
 }
 
 fn targets(sheet: &Sheet) -> Vec<AcceptanceTarget> {
-    let target = |(name, row): (&Reference, &Row)| {
+    let target = |(name, row): (&TaskRef, &Row)| {
         let criteria = row.columns.acceptance_criteria.clone()?;
         Some(AcceptanceTarget { task_id: name.clone(), criteria, extra: Map::new() })
     };

@@ -18,8 +18,8 @@ use crate::crew::Ground;
 use crate::crew::denial::{denied, deny};
 use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -63,7 +63,7 @@ struct Fingerprint<'r> {
 
 /// Takes the run over. A bundle that is here already, exactly so, is an answer; anything else under its name is not
 /// written over.
-pub fn import(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn import(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let digest = digest_of(&request.document)?;
     if request.digest.as_ref().is_some_and(|expected| *expected != digest) {
         let message = format!("the bundle is another one: its digest is {digest}");
@@ -103,7 +103,7 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
 }
 
 /// The bundle, judged as a whole against the workspace it is for.
-fn read(work: &Scribe<'_, '_>, request: &Request, ground: &dyn Ground) -> Result<Bundle> {
+fn read(work: &EventWriter<'_, '_>, request: &Request, ground: &dyn Ground) -> Result<Bundle> {
     let root = &request.workspace;
     let links = ground.links(root, &paths(&request.document));
     let options = Options {
@@ -136,7 +136,7 @@ fn paths(document: &Value) -> Vec<&str> {
 
 /// Tokens stay as they are where this store has given out none of them; otherwise all of them move up together. The
 /// next one of this store is higher than any that the run ever had.
-fn raise(work: &Scribe<'_, '_>, bundle: &Bundle) -> Result<i64> {
+fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> {
     let last = work.tx.last_number("fencing")?;
     let is_free = bundle.tokens().all(|token| token > last);
     let by = if is_free { 0 } else { last };
@@ -145,13 +145,13 @@ fn raise(work: &Scribe<'_, '_>, bundle: &Bundle) -> Result<i64> {
 }
 
 /// The bundle with the tokens that the run would have here, if it is the same.
-fn known_as(work: &Scribe<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
+fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
     let raised = work.tx.fencing_of_run(run_id)?.saturating_sub(bundle.carried.x_run.fencing).max(0);
     Ok((bundle.shifted(raised), raised))
 }
 
 /// What stands in the bundle twice must be the same, and what it adds must be known: else it would be lost.
-fn refuse_difference(work: &Scribe<'_, '_>, sheet: &Sheet, bundle: &Bundle, is_new: bool) -> Result<()> {
+fn refuse_difference(work: &EventWriter<'_, '_>, sheet: &Sheet, bundle: &Bundle, is_new: bool) -> Result<()> {
     let found = gather(work.tx, sheet)?.document();
     let Some(path) = difference(&bundle.document(), &found) else { return Ok(()) };
     if is_new {

@@ -16,14 +16,14 @@ use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::operator::handoff::HandoffRow;
 use contract::operator::ids::parse_utc;
-use contract::operator::{Code, Options, TaskId as Reference, Tripwire};
+use contract::operator::{Code, Options, TaskRef, Tripwire};
 use contract::plan::{Budget, Plan};
 
 use super::import::Request;
 use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::error::Result;
-use crate::record::{About, Scribe};
+use crate::record::{About, EventWriter};
 
 /// What all parts of the writing need.
 struct Unpacking<'b> {
@@ -33,12 +33,12 @@ struct Unpacking<'b> {
     ground: &'b dyn Ground,
     workspace: &'b str,
     tripwire: Tripwire,
-    tasks: BTreeMap<Reference, TaskId>,
+    tasks: BTreeMap<TaskRef, TaskId>,
 }
 
 /// Writes the whole bundle. Its tokens are good in this store.
 pub(super) fn unpack(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run_id: &RunId,
     bundle: &Bundle,
     (request, digest): (&Request, &str),
@@ -74,7 +74,7 @@ pub(super) fn unpack(
     unpacking.run_state(work)
 }
 
-fn new_run(work: &mut Scribe<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &str) -> NewRun {
+fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &str) -> NewRun {
     let run = &bundle.carried.x_run;
     let objective = bundle.handoff.objective.clone();
     NewRun {
@@ -104,7 +104,7 @@ fn new_run(work: &mut Scribe<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &s
 impl Unpacking<'_> {
     fn say(
         &self,
-        work: &mut Scribe<'_, '_>,
+        work: &mut EventWriter<'_, '_>,
         task: Option<&TaskId>,
         message: &str,
         change: CrewChange,
@@ -118,13 +118,13 @@ impl Unpacking<'_> {
         Options { tripwire: self.tripwire, ..Options::default() }
     }
 
-    fn task(&self, name: &Reference) -> Result<&TaskId> {
+    fn task(&self, name: &TaskRef) -> Result<&TaskId> {
         self.tasks.get(name).ok_or_else(|| {
             deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
         })
     }
 
-    fn run_state(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    fn run_state(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         let to = self.bundle.carried.x_run.state;
         if to == RunState::Submitted {
             return Ok(());

@@ -18,8 +18,8 @@ use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::rows;
 use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -47,7 +47,7 @@ pub struct Answer {
     pub reconcile: Value,
 }
 
-pub fn apply(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn apply(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let envelope = read(&whole(&request.document), request.workspace.as_deref(), request.strict)?;
     if !envelope.assignments.is_empty() {
         let message = "the document has assignments, which `writ orchestrate step` gives out";
@@ -88,7 +88,7 @@ pub(crate) fn read(document: &Value, root: Option<&str>, strict: bool) -> Result
 
 /// Applies the deltas of an envelope to its ledger.
 pub(crate) fn take(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
     envelope: &OrchestratorOutput,
     strict: bool,
@@ -113,7 +113,7 @@ fn refuse_future(deltas: &[Delta], now: Timestamp) -> Result<()> {
 
 /// The ledger of the envelope's run. A run that is not known yet is made.
 pub(crate) fn sheet(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     envelope: &OrchestratorOutput,
     request: &Request,
 ) -> Result<(Sheet, bool)> {
@@ -132,7 +132,7 @@ pub(crate) fn sheet(
     Ok((Sheet::load(work.tx, run)?, true))
 }
 
-fn new_run(work: &mut Scribe<'_, '_>, id: RunId, request: &Request) -> Result<NewRun> {
+fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, request: &Request) -> Result<NewRun> {
     let Some(workspace) = request.workspace.clone() else {
         return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so it needs a workspace"));
     };

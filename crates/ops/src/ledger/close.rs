@@ -13,7 +13,7 @@ use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::crew::sheet::Sheet;
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 use crate::run::show::task_line;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ pub struct Answer {
     pub tasks: Vec<Value>,
 }
 
-pub fn close(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn close(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     cx.once(key, "ledger.close", request, |work| {
         let sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
         if sheet.run.state.is_terminal() {

@@ -7,11 +7,11 @@ use contract::operator::Code;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 use crate::run::submit::{Answer, Request, submit};
 
 /// The plan's author decides what is checked; orchestrators can only give the tasks out.
-pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     refuse_outside(request)?;
     submit(cx, key, &Request { kind: DocumentKind::Ledger, ..request.clone() })
 }

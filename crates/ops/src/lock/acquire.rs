@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Key};
 use crate::crew::Ground;
 use crate::crew::denial::deny;
-use crate::crew::grants::{self, Asked};
+use crate::crew::grants::{self, LockRequest};
 use crate::crew::ground::real_scopes;
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -36,7 +36,7 @@ pub struct Answer {
     pub grant: Grant,
 }
 
-pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
     cx.once(key, "lock.acquire", request, |work| {
         let sheet = Sheet::of(work.tx, &request.run)?;
@@ -58,7 +58,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Grou
         let scopes = real_scopes(ground, root, &request.resources)?;
         let timeout = request.timeout_seconds.or(row.columns.timeout_seconds);
         let timeout = timeout.map_or(limits::CLAIM_LEASE, Duration::from_secs);
-        let asked = Asked {
+        let asked = LockRequest {
             run: &sheet.run,
             task,
             reference: &name,

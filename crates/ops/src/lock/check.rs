@@ -3,7 +3,7 @@
 use contract::domain::crew::lock::place;
 use contract::domain::scope::Scope;
 use contract::finding::Findings;
-use contract::operator::{Code, TaskId as Reference};
+use contract::operator::{Code, TaskRef};
 use contract::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ struct Places {
     forbidden: Vec<Scope>,
 }
 
-fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&Reference>, ground: &dyn Ground) -> Result<Places> {
+fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&TaskRef>, ground: &dyn Ground) -> Result<Places> {
     let root = &sheet.run.asked.workspace;
     let mut places = Places::default();
     for lock in tx.active_locks_of_run(&sheet.run.asked.id)? {

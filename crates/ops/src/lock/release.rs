@@ -9,7 +9,7 @@ use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
 use crate::crew::sheet::{find_task, reference};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -26,7 +26,7 @@ pub struct Answer {
     pub released: Vec<String>,
 }
 
-pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
     let reason = crate::task::reason(request.reason.as_deref())?;
     cx.once(key, "lock.release", request, |work| {

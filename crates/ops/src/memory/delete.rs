@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Name;
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -17,7 +17,7 @@ pub struct Answer {
     pub scope_id: Option<String>,
 }
 
-pub fn delete(cx: &mut Context, key: &Key, request: &Name) -> Result<Given<Answer>> {
+pub fn delete(cx: &mut Context, key: &Key, request: &Name) -> Result<Reply<Answer>> {
     let (place, name) = request.checked()?;
     cx.once(key, "memory.delete", request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::limit::positive;
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -24,7 +24,7 @@ pub struct Answer {
     pub limit: usize,
 }
 
-pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let limit = request.limit.map_or(Ok(limits::MEMORY_GC_DEFAULT), positive)?;
     if limit > limits::MEMORY_GC_MAX {
         let message = format!("limit must be at most {}", limits::MEMORY_GC_MAX);
@@ -44,7 +44,7 @@ pub fn is_due(cx: &mut Context) -> Result<bool> {
 }
 
 /// Removes memories whose time is over. Returns the event's number.
-pub(crate) fn remove(work: &mut Scribe<'_, '_>, ids: Vec<i64>) -> Result<i64> {
+pub(crate) fn remove(work: &mut EventWriter<'_, '_>, ids: Vec<i64>) -> Result<i64> {
     let about = super::about_project(work, None, None);
     let message = format!("Expired memories removed: {}", ids.len());
     work.change(&about, &message, &Change::MemoryCollected { ids })

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Name;
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -26,7 +26,7 @@ pub struct Answer {
     pub pinned: bool,
 }
 
-pub fn pin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn pin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let (place, name) = request.name.checked()?;
     let pinned = !request.unpin;
     cx.once(key, "memory.pin", request, |work| {

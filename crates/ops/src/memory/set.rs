@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Request {
@@ -28,7 +28,7 @@ pub struct Answer {
     pub expires_at: Option<String>,
 }
 
-pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let mut draft = request.memory.draft()?;
     if let Some(length) = &request.expires_in {
         draft.expiry = Expiry::after(length)?;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Moved;
 use crate::error::{Error, Result};
-use crate::record::Scribe;
+use crate::record::EventWriter;
 use crate::task;
 use crate::task::complete::say_closed;
 
@@ -33,7 +33,7 @@ impl<'p> Wanted<'p> {
         Ok(Self { to, reason: reason.filter(|_| to == Status::Blocked), asked })
     }
 
-    pub(super) fn carry_out(&self, work: &mut Scribe<'_, '_>, task: &mut Task) -> Result<Moved> {
+    pub(super) fn carry_out(&self, work: &mut EventWriter<'_, '_>, task: &mut Task) -> Result<Moved> {
         task::open_to_agents(work.tx, task)?;
         let command = Command::Move {
             to: self.to,
@@ -58,7 +58,7 @@ impl<'p> Wanted<'p> {
         })
     }
 
-    fn close(&self, work: &mut Scribe<'_, '_>, task: &Task) -> Result<Option<i64>> {
+    fn close(&self, work: &mut EventWriter<'_, '_>, task: &Task) -> Result<Option<i64>> {
         let outcome = match self.to {
             Status::Done => "done",
             Status::Blocked => "blocked",

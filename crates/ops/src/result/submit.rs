@@ -12,16 +12,16 @@ use contract::operator::{Blocker, Code, Delta, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Judged, Seen, judged, sheet_of};
+use super::{Judged, Observation, judged, sheet_of};
 use crate::context::{Context, Key};
 use crate::crew::Ground;
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::{denied, deny, verdict};
-use crate::crew::rows::{self, Along};
+use crate::crew::rows::{self, TransitionContext};
 use crate::crew::sheet::Sheet;
 use crate::error::Result;
-use crate::once::Given;
-use crate::record::{Scribe, scrubbed};
+use crate::once::Reply;
+use crate::record::{EventWriter, scrubbed};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -40,7 +40,7 @@ pub struct Request {
     pub strict: bool,
     /// What was seen by whoever ran the checks and looked at the files in this process; never taken from a request.
     #[serde(skip)]
-    pub seen: Seen,
+    pub seen: Observation,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Answer {
     pub row: Value,
 }
 
-pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let spent = spent(request)?;
     cx.once(key, "result.submit", request, |work| {
         let mut sheet = sheet_of(work.tx, &request.document)?;
@@ -70,7 +70,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
         crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status, request.strict)?;
         accept(work, &sheet, &judged, &request.seen.checks, changes.clone())?;
         let delta = delta(work, &sheet, &judged);
-        rows::step(work, &mut sheet, &delta, Along { verified, ended: Ended::Submitted, spent })?;
+        rows::step(work, &mut sheet, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
         let task = sheet.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
             settle_blocker(work, &task, Some(&blocker(&judged)))?;
@@ -104,7 +104,7 @@ fn spent(request: &Request) -> Result<Option<Amount>> {
 }
 
 /// What became of the files in scope. Without the snapshot from before, nothing could be said of them.
-fn seen_changes(judged: &Judged, seen: &Seen) -> Result<Option<Changes>> {
+fn seen_changes(judged: &Judged, seen: &Observation) -> Result<Option<Changes>> {
     let Some(after) = &seen.files else { return Ok(None) };
     let Some(before) = &judged.issued.snapshot else {
         let message = "the assignment has no snapshot of its scope, so its changes cannot be told";
@@ -128,7 +128,7 @@ fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
 }
 
 fn accept(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     sheet: &Sheet,
     judged: &Judged,
     checks: &[CheckSeen],
@@ -149,7 +149,7 @@ fn accept(
     Ok(())
 }
 
-fn delta(work: &Scribe<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
+fn delta(work: &EventWriter<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
     let status = match judged.result.status {
         Outcome::Done => Status::Done,
         Outcome::Blocked => Status::Blocked,
@@ -180,7 +180,7 @@ fn blocker(judged: &Judged) -> Blocker {
 
 /// A task does not enter done while what is written about it contradicts itself.
 fn refuse_contradiction(
-    work: &Scribe<'_, '_>,
+    work: &EventWriter<'_, '_>,
     sheet: &Sheet,
     judged: &Judged,
     ground: &dyn Ground,

@@ -14,8 +14,8 @@ use super::Probe;
 use super::show::task_line;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::{About, Scribe};
+use crate::once::Reply;
+use crate::record::{About, EventWriter};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -33,7 +33,7 @@ pub struct Answer {
 }
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
-pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Given<Answer>> {
+pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     if request.id.starts_with("task_") {
         return cancel_task(cx, key, request, reason);
@@ -71,7 +71,7 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
 }
 
 /// The answer of a run that no engine brought to its end, in the form of those that one did.
-fn result(work: &mut Scribe<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
+fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
     let mut tasks = Vec::new();
     for task in work.tx.tasks_of_run(&run.asked.id)? {
         tasks.push(task_line(&task, &work.tx.attempts_of_task(&task.id)?));
@@ -94,7 +94,7 @@ fn cancel_task(
     key: &Key,
     request: &Request,
     reason: Option<String>,
-) -> Result<Given<Answer>> {
+) -> Result<Reply<Answer>> {
     cx.once(key, "task.cancel", request, |work| {
         let task = crate::task::required(work.tx, &request.id)?;
         if task.status.is_terminal() {
@@ -110,7 +110,7 @@ fn cancel_task(
 
 /// What the dead engine had started is over: nothing in a run that has ended may look as if it still went on. Its locks
 /// stay until their lease ends, because its children may take a moment longer to end than it did.
-fn end_attempts(work: &mut Scribe<'_, '_>, run: &Run) -> Result<()> {
+fn end_attempts(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
     for attempt in work.tx.open_attempts(&run.asked.id)? {
         let outcome =
             Outcome { message: "canceled after its engine had ended".to_owned(), ..Outcome::default() };
@@ -124,7 +124,7 @@ fn end_attempts(work: &mut Scribe<'_, '_>, run: &Run) -> Result<()> {
     Ok(())
 }
 
-fn move_to_canceled(work: &mut Scribe<'_, '_>, mut task: Task, reason: &str) -> Result<()> {
+fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: &str) -> Result<()> {
     let command = Command::Move {
         to: Status::Canceled,
         reason: Some(reason.to_owned()),

@@ -20,7 +20,7 @@ use crate::context::{Caller, Context};
 use crate::crew::Hindrance;
 use crate::crew::grants;
 use crate::error::{Error, Result};
-use crate::record::{Says, Scribe};
+use crate::record::{EventBody, EventWriter};
 use granted::{Stop, end, hold, start};
 
 /// One thing to write down.
@@ -100,7 +100,7 @@ pub fn write(
     if run.owner.as_ref() != Some(owner) {
         return Err(taken(run_id));
     }
-    let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
     let mut token = None;
     for entry in entries {
         match write_one(&mut work, &mut run, entry)? {
@@ -120,7 +120,7 @@ pub fn taken(run_id: &RunId) -> Error {
 
 /// Gives the number of a grant, if there was one.
 fn write_one(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run: &mut Run,
     entry: &Entry,
 ) -> Result<std::result::Result<Option<i64>, Stop>> {
@@ -166,8 +166,8 @@ pub fn heartbeat(cx: &mut Context, attempt: &AttemptId, at: Timestamp) -> Result
     Ok(tx.commit()?)
 }
 
-fn says(note: &Note) -> Says {
-    Says {
+fn says(note: &Note) -> EventBody {
+    EventBody {
         r#type: note.kind.as_str(),
         to: note.to.clone(),
         intent: note.intent.clone(),

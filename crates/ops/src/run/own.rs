@@ -10,7 +10,7 @@ use contract::domain::time::Lease;
 use super::Probe;
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 #[derive(Debug)]
 pub enum Owned {
@@ -47,7 +47,7 @@ pub fn take(
     }
     let about = super::about(&run);
     let taken = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
-    let mut work = Scribe { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
     work.change(&about, "Run taken by an engine", &taken)?;
     if run.state != RunState::Running {
         let moved =

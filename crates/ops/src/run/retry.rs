@@ -11,8 +11,8 @@ use serde_json::json;
 use super::Probe;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::Scribe;
+use crate::once::Reply;
+use crate::record::EventWriter;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -27,7 +27,7 @@ pub struct Answer {
 }
 
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
-pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Given<Answer>> {
+pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Reply<Answer>> {
     cx.once(key, "task.retry", request, |work| {
         let task = crate::task::required(work.tx, &request.task_id)?;
         let Some(part) = &task.part else {
@@ -87,7 +87,7 @@ fn to_reset(tasks: Vec<Task>, first: &Task) -> Vec<Task> {
     tasks.into_iter().filter(|task| chosen.contains(&task.id)).collect()
 }
 
-fn move_to_todo(work: &mut Scribe<'_, '_>, mut task: Task) -> Result<()> {
+fn move_to_todo(work: &mut EventWriter<'_, '_>, mut task: Task) -> Result<()> {
     // Leaving a terminal state starts the task anew: the agent contract allows it, the operator's does not.
     let command =
         Command::Move { to: Status::Todo, reason: None, rules: Rules::Continuity, verified: false, by: None };

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::{About, Says, Scribe, scrubbed, secret_in};
+use crate::once::Reply;
+use crate::record::{About, EventBody, EventWriter, scrubbed, secret_in};
 
 /// A document that was read and found valid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ struct Fingerprint<'r> {
     workspace: &'r str,
 }
 
-pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     refuse_secrets(request)?;
     let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
     cx.once(key, "run.submit", &same, |work| {
@@ -58,7 +58,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<An
 }
 
 /// Writes the run, its originating envelope and its tasks.
-pub(crate) fn accept(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<()> {
+pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<()> {
     let about = announce(work, run)?;
     if let Some(limit) = run.plan.budget.limit() {
         let set = CrewChange::BudgetSet { run_id: run.id.clone(), limit };
@@ -68,7 +68,7 @@ pub(crate) fn accept(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<()> {
 }
 
 /// Writes the run and its originating envelope. What the events of the run are about.
-pub(crate) fn announce(work: &mut Scribe<'_, '_>, run: &NewRun) -> Result<About> {
+pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<About> {
     let about = About {
         stream: store::Stream::Run(run.id.clone()),
         corr: run.corr.clone(),
@@ -97,7 +97,7 @@ pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
     Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
 }
 
-fn new_run(work: &mut Scribe<'_, '_>, request: &Request) -> NewRun {
+fn new_run(work: &mut EventWriter<'_, '_>, request: &Request) -> NewRun {
     let id = mint_run(work.ids);
     let corr = request.corr.clone();
     NewRun {
@@ -122,7 +122,7 @@ fn scrubbed_intent(intent: Intent) -> Intent {
 }
 
 /// The request as an envelope of type task: everything the run does replies to it.
-fn originate(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+fn originate(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
     let (intent, mut payload, requires) = if let Some(intent) = &run.intent {
         (intent.name.clone(), intent.payload.clone(), intent.requires.clone())
     } else {
@@ -133,7 +133,7 @@ fn originate(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<(
     if let Value::Object(fields) = &mut payload {
         fields.insert("document_digest".to_owned(), json!(run.document_digest));
     }
-    let says = Says {
+    let says = EventBody {
         r#type: "task",
         to: "service.writ".to_owned(),
         kind: intent.clone(),
@@ -147,7 +147,7 @@ fn originate(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<(
     Ok(())
 }
 
-fn create_tasks(work: &mut Scribe<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
     let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
     // Dependencies must exist before they are referred to, so tasks are made in an order that respects them.
     for index in contract::plan::order::sorted(&run.plan) {

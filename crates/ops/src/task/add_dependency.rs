@@ -13,7 +13,7 @@ use store::Tx;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -26,7 +26,7 @@ pub struct Answer {
     pub message: String,
 }
 
-pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     if request.id == request.depends_on {
         return Err(Error::new(ErrorCode::InvalidInput, "task cannot depend on itself"));
     }

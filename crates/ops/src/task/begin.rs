@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -24,7 +24,7 @@ pub struct Answer {
     pub focus_event_id: i64,
 }
 
-pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     cx.once(key, "task.begin", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         super::open_to_agents(work.tx, &task)?;

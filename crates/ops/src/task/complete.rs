@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
-use crate::record::{Says, Scribe};
+use crate::once::Reply;
+use crate::record::{EventBody, EventWriter};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -35,7 +35,7 @@ pub struct Answer {
     pub close_event_id: i64,
 }
 
-pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = match request.outcome.as_str() {
         "done" => Status::Done,
         "blocked" => Status::Blocked,
@@ -76,7 +76,7 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<
 
 /// The event that a task was closed, with what came of it.
 pub(crate) fn say_closed(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     task: &Task,
     outcome: &str,
     summary: Option<&str>,
@@ -85,5 +85,5 @@ pub(crate) fn say_closed(
     let about = super::about(work.tx, task)?;
     let payload = json!({"outcome": outcome, "summary": summary, "label": label});
     let message = summary.map_or_else(|| format!("Task closed: {outcome}"), str::to_owned);
-    work.say(&about, Says::event("task_closed", message, payload))
+    work.say(&about, EventBody::event("task_closed", message, payload))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
+use crate::once::Reply;
 use crate::record::{About, stream_of};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(request)?;
     cx.once(key, "task.create", request, |work| {
         let task_id = mint(work.ids, work.now.at);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -19,7 +19,7 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn delete(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn delete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     cx.once(key, "task.delete", request, |work| {
         let task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;

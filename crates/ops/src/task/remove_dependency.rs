@@ -7,9 +7,9 @@ use contract::domain::task::not_held_by_another;
 pub use super::add_dependency::{Answer, Request};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
+use crate::once::Reply;
 
-pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     cx.once(key, "task.remove_dependency", request, |work| {
         let task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -22,7 +22,7 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     cx.once(key, "task.set_priority", request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;

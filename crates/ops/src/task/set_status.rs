@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::once::Given;
+use crate::once::Reply;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
@@ -38,7 +38,7 @@ pub fn named(word: &str) -> Result<Status> {
     })
 }
 
-pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Given<Answer>> {
+pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = named(&request.status)?;
     let reason = super::reason(request.blocked_reason.as_deref())?;
     cx.once(key, "task.set_status", request, |work| {

@@ -20,11 +20,11 @@ use super::tasks::project_of;
 use crate::context::Caller;
 use crate::error::{Error, Result};
 use crate::memory::about_project;
-use crate::record::{About, Says, Scribe};
+use crate::record::{About, EventBody, EventWriter};
 use crate::task;
 
 pub(super) struct Carrier<'c, 'w, 't> {
-    pub(super) work: &'c mut Scribe<'w, 't>,
+    pub(super) work: &'c mut EventWriter<'w, 't>,
     /// Tasks by their ids in vybe.
     pub(super) tasks: BTreeMap<String, TaskId>,
     /// The numbers of events, there and here, in their order.
@@ -33,7 +33,7 @@ pub(super) struct Carrier<'c, 'w, 't> {
 }
 
 impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
-    pub(super) fn new(work: &'c mut Scribe<'w, 't>) -> Self {
+    pub(super) fn new(work: &'c mut EventWriter<'w, 't>) -> Self {
         Self { work, tasks: BTreeMap::new(), events: Vec::new(), report: Report::default() }
     }
 
@@ -110,7 +110,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
                 "metadata": metadata,
             });
             let kind = row.text(&["kind"]).unwrap_or_else(|| "event".to_owned());
-            let says = Says::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
+            let says = EventBody::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
             let number = self.say_for(row.text(&["agent_name"]), &about, says)?;
             self.events.push((old, number));
             self.report.carried("events");
@@ -181,19 +181,19 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
         change: &Change,
     ) -> Result<()> {
         let then = Now { at: at.unwrap_or(self.work.now.at), boot: self.work.now.boot.clone() };
-        let Scribe { tx, ids, caller, .. } = &mut *self.work;
-        let mut scribe = Scribe { tx, now: &then, ids: &mut **ids, caller };
+        let EventWriter { tx, ids, caller, .. } = &mut *self.work;
+        let mut scribe = EventWriter { tx, now: &then, ids: &mut **ids, caller };
         scribe.change(about, message, change).map(|_| ())
     }
 
     /// An event under the name of whoever wrote it there.
-    fn say_for(&mut self, agent: Option<String>, about: &About, says: Says) -> Result<i64> {
+    fn say_for(&mut self, agent: Option<String>, about: &About, says: EventBody) -> Result<i64> {
         let Some(agent) = agent.and_then(|name| Agent::parse(&name).ok()) else {
             return self.work.say(about, says);
         };
         let caller = Caller::agent(agent);
-        let Scribe { tx, ids, now, .. } = &mut *self.work;
-        let mut scribe = Scribe { tx, now, ids: &mut **ids, caller: &caller };
+        let EventWriter { tx, ids, now, .. } = &mut *self.work;
+        let mut scribe = EventWriter { tx, now, ids: &mut **ids, caller: &caller };
         scribe.say(about, says)
     }
 }

@@ -9,7 +9,7 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use contract::operator::ids::parse_utc;
-use contract::operator::{Code, Options, TaskId as Reference, validate_worklog};
+use contract::operator::{Code, Options, TaskRef, validate_worklog};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ use crate::crew::denial::{denied, deny, refused};
 use crate::crew::rows;
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
-use crate::once::Given;
-use crate::record::{Scribe, scrubbed};
+use crate::once::Reply;
+use crate::record::{EventWriter, scrubbed};
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Request {
@@ -46,7 +46,7 @@ pub struct Answer {
 }
 
 /// Appends to the store. Whoever calls lets the file follow; one that died in between repeats the call.
-pub fn append(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Given<Answer>> {
+pub fn append(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
     cx.once(key, "worklog.append", request, |work| {
         let sheet = Sheet::of(work.tx, &request.run)?;
@@ -81,7 +81,7 @@ pub fn append(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
 }
 
 /// Only who holds the task; where nobody is at work, anybody who may call at all.
-fn may_write(work: &Scribe<'_, '_>, task: &Task, token: Option<i64>, name: &Reference) -> Result<()> {
+fn may_write(work: &EventWriter<'_, '_>, task: &Task, token: Option<i64>, name: &TaskRef) -> Result<()> {
     match token {
         Some(token) => admit(&work.tx.locks_of_task(&task.id)?, token, work.now).map_err(refused),
         None if task.status == Status::InProgress => {
@@ -94,9 +94,9 @@ fn may_write(work: &Scribe<'_, '_>, task: &Task, token: Option<i64>, name: &Refe
 
 /// The entry with what only the store knows for sure, and without secrets.
 fn whole(
-    work: &Scribe<'_, '_>,
+    work: &EventWriter<'_, '_>,
     sheet: &Sheet,
-    name: &Reference,
+    name: &TaskRef,
     last: Option<&Line>,
     entry: Value,
 ) -> Result<Value> {
@@ -130,7 +130,7 @@ fn whole(
 }
 
 /// The contract judges the new line behind the last one; of a task that did not end well, it must say why.
-fn judge(work: &Scribe<'_, '_>, task: &Task, last: Option<&Line>, line: &Line) -> Result<()> {
+fn judge(work: &EventWriter<'_, '_>, task: &Task, last: Option<&Line>, line: &Line) -> Result<()> {
     let before = last.map_or_else(String::new, |last| format!("{}\n", last.text));
     let options = Options { outcome: outcome(work.tx, task)?, ..Options::default() };
     let verdict = validate_worklog(format!("{before}{}\n", line.text).as_bytes(), &options);
@@ -141,7 +141,7 @@ fn length(line: &Line) -> u64 {
     u64::try_from(line.text.len()).unwrap_or(u64::MAX).saturating_add(1)
 }
 
-fn refuse_too_long(bytes: i64, name: &Reference) -> Result<()> {
+fn refuse_too_long(bytes: i64, name: &TaskRef) -> Result<()> {
     if usize::try_from(bytes).is_ok_and(|bytes| bytes <= limits::WORKLOG_BYTES_MAX) {
         return Ok(());
     }

@@ -5,29 +5,29 @@ use std::time::Duration;
 use contract::domain::crew::lock::Wanted;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
-use contract::operator::{Assignment, Code, Mode, TaskId as Reference};
+use contract::operator::{Assignment, Code, Mode, TaskRef};
 
 use crate::crew::Ground;
 use crate::crew::denial::deny;
-use crate::crew::grants::{self, Asked};
+use crate::crew::grants::{self, LockRequest};
 use crate::crew::ground::real_scopes;
 use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 /// What is to be kept where.
 struct Place<'a> {
     worklog: Scope,
     /// What the task may write anyway.
     own: Vec<Scope>,
-    name: &'a Reference,
+    name: &'a TaskRef,
     fold: bool,
 }
 
 /// Refuses a packet whose worklog is no single file of its own: it is exempt from the task's locks, so it must not
 /// reach further than that.
 pub(crate) fn refuse_wide(
-    work: &Scribe<'_, '_>,
+    work: &EventWriter<'_, '_>,
     sheet: &Sheet,
     ground: &dyn Ground,
     assignment: &Assignment,
@@ -57,8 +57,8 @@ fn is_whole(scope: &Scope) -> bool {
 }
 
 /// Nobody else holds a lock there.
-fn refuse_locked(work: &Scribe<'_, '_>, sheet: &Sheet, place: &Place<'_>) -> Result<()> {
-    let asked = Asked {
+fn refuse_locked(work: &EventWriter<'_, '_>, sheet: &Sheet, place: &Place<'_>) -> Result<()> {
+    let asked = LockRequest {
         run: &sheet.run,
         task: sheet.task(place.name)?,
         reference: place.name,
@@ -74,11 +74,11 @@ fn refuse_locked(work: &Scribe<'_, '_>, sheet: &Sheet, place: &Place<'_>) -> Res
 
 /// Nobody else keeps a worklog there, and nobody else will write there.
 fn refuse_shared(
-    work: &Scribe<'_, '_>,
+    work: &EventWriter<'_, '_>,
     sheet: &Sheet,
     ground: &dyn Ground,
     place: &Place<'_>,
-    (other, task): (&Reference, &Task),
+    (other, task): (&TaskRef, &Task),
 ) -> Result<()> {
     let root = &sheet.run.asked.workspace;
     let log = &place.worklog;

@@ -217,7 +217,7 @@ fn a_result_that_came_in_time_is_not_late_because_its_checks_took_long() {
     let judged = result::judge(&mut crew.world.cx, &document, None, &crew.ground).unwrap();
     seconds(&crew, 600);
     denied(crew.submit(document.clone(), Vec::new()), "TASK_TIMEOUT", "heartbeat_too_old");
-    let seen = result::Seen { arrived: Some(judged.arrived), ..Default::default() };
+    let seen = result::Observation { arrived: Some(judged.arrived), ..Default::default() };
     let request =
         result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
     let key = crew.key();

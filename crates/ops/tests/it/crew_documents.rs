@@ -7,7 +7,7 @@ use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::id::Id;
 use contract::domain::task::TaskId;
-use contract::operator::TaskId as Reference;
+use contract::operator::TaskRef;
 use serde_json::{Map, Value, json};
 use store::Stream;
 use testkit::SeededIds;
@@ -45,7 +45,7 @@ fn ledger(case: &Value, open: &[&Value], done: &[&Value]) -> Crew {
     let mut rows = Map::new();
     for (names, status) in [(open, "todo"), (done, "done")] {
         for name in
-            names.iter().filter_map(|name| name.as_str()).filter(|name| Reference::parse(name).is_some())
+            names.iter().filter_map(|name| name.as_str()).filter(|name| TaskRef::parse(name).is_some())
         {
             rows.entry(name).or_insert_with(|| json!({"status": status, "owner": "w"}));
         }
@@ -161,7 +161,7 @@ fn results_are_accepted_as_their_validator_says() {
             cost: None,
             tokens: None,
             strict: false,
-            seen: ops::result::Seen::default(),
+            seen: ops::result::Observation::default(),
         };
         let answer = ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground);
         compare(case, &mut crew, before, answer);
@@ -180,7 +180,7 @@ fn answered_by(result: &Value) -> Value {
     if criteria.is_empty() {
         criteria.push("it works");
     }
-    let task = Some(text("task_id", "T-12")).filter(|name| Reference::parse(name).is_some());
+    let task = Some(text("task_id", "T-12")).filter(|name| TaskRef::parse(name).is_some());
     let run =
         Some(text("run_id", RUN)).filter(|run| Id::<contract::domain::id::Run>::from_uuid(run).is_some());
     json!({

@@ -11,7 +11,7 @@ use contract::domain::id::Id;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
-use contract::operator::{Mode, TaskId as Reference};
+use contract::operator::{Mode, TaskRef};
 use ops::{ledger, lock, watchdog};
 use serde_json::{Value, json};
 use store::Stream;
@@ -391,7 +391,7 @@ fn watched(input: &Value) -> Option<serde_json::Map<String, Value>> {
     contract::operator::ids::parse_utc(input["now"].as_str()?)?;
     let mut rows = serde_json::Map::new();
     for task in input["tasks"].as_array()? {
-        let name = task["task_id"].as_str().filter(|name| Reference::parse(name).is_some())?;
+        let name = task["task_id"].as_str().filter(|name| TaskRef::parse(name).is_some())?;
         Status::parse(task["status"].as_str()?)?;
         let in_progress = task["status"] == "in_progress";
         let timeout = task["timeout_seconds"].as_u64().filter(|seconds| *seconds > 0);
@@ -462,7 +462,7 @@ fn a_stored_ledger_is_reconciled_as_the_table_says() {
 fn ledger_rows(input: &Value) -> Option<serde_json::Map<String, Value>> {
     let mut rows = serde_json::Map::new();
     for row in input["ledger"].as_array()? {
-        let name = row["task_id"].as_str().filter(|name| Reference::parse(name).is_some())?;
+        let name = row["task_id"].as_str().filter(|name| TaskRef::parse(name).is_some())?;
         Status::parse(row["status"].as_str()?)?;
         let row: contract::operator::ledger::Row = serde_json::from_value(row.clone()).ok()?;
         let heard = row.last_heartbeat_at.as_deref();
@@ -492,7 +492,7 @@ fn ledger_rows(input: &Value) -> Option<serde_json::Map<String, Value>> {
 }
 
 /// Writes the locks, blockers and results of a case past all the verbs.
-fn belongings(crew: &Crew, input: &Value, made: &[(Reference, contract::domain::task::TaskId)]) {
+fn belongings(crew: &Crew, input: &Value, made: &[(TaskRef, contract::domain::task::TaskId)]) {
     let mut store = crew.world.temp.open();
     let now = crew.world.temp.now();
     let mut ids = SeededIds::new(55);

@@ -8,7 +8,7 @@ use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::scope::Links;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{PlanPart, TaskId};
-use contract::operator::TaskId as Reference;
+use contract::operator::TaskRef;
 use contract::operator::ledger::Row;
 use contract::plan::{Plan, PlanTask};
 use ops::crew::Ground;
@@ -150,7 +150,7 @@ impl Crew {
         checks: Vec<CheckSeen>,
     ) -> Result<result::submit::Answer> {
         let key = self.key();
-        let seen = result::Seen { checks, ..Default::default() };
+        let seen = result::Observation { checks, ..Default::default() };
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)
@@ -199,7 +199,7 @@ impl Crew {
     }
 
     /// Writes a ledger as it stands in a vector, past all the verbs.
-    pub(crate) fn seed(&mut self, base: &Value) -> Vec<(Reference, TaskId)> {
+    pub(crate) fn seed(&mut self, base: &Value) -> Vec<(TaskRef, TaskId)> {
         let mut store = self.world.temp.open();
         let now = self.world.temp.now();
         let mut ids = SeededIds::new(77);
@@ -212,7 +212,7 @@ impl Crew {
         change(&mut ids, Change::RunSubmitted { run: self.new_run(&run_id) });
         let mut made = Vec::new();
         for (number, (name, row)) in base["rows"].as_object().unwrap().iter().enumerate() {
-            let reference = Reference::parse(name).unwrap();
+            let reference = TaskRef::parse(name).unwrap();
             let row: Row = serde_json::from_value(row.clone()).unwrap();
             let task_id: TaskId = mint(&mut ids, now.at);
             let number = contract::domain::crew::number_of(&reference)

@@ -12,7 +12,7 @@ use contract::domain::status::Status;
 use ops::context::Key;
 use ops::registry::{self, OPERATIONS};
 use ops::run::journal::{self, Entry};
-use ops::{Context, Error, Given, memory, push, resume, run, task};
+use ops::{Context, Error, Reply, memory, push, resume, run, task};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::Store;
@@ -31,7 +31,7 @@ enum Which {
     Refused,
 }
 
-type Call = Box<dyn Fn(&mut Context, &Key, Which) -> Result<Given<Value>, Error>>;
+type Call = Box<dyn Fn(&mut Context, &Key, Which) -> Result<Reply<Value>, Error>>;
 
 /// A verb on things that were prepared for it.
 struct Verb {
@@ -39,9 +39,9 @@ struct Verb {
     prepare: fn(&mut World) -> Call,
 }
 
-fn plain<A: Serialize>(given: Given<A>) -> Given<Value> {
-    let Given { answer, replayed } = given;
-    Given { answer: serde_json::to_value(answer).unwrap(), replayed }
+fn plain<A: Serialize>(given: Reply<A>) -> Reply<Value> {
+    let Reply { answer, replayed } = given;
+    Reply { answer: serde_json::to_value(answer).unwrap(), replayed }
 }
 
 fn chosen<T: Clone>(which: Which, [good, other, refused]: &[T; 3]) -> T {
@@ -325,7 +325,7 @@ fn the_same_request_again_gives_the_same_answer_and_writes_nothing() {
         for _ in 0..2 {
             world.clock().advance(limits::CLAIM_LEASE);
             let again = call(&mut world.cx, &key, Which::Good).unwrap();
-            assert_eq!(again, Given { answer: first.answer.clone(), replayed: true }, "{}", verb.name);
+            assert_eq!(again, Reply { answer: first.answer.clone(), replayed: true }, "{}", verb.name);
             assert_eq!(world.state(), after, "{}", verb.name);
         }
     }
@@ -440,7 +440,7 @@ fn answers_are_pruned_by_later_calls_when_their_time_is_over() {
 fn sixteen_who_ask_at_once_under_one_id_make_one_task() {
     let world = World::new();
     let start = Barrier::new(16);
-    let answers: Vec<Given<task::create::Answer>> = std::thread::scope(|scope| {
+    let answers: Vec<Reply<task::create::Answer>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..16)
             .map(|seed| {
                 let (world, start) = (&world.temp, &start);

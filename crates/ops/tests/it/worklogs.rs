@@ -109,7 +109,7 @@ fn a_strict_result_wants_a_worklog() {
     let submit = |crew: &mut Crew, strict| {
         let key = crew.key();
         let document = crew.result("T-1", token, "done");
-        let seen = ops::result::Seen::default();
+        let seen = ops::result::Observation::default();
         let request =
             ops::result::submit::Request { document, token: None, cost: None, tokens: None, strict, seen };
         ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground)

@@ -6,7 +6,7 @@ use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::domain::time::{BootTime, Now, Timestamp};
 use contract::operator::ledger::Row as OperatorRow;
-use contract::operator::{Blocker, TaskId as Reference};
+use contract::operator::{Blocker, TaskRef};
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::Tx;
@@ -16,7 +16,7 @@ use crate::error::{Result, unreadable};
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerRow {
     pub task_id: TaskId,
-    pub reference: Reference,
+    pub reference: TaskRef,
     pub row: OperatorRow,
     pub heard: Option<Heard>,
 }
@@ -57,7 +57,7 @@ impl Tx<'_> {
     }
 
     /// The task that operator documents call by this name, by index look-ups alone.
-    pub fn task_named(&self, run: &RunId, reference: &Reference) -> Result<Option<TaskId>> {
+    pub fn task_named(&self, run: &RunId, reference: &TaskRef) -> Result<Option<TaskId>> {
         let mut statement =
             self.prepare("SELECT task_id FROM ledger_rows WHERE run_id = ?1 AND reference = ?2")?;
         let keys = [run.as_str(), reference.as_str()];
@@ -141,7 +141,7 @@ fn row_of(row: &Row<'_>) -> Result<LedgerRow> {
     };
     Ok(LedgerRow {
         task_id: Id::parse(&id).map_err(|_| unreadable("task", &id, &id))?,
-        reference: Reference::parse(&reference).ok_or_else(|| unreadable("name", &id, &reference))?,
+        reference: TaskRef::parse(&reference).ok_or_else(|| unreadable("name", &id, &reference))?,
         row: serde_json::from_str(&text).map_err(|_| unreadable("ledger row", &id, &text))?,
         heard,
     })

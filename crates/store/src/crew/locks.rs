@@ -6,7 +6,7 @@ use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
 use contract::domain::time::{Lease, Now, Timestamp};
-use contract::operator::{Mode, TaskId as Reference};
+use contract::operator::{Mode, TaskRef};
 use rusqlite::{Row, params};
 
 use crate::Tx;
@@ -104,7 +104,7 @@ fn held_of(row: &Row<'_>) -> Result<Held> {
         token,
         run_id: Id::parse(&run).map_err(|_| unreadable("run", &owner, &run))?,
         task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
-        reference: Reference::parse(&reference).ok_or_else(|| unreadable("name", &owner, &reference))?,
+        reference: TaskRef::parse(&reference).ok_or_else(|| unreadable("name", &owner, &reference))?,
         workspace: text(5)?,
         scope: scope(1)?,
         place: scope(6)?,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
-use engine::verify::{Place, run_all};
+use engine::verify::{CheckLocation, run_all};
 use ops::context::Key;
 use ops::task::complete::{Request, complete};
 use ops::{Context, Error, Result};
@@ -65,7 +65,7 @@ pub(super) fn check(cx: &mut Context, key: &Key, id: &str) -> Result<Vec<CheckSe
     }
     let environment = env::inherited();
     let shim = host::shim();
-    let place = Place { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
+    let place = CheckLocation { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
     let now = cx.now().at;
     let seen = run_all(&part.spec.checks, &place, &mint(cx.ids(), now));
     let Some(failed) = seen.iter().find(|check| !check.passed) else { return Ok(seen) };

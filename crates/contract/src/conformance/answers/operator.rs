@@ -9,7 +9,7 @@ use crate::domain::scope::ScopeFault;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::operator::fencing::{Grants, Refused, Request};
-use crate::operator::{Claim, Delta, DeltaOptions, Lock, Mode, Options, TaskId, apply_deltas, conflict};
+use crate::operator::{Claim, Delta, DeltaOptions, Lock, Mode, Options, TaskRef, apply_deltas, conflict};
 use crate::validate::operator::plain_options;
 use crate::verdict::Verdict;
 use crate::{injection, secrets};
@@ -45,7 +45,7 @@ fn normal(resource: &Value, options: &Options<'_>) -> Value {
 
 fn claim(resource: &Value, task: &str, mode: &Value, options: &Options<'_>) -> Result<Claim, ScopeFault> {
     let lock = Lock {
-        task_id: TaskId::parse(task).expect("BUG: a task id of ours"),
+        task_id: TaskRef::parse(task).expect("BUG: a task id of ours"),
         resource: resource.as_str().unwrap_or_default().to_owned(),
         active: true,
         x_mode: mode.as_str().and_then(Mode::parse),
@@ -119,7 +119,7 @@ fn take_step(grants: &mut Grants, step: &Value, options: &Options<'_>) -> Option
     if verb == "sweep" {
         return Some(json!(grants.sweep(time(1)?)));
     }
-    let task_id = &TaskId::parse(step[1].as_str()?)?;
+    let task_id = &TaskRef::parse(step[1].as_str()?)?;
     match verb {
         "acquire" => {
             let resources: Vec<String> = serde_json::from_value(step[2].clone()).ok()?;

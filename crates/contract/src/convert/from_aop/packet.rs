@@ -11,7 +11,7 @@ use crate::convert::Context;
 use crate::convert::source::Source;
 use crate::domain::limits::TITLE_CHARS_MAX;
 use crate::domain::scope::Scope;
-use crate::operator::{SCHEMA_VERSION, TaskId};
+use crate::operator::{SCHEMA_VERSION, TaskRef};
 
 const OBJECTIVE_CHARS_MAX: usize = 5000;
 const TIMEOUT_SECONDS_MIN: u64 = 30;
@@ -148,7 +148,7 @@ fn dependencies(source: &mut Source<'_>) -> Vec<String> {
     let (known, others): (Vec<String>, Vec<String>) = source
         .texts("/task/extensions/x_depends_on")
         .into_iter()
-        .partition(|name| TaskId::parse(name).is_some());
+        .partition(|name| TaskRef::parse(name).is_some());
     if !others.is_empty() {
         source.lose("/task/extensions/x_depends_on", "names tasks that cannot be named there");
     }

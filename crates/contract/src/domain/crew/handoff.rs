@@ -16,7 +16,7 @@ use crate::domain::time::{Lease, Now, Timestamp};
 use crate::json::Map;
 use crate::operator::handoff::{Handoff, HandoffRow};
 use crate::operator::ledger::Row;
-use crate::operator::{Code, TaskId as Reference};
+use crate::operator::{Code, TaskRef};
 use crate::plan::PlanTask;
 
 /// The highest token that is taken over. A higher one would use up the numbers of the store that takes it.
@@ -76,7 +76,7 @@ pub struct RunPart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedAssignment {
-    pub task_id: Reference,
+    pub task_id: TaskRef,
     pub token: i64,
     pub packet: Value,
     /// None while somebody works on it.
@@ -92,7 +92,7 @@ pub struct CarriedAssignment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedResult {
-    pub task_id: Reference,
+    pub task_id: TaskRef,
     pub token: i64,
     pub result: Value,
     pub checks: Vec<CheckSeen>,
@@ -103,7 +103,7 @@ pub struct CarriedResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedWorklog {
-    pub task_id: Reference,
+    pub task_id: TaskRef,
     pub lines: Vec<CarriedLine>,
     /// The digest of the last line, which no other line names.
     pub end: String,
@@ -122,7 +122,7 @@ pub struct CarriedLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedApproval {
-    pub task_id: Reference,
+    pub task_id: TaskRef,
     pub action: String,
     pub action_digest: String,
     pub requested_by: String,

@@ -9,7 +9,7 @@ use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::task::TaskId;
 use crate::domain::time::{Lease, Now, Timestamp};
 use crate::operator::fencing::Refused;
-use crate::operator::{Mode, TaskId as Reference};
+use crate::operator::{Mode, TaskRef};
 
 /// All that one task was granted at once. All of it is held, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Grant {
     pub token: i64,
     pub run_id: RunId,
     pub task_id: TaskId,
-    pub reference: Reference,
+    pub reference: TaskRef,
     /// An absolute path; the scopes are in it.
     pub workspace: String,
     pub scopes: Vec<Wanted>,
@@ -40,7 +40,7 @@ pub struct Held {
     pub token: i64,
     pub run_id: RunId,
     pub task_id: TaskId,
-    pub reference: Reference,
+    pub reference: TaskRef,
     pub workspace: String,
     pub scope: Scope,
     /// Where it is, whatever workspace it is seen from.

@@ -22,7 +22,7 @@ fn amount(cost: i64, tokens: i64) -> Amount {
 
 #[test]
 fn only_the_plain_spelling_of_a_number_names_a_plans_task() {
-    let number = |text: &str| number_of(&Reference::parse(text).unwrap());
+    let number = |text: &str| number_of(&TaskRef::parse(text).unwrap());
     assert_eq!(number("T-12"), Some(12));
     assert_eq!(number("T-0"), Some(0));
     for other in ["T-012", "T-99999999999999999999", "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4"] {

@@ -4,7 +4,7 @@ use super::*;
 
 fn claim((task, path, shared, active): &(u8, String, bool, bool)) -> Option<Claim> {
     let mode = if *shared { Mode::Shared } else { Mode::Exclusive };
-    let task_id = TaskId::parse(&format!("T-{task}"))?;
+    let task_id = TaskRef::parse(&format!("T-{task}"))?;
     Some(Claim { task_id, scope: Scope::parse(path, None).ok()?, mode, active: *active })
 }
 

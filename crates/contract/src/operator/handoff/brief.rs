@@ -10,7 +10,7 @@ use crate::continuity::brief::fit::{Shelf, choose, clip, one_line};
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::fence;
-use crate::operator::TaskId;
+use crate::operator::TaskRef;
 
 const RECORDED_BY: &str = "agents and users";
 /// Names in the line that says what comes next.
@@ -108,12 +108,12 @@ fn commands(handoff: &Handoff, program: &str) -> String {
 }
 
 /// What a task still has to wait for.
-fn waits_for<'h>(handoff: &'h Handoff, row: &'h HandoffRow) -> Vec<&'h TaskId> {
+fn waits_for<'h>(handoff: &'h Handoff, row: &'h HandoffRow) -> Vec<&'h TaskRef> {
     let listed = handoff.dependencies.iter().filter(|pair| pair.task_id == row.task_id);
     let needed = listed.map(|pair| &pair.depends_on_task_id).chain(row.dependencies.iter().flatten());
-    let status: BTreeMap<&TaskId, Status> =
+    let status: BTreeMap<&TaskRef, Status> =
         handoff.ledger.iter().map(|row| (&row.task_id, row.status)).collect();
-    let mut open: Vec<&TaskId> = needed.filter(|name| status.get(name) != Some(&Status::Done)).collect();
+    let mut open: Vec<&TaskRef> = needed.filter(|name| status.get(name) != Some(&Status::Done)).collect();
     open.sort();
     open.dedup();
     open
@@ -176,7 +176,7 @@ fn ready(row: &HandoffRow) -> String {
 }
 
 fn waiting_line(handoff: &Handoff, row: &HandoffRow) -> String {
-    let names: Vec<&str> = waits_for(handoff, row).into_iter().map(TaskId::as_str).collect();
+    let names: Vec<&str> = waits_for(handoff, row).into_iter().map(TaskRef::as_str).collect();
     format!("{} for {}: {}", row.task_id, names.join(", "), row.title)
 }
 

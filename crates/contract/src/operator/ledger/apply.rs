@@ -6,7 +6,7 @@ use super::{DeltaOptions, Ignored, KIND, Ledger, Row};
 use crate::digest;
 use crate::domain::status::Status;
 use crate::operator::delta::{Delta, Intent};
-use crate::operator::ids::{TaskId, parse_utc};
+use crate::operator::ids::{TaskRef, parse_utc};
 use crate::operator::report::Report;
 use crate::operator::rules::Rule;
 use crate::verdict::Verdict;
@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 /// What would change. Dropped, nothing has happened.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    rows: BTreeMap<TaskId, Row>,
+    rows: BTreeMap<TaskRef, Row>,
     applied: BTreeMap<String, Option<String>>,
     steps: u64,
     ignored: Vec<Ignored>,
@@ -24,7 +24,7 @@ pub(super) struct Draft {
 #[derive(Debug)]
 pub(super) struct Refusal {
     index: usize,
-    task_id: TaskId,
+    task_id: TaskRef,
     fault: Fault,
 }
 
@@ -152,7 +152,7 @@ impl Draft {
     }
 
     fn check_dependencies(&self, ledger: &Ledger, row: &Row, delta: &Delta) -> Result<(), Fault> {
-        let status = |task_id: &TaskId| {
+        let status = |task_id: &TaskRef| {
             self.rows.get(task_id).or_else(|| ledger.rows.get(task_id)).map(|row| row.status)
         };
         let open = row.dependencies().iter().find(|task_id| status(task_id) != Some(Status::Done));

@@ -19,7 +19,7 @@ fn delta() -> impl Strategy<Value = Delta> {
             last_heartbeat_at,
             x_intent,
             x_expected_version,
-            ..Delta::blank(TaskId::parse(&format!("T-{task}")).unwrap(), status)
+            ..Delta::blank(TaskRef::parse(&format!("T-{task}")).unwrap(), status)
         },
     )
 }
@@ -83,7 +83,7 @@ proptest! {
         for row in ledger.rows.values() {
             prop_assert!(row.status != Status::InProgress || !row.owner.is_empty());
         }
-        let status = |task: &str| ledger.rows[&TaskId::parse(task).unwrap()].status;
+        let status = |task: &str| ledger.rows[&TaskRef::parse(task).unwrap()].status;
         let begun = matches!(status("T-1"), Status::InProgress | Status::Done);
         prop_assert!(!begun || status("T-0") == Status::Done);
         prop_assert_eq!(u64::try_from(ledger.applied.len()).unwrap(), ledger.version);

@@ -10,7 +10,7 @@ use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::operator::document::objects;
-use crate::operator::ids::{TaskId, parse_utc};
+use crate::operator::ids::{TaskRef, parse_utc};
 use crate::operator::locks::{self, Held};
 use crate::operator::options::Options;
 use crate::operator::result;
@@ -85,7 +85,7 @@ impl<'v> Books<'v> {
         let mut issue = |rule, message: &str| {
             self.unreadable.push(Issue::new(rule, task_id, &path, message.to_owned()));
         };
-        if TaskId::parse(task_id).is_none() {
+        if TaskRef::parse(task_id).is_none() {
             return issue(IssueRule::UnreadableRow, "the row does not name a task");
         }
         if self.index.contains_key(task_id) {

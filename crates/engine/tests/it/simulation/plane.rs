@@ -11,7 +11,7 @@ use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::domain::time::{BootTime, Now, Timestamp};
 use contract::operator::ledger::{DeltaOptions, Ledger};
-use contract::operator::{Delta, Mode, TaskId as Reference};
+use contract::operator::{Delta, Mode, TaskRef};
 use engine::scheduler::{Board, Slot, Step};
 
 use super::dice::Dice;
@@ -26,7 +26,7 @@ const DAY_MILLIS: i64 = 86_400_000;
 pub(super) struct Plane {
     now: Now,
     ledger: Ledger,
-    names: Vec<Reference>,
+    names: Vec<TaskRef>,
     /// Minted once: every tick compares them a hundred times.
     ids: Vec<TaskId>,
     scopes: Vec<Scope>,
@@ -70,7 +70,7 @@ impl Plane {
         let mut plane = Plane {
             now: Now { at: Timestamp::from_millis(1_767_268_800_000), boot },
             ledger: Ledger::default(),
-            names: (0..tasks).map(|n| Reference::parse(&format!("T-{}", n + 1)).unwrap()).collect(),
+            names: (0..tasks).map(|n| TaskRef::parse(&format!("T-{}", n + 1)).unwrap()).collect(),
             ids: (0..tasks).map(task_id).collect(),
             scopes: (0..tasks).map(|_| Scope::parse(dice.pick(&SCOPES), None).unwrap()).collect(),
             needs: Vec::new(),
@@ -176,7 +176,7 @@ impl Plane {
         let wanted = [(scope.clone(), Mode::Exclusive)];
         if obstacle(&holder, &wanted, &self.locks, false).is_none() {
             self.strangers += 1;
-            let lock = self.grant(holder, &Reference::parse("T-1").unwrap(), scope);
+            let lock = self.grant(holder, &TaskRef::parse("T-1").unwrap(), scope);
             self.locks.push(Held { workspace: "/elsewhere/w".to_owned(), ..lock });
         }
     }
@@ -231,7 +231,7 @@ impl Plane {
     }
 
     /// The next grant of the store, for a task of this run.
-    fn grant(&mut self, holder: TaskId, reference: &Reference, scope: Scope) -> Held {
+    fn grant(&mut self, holder: TaskId, reference: &TaskRef, scope: Scope) -> Held {
         self.last_token += 1;
         Held {
             token: self.last_token,

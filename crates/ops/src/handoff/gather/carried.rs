@@ -10,7 +10,7 @@ use contract::domain::crew::handoff::{
 };
 use contract::domain::task::{Task, TaskId};
 use contract::json::json;
-use contract::operator::TaskId as Reference;
+use contract::operator::TaskRef;
 use store::Tx;
 
 use crate::crew::sheet::Sheet;
@@ -69,7 +69,7 @@ fn ended(word: &str) -> Result<Ended> {
 }
 
 fn results(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedResult>> {
-    let names: BTreeMap<&TaskId, &Reference> =
+    let names: BTreeMap<&TaskId, &TaskRef> =
         sheet.tasks.iter().map(|(name, task)| (&task.id, name)).collect();
     let found = tx.results_of_run(&sheet.run.asked.id)?;
     let carried = |found: store::Accepted| {
@@ -101,7 +101,7 @@ fn approvals(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedApproval>> {
 }
 
 /// Sorted by what they say: their ids are the store's own.
-fn approvals_of(tx: &Tx<'_>, name: &Reference, task: &Task) -> Result<Vec<CarriedApproval>> {
+fn approvals_of(tx: &Tx<'_>, name: &TaskRef, task: &Task) -> Result<Vec<CarriedApproval>> {
     let carried = |filed: Filed| {
         let is_open = matches!(filed.state, ApprovalState::Pending | ApprovalState::Granted);
         CarriedApproval {

@@ -14,14 +14,14 @@ use contract::operator::{Code, Lock, Mode, Options, read_assignment};
 use super::{Unpacking, heard};
 use crate::crew::conditions::checks_of;
 use crate::crew::denial::{denied, deny};
-use crate::crew::grants::{self, Asked};
+use crate::crew::grants::{self, LockRequest};
 use crate::crew::ground::real_scopes;
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 impl Unpacking<'_> {
     /// The grants, as long as they still last. Places that others hold here stand in the way.
-    pub(super) fn locks(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    pub(super) fn locks(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         let mut grants: BTreeMap<i64, Vec<&Lock>> = BTreeMap::new();
         for lock in self.bundle.handoff.active_locks.iter().filter(|lock| lock.active) {
             let token = lock.x_fencing_token.and_then(|token| i64::try_from(token).ok()).unwrap_or(0);
@@ -37,7 +37,13 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn grant(&self, work: &Scribe<'_, '_>, task_id: &TaskId, token: i64, locks: &[&Lock]) -> Result<Grant> {
+    fn grant(
+        &self,
+        work: &EventWriter<'_, '_>,
+        task_id: &TaskId,
+        token: i64,
+        locks: &[&Lock],
+    ) -> Result<Grant> {
         let name = &locks[0].task_id;
         let timeout_ms = locks[0].extra.get("x_timeout_ms").and_then(Value::as_u64).unwrap_or(0);
         if locks.iter().any(|lock| lock.task_id != *name || lock.extra != locks[0].extra) {
@@ -52,7 +58,7 @@ impl Unpacking<'_> {
         scopes.sort();
         let run = crate::run::required(work.tx, &self.run_id)?;
         let task = crate::task::required(work.tx, task_id.as_str())?;
-        let asked = Asked {
+        let asked = LockRequest {
             run: &run,
             task: &task,
             reference: name,
@@ -89,7 +95,7 @@ impl Unpacking<'_> {
         }
     }
 
-    pub(super) fn assignments(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    pub(super) fn assignments(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         for given in &self.bundle.carried.x_assignments {
             let task_id = self.task(&given.task_id)?.clone();
             self.judge_packet(given)?;

@@ -9,11 +9,11 @@ use contract::domain::time::Lease;
 
 use super::Unpacking;
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 impl Unpacking<'_> {
     /// Open questions are asked anew, under ids of this store; what was answered stays answered.
-    pub(super) fn approvals(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    pub(super) fn approvals(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         for asked in &self.bundle.carried.x_approvals {
             let task_id = self.task(&asked.task_id)?.clone();
             let approval = self.approval(work, asked, &task_id);
@@ -40,7 +40,12 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn approval(&self, work: &mut Scribe<'_, '_>, asked: &CarriedApproval, task_id: &TaskId) -> Approval {
+    fn approval(
+        &self,
+        work: &mut EventWriter<'_, '_>,
+        asked: &CarriedApproval,
+        task_id: &TaskId,
+    ) -> Approval {
         Approval {
             id: mint(work.ids, work.now.at),
             run_id: self.run_id.clone(),

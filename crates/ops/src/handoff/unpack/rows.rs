@@ -10,25 +10,25 @@ use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, TaskId};
 use contract::domain::time::{BootTime, Now, Timestamp};
 use contract::operator::handoff::HandoffRow;
-use contract::operator::{Code, TaskId as Reference};
+use contract::operator::{Code, TaskRef};
 
 use super::{Unpacking, heard};
 use crate::crew::denial::deny;
 use crate::error::Result;
-use crate::record::{About, Scribe};
+use crate::record::{About, EventWriter};
 
 impl Unpacking<'_> {
     /// The tasks, each after those it waits for, and their rows.
-    pub(super) fn rows(&mut self, work: &mut Scribe<'_, '_>) -> Result<()> {
-        let all: BTreeMap<&Reference, (&HandoffRow, &CarriedRow)> =
+    pub(super) fn rows(&mut self, work: &mut EventWriter<'_, '_>) -> Result<()> {
+        let all: BTreeMap<&TaskRef, (&HandoffRow, &CarriedRow)> =
             self.bundle.tasks().map(|(row, carried)| (&row.task_id, (row, carried))).collect();
-        let mut waiting: BTreeSet<&Reference> = all.keys().copied().collect();
+        let mut waiting: BTreeSet<&TaskRef> = all.keys().copied().collect();
         while !waiting.is_empty() {
-            let is_free = |name: &&&Reference| {
+            let is_free = |name: &&&TaskRef| {
                 let needed = all[**name].1.x_row.dependencies();
                 needed.iter().all(|needed| !waiting.contains(needed))
             };
-            let free: Vec<&Reference> = waiting.iter().filter(is_free).copied().collect();
+            let free: Vec<&TaskRef> = waiting.iter().filter(is_free).copied().collect();
             if free.is_empty() {
                 return Err(deny(Code::LedgerInconsistent, "reconcile", "tasks wait for each other"));
             }
@@ -43,7 +43,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn create(&self, work: &mut Scribe<'_, '_>, name: &Reference, carried: &CarriedRow) -> Result<TaskId> {
+    fn create(&self, work: &mut EventWriter<'_, '_>, name: &TaskRef, carried: &CarriedRow) -> Result<TaskId> {
         let others = self.tasks.keys().filter(|other| number_of(other).is_none()).count();
         let number = number_of(name).unwrap_or_else(|| unnumbered(others));
         let task_id: TaskId = mint(work.ids, work.now.at);
@@ -71,7 +71,7 @@ impl Unpacking<'_> {
     /// Brings the task into its state, and writes its row.
     fn bring(
         &self,
-        work: &mut Scribe<'_, '_>,
+        work: &mut EventWriter<'_, '_>,
         task_id: &TaskId,
         row: &HandoffRow,
         carried: &CarriedRow,

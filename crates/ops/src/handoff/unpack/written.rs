@@ -7,10 +7,10 @@ use contract::operator::{Code, read_result, validate_worklog};
 use super::Unpacking;
 use crate::crew::denial::{denied, deny};
 use crate::error::Result;
-use crate::record::Scribe;
+use crate::record::EventWriter;
 
 impl Unpacking<'_> {
-    pub(super) fn results(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    pub(super) fn results(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         for accepted in &self.bundle.carried.x_results {
             let bytes = accepted.result.to_string();
             let read = read_result(bytes.as_bytes(), &self.options());
@@ -31,7 +31,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    pub(super) fn blockers(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    pub(super) fn blockers(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         for blocker in &self.bundle.handoff.open_blockers {
             let task_id = self.task(&blocker.task_id)?;
             let run_id = self.run_id.clone();
@@ -43,7 +43,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    pub(super) fn worklogs(&self, work: &mut Scribe<'_, '_>) -> Result<()> {
+    pub(super) fn worklogs(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         for log in &self.bundle.carried.x_worklogs {
             let lines = self.bundle.lines(&log.task_id);
             let file = contract::domain::crew::worklog::file_of(&lines);

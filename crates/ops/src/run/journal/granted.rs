@@ -9,14 +9,14 @@ use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
-use contract::operator::{Mode, TaskId as Reference};
+use contract::operator::{Mode, TaskRef};
 
 use super::Entry;
 use crate::crew::Hindrance;
 use crate::crew::admission::{Wish, admit};
-use crate::crew::grants::{self, Asked};
+use crate::crew::grants::{self, LockRequest};
 use crate::error::Result;
-use crate::record::{About, Scribe};
+use crate::record::{About, EventWriter};
 
 /// The parts of the workspace that a task writes, under their real names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ pub(super) enum Stop {
 
 /// The attempt, and everything that has to be granted for it.
 pub(super) fn start(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run: &Run,
     attempt: &NewAttempt,
     wants: &Wants,
@@ -55,7 +55,7 @@ pub(super) fn start(
 
 /// The end of an attempt, and everything it held goes back. Refused where that was taken back before.
 pub(super) fn end(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run: &Run,
     entry: &Entry,
 ) -> Result<std::result::Result<Option<i64>, Stop>> {
@@ -75,7 +75,7 @@ pub(super) fn end(
 }
 
 pub(super) fn hold(
-    work: &mut Scribe<'_, '_>,
+    work: &mut EventWriter<'_, '_>,
     run: &Run,
     task_id: &TaskId,
     wants: &Wants,
@@ -89,13 +89,13 @@ pub(super) fn hold(
     })
 }
 
-fn reference(task: &Task) -> Reference {
+fn reference(task: &Task) -> TaskRef {
     reference_of(task.part.as_ref().map_or(0, |part| part.number))
 }
 
-fn asked<'a>(run: &'a Run, task: &'a Task, reference: &'a Reference, wants: &Wants) -> Asked<'a> {
+fn asked<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants: &Wants) -> LockRequest<'a> {
     let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: Mode::Exclusive };
-    Asked {
+    LockRequest {
         run,
         task,
         reference,

@@ -147,7 +147,7 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
             cost: None,
             tokens: None,
             strict: false,
-            seen: result::Seen::default(),
+            seen: result::Observation::default(),
         };
         let requests = [request("T-1", 1), request("T-2", 2), request("T-1", 2)];
         Box::new(move |cx, key, which| {

@@ -114,7 +114,7 @@ impl Worker<'_> {
             "x_fencing_token": token, "x_cost_micro_usd": self.chance.below(u64::try_from(SHARE).unwrap() + 1),
         });
         let checks = if status == "done" { vec![passed()] } else { Vec::new() };
-        let seen = result::Seen { checks, ..Default::default() };
+        let seen = result::Observation { checks, ..Default::default() };
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
         let key = self.key();

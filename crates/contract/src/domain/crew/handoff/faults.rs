@@ -13,7 +13,7 @@ use crate::domain::limits;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::status::{Evidence, Status};
 use crate::operator::handoff::HandoffRow;
-use crate::operator::{Code, TaskId as Reference};
+use crate::operator::{Code, TaskRef};
 use crate::plan::PlanTask;
 
 /// No name that a person or a program gave takes more than this.
@@ -186,7 +186,7 @@ impl Bundle {
     }
 
     /// The worklog of a task as the store keeps it.
-    pub fn lines(&self, task: &Reference) -> Vec<Line> {
+    pub fn lines(&self, task: &TaskRef) -> Vec<Line> {
         let log = self.carried.x_worklogs.iter().find(|log| log.task_id == *task);
         let line = |(at, text): (usize, &String)| Line {
             number: i64::try_from(at).unwrap_or(i64::MAX).saturating_add(1),
@@ -260,7 +260,7 @@ impl Bundle {
         Ok(())
     }
 
-    fn row(&self, task: &Reference, path: &str) -> Result<&HandoffRow, Fault> {
+    fn row(&self, task: &TaskRef, path: &str) -> Result<&HandoffRow, Fault> {
         self.handoff.ledger.iter().find(|row| row.task_id == *task).ok_or_else(|| {
             let message = format!("{task} is not in the ledger");
             Fault::new(Code::LedgerInconsistent, "base_row_missing", path, message)
