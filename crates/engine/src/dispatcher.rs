@@ -109,7 +109,7 @@ impl<'d> Dispatcher<'d> {
         let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
         let now = hands.cx.now();
-        let board = waiting::board(&run, &tasks, &attempts, &now);
+        let board = waiting::board((&*hands.cx.host(), &run), &tasks, &attempts, &now);
         let renewed_ms = now.boot.millis;
         let canceled = run.cancel_requested;
         Self {

@@ -43,7 +43,7 @@ pub fn drive(
     let mut told = false;
     let begun = Instant::now();
     loop {
-        match own::take(cx, &caller, id, &owner, &probe)? {
+        match own::take(cx, &caller, id, &owner)? {
             Owned::Ended(run) => return Ok(Ending::Ended(run)),
             Owned::Mine(run) => {
                 let hands = EngineParts { cx, settings, observer, owner, caller };
@@ -83,7 +83,7 @@ fn attend(
         match run.state {
             RunState::Done | RunState::Failed | RunState::Canceled => return Ok(Some(Ending::Ended(run))),
             RunState::Stopped => return Ok(Some(Ending::Stopped(run))),
-            RunState::Submitted | RunState::Running if !ops::run::is_worked(&run, &cx.now(), &probe) => {
+            RunState::Submitted | RunState::Running if !ops::run::is_worked(cx, &run) => {
                 return Ok(None);
             }
             RunState::Submitted | RunState::Running => {}

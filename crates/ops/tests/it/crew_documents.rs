@@ -161,9 +161,8 @@ fn results_are_accepted_as_their_validator_says() {
             cost: None,
             tokens: None,
             strict: false,
-            seen: ops::result::Observation::default(),
         };
-        let answer = ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground);
+        let answer = ops::result::submit::submit(&mut crew.world.cx, &key, &request);
         compare(case, &mut crew, before, answer);
     }
 }
