@@ -98,7 +98,8 @@ impl Host for TestHost {
 
     fn is_directory(&self, _: &str, path: &str) -> bool {
         self.note("a directory");
-        self.paper.borrow().directories.iter().any(|directory| directory == path)
+        // The workspace itself is always there.
+        path == "." || self.paper.borrow().directories.iter().any(|directory| directory == path)
     }
 
     fn real_directory(&self, path: &str) -> String {

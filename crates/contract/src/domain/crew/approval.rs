@@ -1,5 +1,6 @@
 //! An approval: a person's word for one exact action, good for one use, and a no when time runs out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{Approval as ApprovalKind, Id};
@@ -9,7 +10,7 @@ use crate::domain::time::{Lease, Now, Timestamp};
 
 pub type ApprovalId = Id<ApprovalKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
     Pending,
@@ -38,7 +39,7 @@ impl ApprovalState {
 }
 
 /// What is asked for. Fixed when it is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     pub id: ApprovalId,
     pub run_id: RunId,
@@ -54,7 +55,7 @@ pub struct Approval {
 }
 
 /// An approval as the store knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Filed {
     #[serde(flatten)]
     pub asked: Approval,
