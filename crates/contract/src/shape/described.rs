@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map as Fields, Value};
 
 use super::{List, Map, NATURAL, NOT_NEGATIVE, Shape, TEXT, Text, UNBOUNDED};
+use crate::domain::check::Expects;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
 
@@ -38,6 +39,7 @@ described! {
     f64 = NOT_NEGATIVE,
     Value = Shape::Anything,
     Fields<String, Value> = Shape::AnyObject,
+    Expects = Shape::Word(Expects::WORDS),
     Priority = Shape::Word(&["low", "normal", "high", "critical"]),
     Status = Shape::Word(&["todo", "in_progress", "blocked", "done", "failed", "canceled"]),
 }

@@ -23,7 +23,8 @@
 ///
 /// - `///` comments are published as descriptions, `//` comments are not.
 /// - A field is required, unless its type is `Option<…>`, or it says `#[optional]` or `#[serde(default)]`.
-///   What is `None` or, under `#[optional]`, empty is not printed.
+///   What is `None` or, under `#[optional]`, empty is not printed. `#[shape(required)]` and `#[shape(optional)]`
+///   say that the validator differs from serde here.
 /// - `null` in place of an `Option` is refused, unless the struct says `null = absent`.
 /// - The shape of a field is that of its type ([`Described`](super::Described)); `as` names another, whole.
 /// - `#[serde(flatten)] pub extra: Map<…> = [optional("x_note", TEXT, "")]` takes fields the struct does not
@@ -147,6 +148,7 @@ macro_rules! document {
 
     (@field $null:tt $head:tt { $($struct:tt)* } { $($shape:tt)* }
         $(#[doc = $about:literal])*
+        $(#[shape($need:ident)])?
         $(#[serde($($serde:tt)*)])*
         $vis:vis $name:ident: $type:ty $(as $as:expr)?, $($rest:tt)*
     ) => {
@@ -161,7 +163,7 @@ macro_rules! document {
                 $($shape)*
                 $crate::shape::Field {
                     name: $crate::shape::document!(@name $name $($($serde)*)*),
-                    required: $crate::shape::document!(@required $($($serde)*)*),
+                    required: $crate::shape::document!(@need [$($need)?] $($($serde)*)*),
                     shape: $crate::shape::document!(@shape [$type] $($as)?),
                     about: $crate::shape::about(concat!($($about),*)),
                 },
@@ -174,9 +176,11 @@ macro_rules! document {
     (@name $name:ident) => { stringify!($name) };
     (@name $name:ident rename = $wire:literal $($rest:tt)*) => { $wire };
     (@name $name:ident $other:tt $($rest:tt)*) => { $crate::shape::document!(@name $name $($rest)*) };
-    (@required) => { true };
-    (@required default $($rest:tt)*) => { false };
-    (@required $other:tt $($rest:tt)*) => { $crate::shape::document!(@required $($rest)*) };
+    (@need [required] $($rest:tt)*) => { true };
+    (@need [optional] $($rest:tt)*) => { false };
+    (@need []) => { true };
+    (@need [] default $($rest:tt)*) => { false };
+    (@need [] $other:tt $($rest:tt)*) => { $crate::shape::document!(@need [] $($rest)*) };
 
     (@shape [$type:ty]) => { <$type as $crate::shape::Described>::SHAPE };
     (@shape [$type:ty] $as:expr) => { $as };

@@ -36,13 +36,13 @@ fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
         Kind::Stack => stack(writer),
         Kind::Bridge => bridge_envelope(writer),
         Kind::Candidate => object(writer, &candidate::CANDIDATE),
-        Kind::Harvest => object(writer, &harvest::HARVEST_CANDIDATE),
+        Kind::Harvest => object(writer, harvest::HarvestCandidate::OBJECT),
         Kind::Constraint => quarantine(writer),
         Kind::Stage1 => stage1_result(writer),
-        Kind::Memrl => object(writer, &memrl::policy::POLICY),
+        Kind::Memrl => object(writer, memrl::policy::Policy::OBJECT),
         Kind::Council => object(writer, &council::JUDGEMENT),
         Kind::Continuity => answer(writer),
-        Kind::Plan => object(writer, &plan::shapes::PLAN),
+        Kind::Plan => object(writer, plan::shapes::PLAN),
         Kind::Learning | Kind::Pattern | Kind::Promise | Kind::Ratchet => return None,
     };
     Some(root)
@@ -143,7 +143,7 @@ fn stack(writer: &mut Writer) -> Value {
 
 fn bridge_envelope(writer: &mut Writer) -> Value {
     let mut root = object(writer, &envelope::ENVELOPE);
-    let payload = object(writer, &stage1::RESULT);
+    let payload = object(writer, stage1::Stage1Result::OBJECT);
     let then = json!({"properties": {"payload": payload}});
     root["allOf"] = json!([when(&[("operation", json!(stage1::OPERATION))], &then)]);
     root
@@ -151,7 +151,7 @@ fn bridge_envelope(writer: &mut Writer) -> Value {
 
 /// A result itself, or in its envelope.
 fn stage1_result(writer: &mut Writer) -> Value {
-    let result = object(writer, &stage1::RESULT);
+    let result = object(writer, stage1::Stage1Result::OBJECT);
     let mut enveloped = writer.leniently(|writer| object(writer, &envelope::ENVELOPE));
     enveloped["properties"] = json!({"payload": result.clone()});
     json!({"if": {"type": "object", "required": ["contract"]}, "then": enveloped, "else": result})
