@@ -16,7 +16,6 @@ mod extra;
 mod judge;
 mod priority;
 mod settle;
-pub(crate) mod word;
 
 use serde::de::DeserializeOwned;
 

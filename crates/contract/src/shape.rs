@@ -5,10 +5,12 @@ pub mod check;
 mod described;
 mod document;
 pub mod schema;
+mod words;
 
 pub(crate) use described::about;
 pub use described::{Described, Nullable};
 pub(crate) use document::document;
+pub(crate) use words::words;
 
 use crate::domain::time::Timestamp;
 

@@ -5,30 +5,22 @@ use serde::{Deserialize, Serialize};
 use crate::aee::shape::CONFIDENCE;
 use crate::finding::Findings;
 use crate::json::Value;
+use crate::shape::words;
 use crate::shape::{Described, check as shape_check, document};
 
-/// How much of a decision the sender of a task wants to see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    #[default]
-    None,
-    Minimal,
-    Standard,
-    Full,
+words! {
+    /// How much of a decision the sender of a task wants to see.
+    #[derive(Default)]
+    Level {
+        #[default]
+        None = "none",
+        Minimal = "minimal",
+        Standard = "standard",
+        Full = "full",
+    }
 }
 
 impl Level {
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "none" => Some(Level::None),
-            "minimal" => Some(Level::Minimal),
-            "standard" => Some(Level::Standard),
-            "full" => Some(Level::Full),
-            _ => None,
-        }
-    }
-
     /// What must be there at this level.
     pub fn fields(self) -> &'static [&'static str] {
         const ALL: [&str; 7] = [

@@ -12,9 +12,9 @@ use super::event::{RoleAssignment, RolledBack};
 use super::header::{NAME, TIME};
 use super::response::Response;
 use super::task::{Provider, Task};
-use super::word::words;
 use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 use crate::shape::{POSITIVE, Shape, document};
 use shape::UUID;
 

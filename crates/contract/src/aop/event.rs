@@ -13,9 +13,9 @@ pub use report::{
 
 use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION};
 use super::priority;
-use super::word::words;
 use crate::domain::priority::Priority;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 use crate::shape::{PERCENT, Shape, document};
 
 words! {

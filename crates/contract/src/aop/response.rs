@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION, TIME, VERSION};
 use super::task::{CheckpointStatus, Provider};
-use super::word::words;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 use crate::shape::{PERCENT, Shape, document};
 
 words! {

@@ -16,8 +16,8 @@ pub use work::{
 };
 
 use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION, TIME, VERSION};
-use super::word::words;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 use crate::shape::{TEXTS, document};
 
 words! {

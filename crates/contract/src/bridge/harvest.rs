@@ -8,16 +8,17 @@ use crate::bridge::candidate::{
 };
 use crate::finding::Findings;
 use crate::json::{Map, Value};
-use crate::shape::{NON_BLANK, Shape, TIME, document};
+use crate::shape::words;
+use crate::shape::{NON_BLANK, TIME, document};
 use crate::verdict::Verdict;
 
 const KIND: &str = "harvest_candidate";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum HarvestType {
-    Learning,
-    AntiPattern,
+words! {
+    HarvestType {
+        Learning = "LEARNING",
+        AntiPattern = "ANTI_PATTERN",
+    }
 }
 
 document! {
@@ -27,7 +28,7 @@ document! {
     pub struct HarvestCandidate {
         pub id: String as NON_BLANK,
         #[serde(rename = "type")]
-        pub kind: HarvestType as Shape::Word(&["LEARNING", "ANTI_PATTERN"]),
+        pub kind: HarvestType,
         pub title: String as NON_BLANK,
         #[serde(default)]
         pub summary: String,

@@ -13,10 +13,10 @@ use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
-use crate::aop::word::words;
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::finding::Finding;
+use crate::shape::words;
 use crate::shape::{NON_BLANK, TEXT, UNBOUNDED, document, list, optional};
 use crate::verdict::Verdict;
 use shape::{

@@ -7,9 +7,9 @@ use super::assignment::TaskType;
 use super::assignment::shape::{HEARTBEAT, TIMEOUT, TITLE};
 use super::document::{INTEGER_MAX, NUMBER, whole_or_none};
 use super::ids::{TaskRef, UTC};
-use crate::aop::word::words;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
+use crate::shape::words;
 use crate::shape::{NON_BLANK, Shape, document, list};
 
 words! {

@@ -15,8 +15,8 @@ use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
-use crate::aop::word::words;
 use crate::finding::Finding;
+use crate::shape::words;
 use crate::shape::{NON_BLANK, document, list, optional};
 use crate::verdict::Verdict;
 

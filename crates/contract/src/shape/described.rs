@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map as Fields, Value};
 
 use super::{List, Map, NATURAL, NOT_NEGATIVE, Shape, TEXT, Text, UNBOUNDED};
-use crate::domain::check::Expects;
 use crate::domain::priority::Priority;
-use crate::domain::status::Status;
 
 /// A type that is read from one shape and printed in it.
 pub trait Described {
@@ -39,9 +37,7 @@ described! {
     f64 = NOT_NEGATIVE,
     Value = Shape::Anything,
     Fields<String, Value> = Shape::AnyObject,
-    Expects = Shape::Word(Expects::WORDS),
     Priority = Shape::Word(&["low", "normal", "high", "critical"]),
-    Status = Shape::Word(&["todo", "in_progress", "blocked", "done", "failed", "canceled"]),
 }
 
 impl<T: Described> Described for Nullable<T> {

@@ -112,7 +112,7 @@ fn aee_envelope(writer: &mut Writer) -> Value {
         "then": {"properties": {"reply_to": reply}, "required": ["reply_to"]},
     })];
     for intent in aee::intents::ALL {
-        for kind in aee::Type::ALL {
+        for kind in aee::Type::ALL.iter().copied() {
             let Some(shape) = aee::intents::payload_shape(intent, kind) else { continue };
             let mut payload = object(writer, shape);
             if (intent, kind) == (aee::intents::STATUS_PING, aee::Type::Result) {

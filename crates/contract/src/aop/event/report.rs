@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::aop::header::{Extensions, NAME};
 use crate::aop::response::{FinalSignal, State};
 use crate::aop::task::{Provider, Role};
-use crate::aop::word::words;
+use crate::shape::words;
 use crate::shape::{POSITIVE, Shape, document};
 
 document! {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::aop::header::{Extensions, NAME};
 use crate::aop::task::RollbackSnapshot;
-use crate::aop::word::words;
 use crate::shape::document;
+use crate::shape::words;
 
 document! {
     #[shape(name = "phase", unknown = Refused, null = absent)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aop::header::Extensions;
 use crate::aop::task::Provider;
-use crate::aop::word::words;
+use crate::shape::words;
 use crate::shape::{NATURAL, POSITIVE, Shape, document, list};
 
 words! {

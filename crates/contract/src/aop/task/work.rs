@@ -6,8 +6,8 @@ use super::phase::Validation;
 use crate::aop::header::{Extensions, NAME};
 use crate::aop::limits::{INPUTS_MAX, OUTPUTS_MAX};
 use crate::aop::priority;
-use crate::aop::word::words;
 use crate::domain::priority::Priority;
+use crate::shape::words;
 use crate::shape::{Described, POSITIVE, Shape, document, list};
 
 words! {

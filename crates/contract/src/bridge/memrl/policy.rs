@@ -19,8 +19,8 @@ document! {
     pub struct Policy {
         pub schema_version: i64 as Shape::Integer { min: 1, max: 1 },
         pub default_mode: Mode as MODE,
-        pub unknown_failure_class_action: Action as ACTION,
-        pub missing_metadata_action: Action as ACTION,
+        pub unknown_failure_class_action: Action,
+        pub missing_metadata_action: Action,
         /// For people; the order is fixed.
         pub tie_break_rules: Vec<String> as list!(SOME_TEXT, 1, UNBOUNDED),
         pub rules: Vec<Rule> as list!(Rule::SHAPE, 1, UNBOUNDED),
@@ -37,7 +37,7 @@ document! {
         pub memrl_mode: Mode as MODE,
         pub failure_class: String as Shape::Word(CLASS_WORDS),
         pub attempt_bucket: String as Shape::Word(BUCKET_WORDS),
-        pub action: Action as ACTION,
+        pub action: Action,
         pub priority: i64 as NATURAL,
     }
 }
@@ -60,7 +60,6 @@ document! {
 
 const SOME_TEXT: Shape = text(1, UNBOUNDED);
 const MODE: Shape = Shape::Word(&["off", "observe", "enforce"]);
-const ACTION: Shape = Shape::Word(&["retry", "escalate"]);
 
 const CLASS_WORDS: &[&str] = &{
     let [a, b, c, d, e, f, g] = FAILURE_CLASSES;
