@@ -16,7 +16,6 @@ mod extra;
 mod judge;
 mod priority;
 mod settle;
-pub(crate) mod word;
 
 use serde::de::DeserializeOwned;
 
@@ -40,7 +39,7 @@ const FROM_EXECUTOR: &[MessageType] = &[MessageType::Response, MessageType::Even
 /// The shape of every message, for whoever publishes their schemas.
 pub fn shapes() -> Vec<&'static Object> {
     let events = EventKind::ALL.iter().map(|kind| event::shape::of(*kind));
-    [&task::shape::TASK, &response::shape::RESPONSE].into_iter().chain(events).collect()
+    [Task::OBJECT, Response::OBJECT].into_iter().chain(events).collect()
 }
 
 /// Judges one message of any type. A RESPONSE is held against the default guard rails. In strict mode the words

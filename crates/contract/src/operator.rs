@@ -51,11 +51,11 @@ pub const SCHEMA_VERSION: &str = "1.0.0";
 /// The shape of every document, for whoever publishes their schemas.
 pub fn shapes() -> Vec<&'static Object> {
     vec![
-        &assignment::ASSIGNMENT,
-        &envelope::ENVELOPE,
-        &result::RESULT,
-        &worklog::WORKLOG_ENTRY,
-        &handoff::HANDOFF,
+        Assignment::OBJECT,
+        OrchestratorOutput::OBJECT,
+        SubagentResult::OBJECT,
+        WorklogEntry::OBJECT,
+        Handoff::OBJECT,
         &locks::LOCK_TABLE,
         &ledger::LEDGER_DELTAS,
         &reconcile::RECONCILE,

@@ -2,7 +2,15 @@
 //! finding, and the published JSON Schema.
 
 pub mod check;
+mod described;
+mod document;
 pub mod schema;
+mod words;
+
+pub(crate) use described::about;
+pub use described::{Described, Nullable};
+pub(crate) use document::document;
+pub(crate) use words::words;
 
 use crate::domain::time::Timestamp;
 
@@ -151,6 +159,18 @@ pub const fn required(name: &'static str, shape: Shape, about: &'static str) -> 
 pub const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field { name, required: false, shape, about }
 }
+
+/// A list of this many items.
+macro_rules! list {
+    ($item:expr) => {
+        $crate::shape::list!($item, 0, $crate::shape::UNBOUNDED)
+    };
+    ($item:expr, $min:expr, $max:expr) => {
+        $crate::shape::Shape::List(&$crate::shape::List { item: $item, min: $min, max: $max })
+    };
+}
+
+pub(crate) use list;
 
 pub const fn text(min: usize, max: usize) -> Shape {
     Shape::Text(Text { min, max, form: None })

@@ -6,9 +6,9 @@ use super::codes::Code;
 use super::extra::Requirements;
 use super::fallback::Fallback;
 use super::judge::{self, Ask};
-use super::word::words;
 use super::{ANY, header, limits, v1};
 use crate::json::strict;
+use crate::shape::words;
 
 words! {
     Version { V2 = "v2", V1 = "v1", Unstructured = "unstructured" }

@@ -9,6 +9,7 @@ use super::header::MessageType;
 use super::task::Task;
 use super::v1;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 use crate::verdict::Verdict;
 
 /// How much of the refused input the event shows.
@@ -29,7 +30,7 @@ pub struct Fallback {
     pub prompt: Option<String>,
 }
 
-super::word::words! {
+words! {
     Reason { SchemaFailed = "V2_SCHEMA_VALIDATION_FAILED", TargetV1Only = "TARGET_V1_ONLY" }
 }
 

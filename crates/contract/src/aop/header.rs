@@ -2,7 +2,7 @@
 
 use serde_json::{Map as Fields, Value};
 
-use super::word::words;
+use crate::shape::words;
 use crate::shape::{
     Field, Form, Map, NON_BLANK, Shape, TIME_FORM as TIME_WITH_ZONE, Text, UNBOUNDED, optional,
 };

@@ -9,7 +9,7 @@ use super::header::{self, MessageType, VERSION};
 use super::{limits, response, settle, task};
 use crate::finding::{Finding, Findings};
 use crate::json::{self, strict};
-use crate::shape::{Object, Shape, Unknown, check, required};
+use crate::shape::{Described, Object, Shape, Unknown, check, required};
 use crate::verdict::Verdict;
 
 /// Names this contract in verdicts.
@@ -103,8 +103,8 @@ fn claims_v2(value: &Value, named: Option<MessageType>) -> bool {
 
 fn shape_of(message: MessageType, value: &Value) -> &'static Object {
     match message {
-        MessageType::Task => &task::shape::TASK,
-        MessageType::Response => &response::shape::RESPONSE,
+        MessageType::Task => task::Task::OBJECT,
+        MessageType::Response => response::Response::OBJECT,
         MessageType::Event => match value["event"].as_str().and_then(EventKind::parse) {
             Some(kind) => event::shape::of(kind),
             None => &event::shape::EVENT,

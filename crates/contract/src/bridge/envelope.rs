@@ -8,37 +8,21 @@ use crate::bridge::{System, VERSIONS, stage1};
 use crate::domain::time::Timestamp;
 use crate::finding::Findings;
 use crate::json::{Map, Value, json};
-use crate::shape::{NON_BLANK, Object, Shape, TIME, Unknown, optional, required};
+use crate::shape::{Described, NON_BLANK, Object, Shape, TIME, Unknown, optional, required, words};
 use crate::verdict::Verdict;
 
 const KIND: &str = "bridge_envelope";
 
-/// The only three surfaces there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contract {
-    Invocation,
-    CheckpointHandoff,
-    Events,
+words! {
+    /// The only three surfaces there are.
+    Contract {
+        Invocation = "INVOCATION_ENVELOPE",
+        CheckpointHandoff = "STATE_CHECKPOINT_HANDOFF",
+        Events = "OBSERVABILITY_EVENTS",
+    }
 }
 
 impl Contract {
-    pub const WORDS: &'static [&'static str] =
-        &["INVOCATION_ENVELOPE", "STATE_CHECKPOINT_HANDOFF", "OBSERVABILITY_EVENTS"];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Contract::Invocation => Self::WORDS[0],
-            Contract::CheckpointHandoff => Self::WORDS[1],
-            Contract::Events => Self::WORDS[2],
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        [Contract::Invocation, Contract::CheckpointHandoff, Contract::Events]
-            .into_iter()
-            .find(|contract| contract.as_str() == word)
-    }
-
     /// Where an operation belongs; operations that are not known here may be anywhere.
     pub fn of_operation(operation: &str) -> Option<Self> {
         match operation {
@@ -71,9 +55,9 @@ pub static ENVELOPE: Object = Object {
     about: "What one command line tells the other.",
     fields: &[
         optional("schema_version", Shape::Integer { min: 1, max: 1 }, "Always written; absent is read as 1."),
-        required("contract", Shape::Word(Contract::WORDS), "Which of the three surfaces this is."),
-        required("source_system", Shape::Word(&["ao", "ol"]), ""),
-        required("target_system", Shape::Word(&["ao", "ol"]), ""),
+        required("contract", Contract::SHAPE, "Which of the three surfaces this is."),
+        required("source_system", System::SHAPE, ""),
+        required("target_system", System::SHAPE, ""),
         required("operation", NON_BLANK, "What is asked or told."),
         required("payload", Shape::AnyObject, "May be empty."),
         required("meta", Shape::Object(&META), ""),

@@ -9,6 +9,8 @@ pub use policy::{Policy, Rule, Trigger, parse, validate};
 
 use serde::{Deserialize, Serialize};
 
+use crate::shape::words;
+
 /// How far the policy is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -52,19 +54,10 @@ impl Mode {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    Retry,
-    Escalate,
-}
-
-impl Action {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Action::Retry => "retry",
-            Action::Escalate => "escalate",
-        }
+words! {
+    Action {
+        Retry = "retry",
+        Escalate = "escalate",
     }
 }
 

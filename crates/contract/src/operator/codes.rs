@@ -1,6 +1,6 @@
 //! The closed list of codes that operator validators answer with, what each means, and when to try again.
 
-use crate::aop::word::words;
+use crate::shape::words;
 
 words! {
     /// The one primary code of a verdict. The fine cause is the verdict's rule.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::ids::TaskRef;
-use crate::aop::word::words;
 use crate::domain::scope::Scope;
+use crate::shape::words;
 
 words! {
     /// How a lock is held.

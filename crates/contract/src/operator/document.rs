@@ -189,6 +189,7 @@ pub(super) fn objects(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
 
 /// The largest whole number that every JSON reader takes exactly, and so the largest in these documents.
 pub(super) const INTEGER_MAX: i64 = 1 << 53;
+pub(super) const NUMBER: Shape = Shape::Integer { min: 0, max: INTEGER_MAX };
 
 /// Reads a whole number that may be written `60.0`, as the shapes do.
 pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D) -> Result<T, D::Error> {

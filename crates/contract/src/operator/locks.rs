@@ -3,33 +3,42 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::assignment::shape::TOKEN;
 use super::conflict::{Claim, Entry, Mode, overlapping};
-use super::document::{self, INTEGER_MAX, objects, texts, whole_or_none};
-use super::ids::{RUN_ID, TASK_ID, TaskRef, UTC};
+use super::document::{self, objects, texts, whole_or_none};
+use super::ids::{RunId, TaskRef, UTC};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
 use crate::domain::limits;
 use crate::domain::scope::{Scope, ScopeFault};
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{Described, Object, TEXT, Unknown, document, optional, required};
 use crate::verdict::Verdict;
 
 const KIND: &str = "locks";
 
-/// One lock as documents carry it. The resource is as its author wrote it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Lock {
-    pub task_id: TaskRef,
-    pub resource: String,
-    pub active: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub x_mode: Option<Mode>,
-    /// Grows with every grant of the run, so that a holder from before can be told.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_or_none")]
-    pub x_fencing_token: Option<u64>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    /// One lock: a task holds a resource while it is active; afterwards it is history.
+    #[shape(name = "operator_lock", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Lock {
+        /// Who holds it.
+        pub task_id: TaskRef,
+        /// A file or a directory with all that is in it.
+        // As its author wrote it.
+        pub resource: String,
+        /// Whether it is held now.
+        pub active: bool,
+        /// Shared locks do not collide with each other.
+        pub x_mode: Option<Mode>,
+        // Grows with every grant of the run, so that an earlier holder is recognized.
+        /// The number of its grant.
+        #[serde(deserialize_with = "whole_or_none")]
+        pub x_fencing_token: Option<u64> as TOKEN,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
 impl Lock {
@@ -41,29 +50,14 @@ impl Lock {
     }
 }
 
-pub(super) static LOCK: Object = Object {
-    name: "operator_lock",
-    about: "One lock: a task holds a resource while it is active; afterwards it is history.",
-    fields: &[
-        required("task_id", TASK_ID, "Who holds it."),
-        required("resource", TEXT, "A file or a directory with all that is in it."),
-        required("active", Shape::Bool, "Whether it is held now."),
-        optional("x_mode", Mode::SHAPE, "Shared locks do not collide with each other."),
-        optional("x_fencing_token", Shape::Integer { min: 1, max: INTEGER_MAX }, "The number of its grant."),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-pub(super) const LOCKS: Shape = Shape::List(&List { item: Shape::Object(&LOCK), min: 0, max: UNBOUNDED });
-
 /// A lock table by itself. Of the common fields it may have what it likes.
 pub static LOCK_TABLE: Object = Object {
     name: "operator_locks",
     about: "All locks of a run.",
     fields: &[
-        required("locks", LOCKS, "The locks, released ones included."),
+        required("locks", <Vec<Lock>>::SHAPE, "The locks, released ones included."),
         optional("schema_version", TEXT, "Version of the contract."),
-        optional("run_id", RUN_ID, "The run they belong to."),
+        optional("run_id", RunId::SHAPE, "The run they belong to."),
         optional("generated_at", UTC, "When it was written."),
     ],
     unknown: Unknown::KeptUnlessStrict,

@@ -12,22 +12,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::document;
-use super::ids::{RUN_ID, UTC};
-use super::locks::{self, LOCKS};
+use super::ids::{RunId, UTC};
+use super::locks::{self, Lock};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::watchdog::{Liveness, liveness};
 use crate::domain::limits;
 use crate::domain::status::Status;
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 pub(super) use books::Books;
 use books::{Entry, Heartbeat};
 
 const KIND: &str = "reconcile";
 
-const ANYTHING: Shape = Shape::List(&List { item: Shape::Anything, min: 0, max: UNBOUNDED });
+const ANYTHING: Shape = list!(Shape::Anything);
 
 /// What is reconciled. Faulty rows and events are issues, so their shape is not asked for here. Blockers,
 /// results and locks are looked at where they are given.
@@ -36,13 +36,13 @@ pub static RECONCILE: Object = Object {
     about: "A ledger and everything that has to agree with it.",
     fields: &[
         required("ledger", ANYTHING, "One row for each task."),
-        optional("active_locks", LOCKS, "All locks, released ones included."),
+        optional("active_locks", <Vec<Lock>>::SHAPE, "All locks, released ones included."),
         optional("events", ANYTHING, "What happened; each names its task."),
         optional("blockers", ANYTHING, "Why blocked tasks do not go on."),
         optional("results", ANYTHING, "The validated results of tasks that are done."),
         optional("now", UTC, "When heartbeats are judged."),
         optional("schema_version", TEXT, "Version of the contract."),
-        optional("run_id", RUN_ID, "The run."),
+        optional("run_id", RunId::SHAPE, "The run."),
         optional("generated_at", UTC, ""),
     ],
     unknown: Unknown::KeptUnlessStrict,

@@ -5,16 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::document::{self, objects};
-use super::ids::{UTC, parse_utc};
+use super::ids::{RunId, TaskRef, UTC, parse_utc};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use crate::domain::limits;
+use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
-use crate::operator::delta::STATUS;
 use crate::operator::document::INTEGER_MAX;
-use crate::operator::ids::TASK_ID;
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 
 const KIND: &str = "watchdog";
@@ -58,9 +57,9 @@ pub static WATCHDOG: Object = Object {
     about: "The tasks of a run and the time to judge their heartbeats at.",
     fields: &[
         required("now", UTC, "When they are judged."),
-        required("tasks", Shape::List(&List { item: Shape::Object(&TASK), min: 0, max: UNBOUNDED }), ""),
+        required("tasks", list!(Shape::Object(&TASK)), ""),
         optional("schema_version", TEXT, "Version of the contract."),
-        optional("run_id", super::ids::RUN_ID, ""),
+        optional("run_id", RunId::SHAPE, ""),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };
@@ -69,8 +68,8 @@ static TASK: Object = Object {
     name: "operator_watched_task",
     about: "",
     fields: &[
-        required("task_id", TASK_ID, ""),
-        required("status", STATUS, "Only tasks in progress are judged."),
+        required("task_id", TaskRef::SHAPE, ""),
+        required("status", Status::SHAPE, "Only tasks in progress are judged."),
         optional("timeout_seconds", Shape::Nullable(&SECONDS), ""),
         optional("heartbeat_interval_seconds", Shape::Nullable(&SECONDS), ""),
         optional("last_heartbeat_at", Shape::Nullable(&UTC), ""),

@@ -2,17 +2,15 @@
 
 mod rest;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 
+use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
 use super::{Budget, Executor, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
-use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 use crate::domain::time::parse_duration;
 use crate::finding::Findings;
@@ -22,7 +20,7 @@ use crate::shape::{Shape, check::check};
 
 /// Turns a plan's value into a checked plan.
 pub fn from_value(value: &Value) -> Result<Plan, Findings> {
-    let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
+    let mut findings = check(&Shape::Object(shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
         rest::add_faults(value, &mut findings);
@@ -98,78 +96,6 @@ fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {
     path.push_str(step);
     then(path);
     path.truncate(length);
-}
-
-#[derive(Deserialize)]
-struct RawPlan {
-    objective: String,
-    workspace: Option<String>,
-    max_parallel: Option<usize>,
-    budget: Option<RawBudget>,
-    task: Vec<RawTask>,
-}
-
-#[derive(Deserialize)]
-struct RawTask {
-    id: String,
-    title: Option<String>,
-    executor: Option<Executor>,
-    command: Command,
-    #[serde(default)]
-    shell: bool,
-    prompt: Option<String>,
-    #[serde(default)]
-    writes: Vec<String>,
-    #[serde(default)]
-    reads: Vec<String>,
-    #[serde(default)]
-    scratch: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    depends_on: Vec<String>,
-    #[serde(default)]
-    priority: Priority,
-    timeout: Option<Length>,
-    #[serde(default)]
-    retries: u32,
-    #[serde(default)]
-    backoff: Vec<Length>,
-    #[serde(default)]
-    retry_safe: bool,
-    budget: Option<RawBudget>,
-    #[serde(default)]
-    checks: Vec<RawCheck>,
-}
-
-#[derive(Deserialize)]
-struct RawBudget {
-    max_cost_usd: Option<f64>,
-    max_tokens: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct RawCheck {
-    command: Command,
-    #[serde(default)]
-    expects: Expects,
-    #[serde(default)]
-    shell: bool,
-}
-
-/// A command as it may be written: a list, or one text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Command {
-    Arguments(Vec<String>),
-    Line(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Length {
-    Seconds(u64),
-    Text(String),
 }
 
 impl Length {

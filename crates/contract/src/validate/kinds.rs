@@ -2,8 +2,8 @@
 
 use super::operator::validate as judge;
 use super::{Options, plan};
-use crate::aop::word::words;
 use crate::operator as contract;
+use crate::shape::words;
 use crate::verdict::Verdict;
 use crate::{aee, aocl, aop, bridge, continuity};
 

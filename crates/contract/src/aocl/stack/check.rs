@@ -11,6 +11,7 @@ use crate::finding::Findings;
 use crate::json::Value;
 use crate::verdict::Verdict;
 
+pub(super) use shape::COUNT;
 pub use shape::STACK;
 
 const KIND: &str = "aocl_stack";

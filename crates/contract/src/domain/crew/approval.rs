@@ -6,34 +6,17 @@ use crate::domain::id::{Approval as ApprovalKind, Id};
 use crate::domain::run::RunId;
 use crate::domain::task::TaskId;
 use crate::domain::time::{Lease, Now, Timestamp};
+use crate::shape::words;
 
 pub type ApprovalId = Id<ApprovalKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalState {
-    Pending,
-    Granted,
-    Denied,
-    /// The action it was for was taken; it is good for nothing more.
-    Used,
-}
-
-impl ApprovalState {
-    pub const ALL: [ApprovalState; 4] =
-        [ApprovalState::Pending, ApprovalState::Granted, ApprovalState::Denied, ApprovalState::Used];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ApprovalState::Pending => "pending",
-            ApprovalState::Granted => "granted",
-            ApprovalState::Denied => "denied",
-            ApprovalState::Used => "used",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+words! {
+    ApprovalState {
+        Pending = "pending",
+        Granted = "granted",
+        Denied = "denied",
+        /// The action it was for was taken; it is good for nothing more.
+        Used = "used",
     }
 }
 

@@ -75,7 +75,7 @@ pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
 fn head(handoff: &Handoff, program: &str) -> String {
     let count = |status: Status| handoff.ledger.iter().filter(|row| row.status == status).count();
     let counts: Vec<String> =
-        Status::ALL.into_iter().map(|status| format!("{} {status}", count(status))).collect();
+        Status::ALL.iter().map(|status| format!("{} {status}", count(*status))).collect();
     let names = |keep: &dyn Fn(&HandoffRow) -> bool| -> String {
         let mut names = handoff.ledger.iter().filter(|row| keep(row)).map(|row| row.task_id.as_str());
         let some: Vec<&str> = names.by_ref().take(NEXT_MAX).collect();

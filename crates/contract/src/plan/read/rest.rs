@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{RawPlan, order};
+use super::order;
 use crate::finding::{Finding, Findings};
+use crate::plan::shapes::RawPlan;
 
 /// Adds the faults of what a plan means, as far as its form lets them be seen.
 pub(super) fn add_faults(value: &Value, findings: &mut Findings) {
