@@ -22,6 +22,7 @@ mod kill_nine;
 mod layers;
 mod loops;
 mod memory;
+mod old_stores;
 mod opencode_bridge;
 mod outcomes;
 mod persona;
