@@ -217,6 +217,19 @@ fn guard_rails_decide_what_a_response_must_carry() {
 }
 
 #[test]
+fn a_response_must_name_its_agent_session_task_and_status() {
+    for field in ["agent", "session_id", "task_id", "task_status"] {
+        let verdict =
+            validate(with(response(), &format!("/{field}"), Value::Null).to_string().as_bytes(), false);
+        let place = format!("$.{field}");
+        assert_eq!(
+            (verdict.code.as_str(), verdict.details.path.as_deref()),
+            ("E_MALFORMED_RESPONSE", Some(&*place))
+        );
+    }
+}
+
+#[test]
 fn words_of_older_drafts_are_read_unless_strict() {
     let task = with(full(), "/phases/0/checkpoints/0/recovery_strategy", json!("SKIP"));
     let task = with(task, "/phases/0/checkpoints/0/status", json!("RECOVERED"));
