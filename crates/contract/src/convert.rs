@@ -50,7 +50,7 @@ pub fn convert(bytes: &[u8], to: Kind, context: &Context) -> Result<Converted, B
     }
     let document = crate::json::strict::parse(bytes).unwrap_or_default();
     let Some(conversion) = conversion(from, to, &document) else {
-        let message = format!("there is no way from {} to {to}", described(from, &document));
+        let message = format!("cannot convert {} to {to}", described(from, &document));
         return Err(refused(to, "no_conversion", message));
     };
     let mut source = Source::new(&document);

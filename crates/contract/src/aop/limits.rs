@@ -61,11 +61,7 @@ impl Over<'_> {
     fn list(&mut self, path: &str, value: &Value, what: &str, most: usize) {
         let count = value.as_array().map_or(0, Vec::len);
         if count > most {
-            self.exceeded(
-                path,
-                TOO_MANY,
-                format!("has {count} {what}; more than {most} is too many to handle well"),
-            );
+            self.exceeded(path, TOO_MANY, format!("has {count} {what}; at most {most} are recommended"));
         }
     }
 

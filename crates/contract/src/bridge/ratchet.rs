@@ -93,7 +93,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
                     warnings.push(
                         format!("{place}.step"),
                         "unknown_step",
-                        format!("`{}` is no step", entry.step),
+                        format!("`{}` is not a known step", entry.step),
                     );
                 }
                 chain.entries.push(entry);

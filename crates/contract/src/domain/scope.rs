@@ -20,11 +20,11 @@ pub enum ScopeFault {
     Empty,
     #[error("globs are not supported; name the file or its directory")]
     Glob,
-    #[error("must not contain control characters, nor any that cannot be seen")]
+    #[error("must not contain control or invisible characters")]
     ControlCharacter,
     #[error("leads out of the workspace")]
     Escape,
-    #[error("is longer than any path may be ({} bytes)", limits::SCOPE_BYTES_MAX)]
+    #[error("is longer than {} bytes", limits::SCOPE_BYTES_MAX)]
     TooLong,
 }
 

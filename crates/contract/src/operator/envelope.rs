@@ -132,7 +132,7 @@ fn check_packets(document: &Value, report: &mut Report) {
             report.fault(format!("$.assignments[{index}].run_id"), Rule::IdentityMismatch, message);
         }
         if packet["task"]["type"] == TaskType::Serial.as_str() && !is_alone {
-            let message = "a serial task is given out alone: it stands for the whole workspace";
+            let message = "a serial task must be assigned alone: it locks the whole workspace";
             report.fault(format!("$.assignments[{index}].task.type"), Rule::Overlap, message);
         }
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };

@@ -31,7 +31,7 @@ pub struct Grant {
 /// Why a step was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("another task holds a part of it")]
+    #[error("another task holds a lock on part of it")]
     Conflict,
     #[error("there is nothing to lock")]
     Nothing,
@@ -39,7 +39,7 @@ pub enum Refused {
     Scope(#[from] ScopeFault),
     #[error("the token is not the one of the task's current lock")]
     StaleToken,
-    #[error("the holder was silent for too long; its lock is waiting to be swept")]
+    #[error("the holder's heartbeat timed out; its lock is about to be released")]
     TimedOut,
 }
 

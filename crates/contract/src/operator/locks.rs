@@ -99,7 +99,7 @@ pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut 
         }
     };
     if options.strict && options.root.is_none() && scope.is_absolute() {
-        report.fault(place, Rule::WorkspaceEscape, "is absolute, and no root says what it is in");
+        report.fault(place, Rule::WorkspaceEscape, "is absolute, but no root is given");
     }
     Some(scope)
 }

@@ -116,7 +116,7 @@ pub(super) fn reconcile(books: &Books) -> Vec<Issue> {
     check_events(books, &mut issues);
     for cycle in cycles::cycles(&books.rows) {
         let names: Vec<&str> = cycle.iter().map(|at| books.rows[*at].task_id).collect();
-        let message = format!("{} wait for each other", names.join(", "));
+        let message = format!("the dependencies of {} form a cycle", names.join(", "));
         issues.push(books.rows[cycle[0]].issue(IssueRule::DependencyCycle, message));
     }
     issues.sort();
@@ -164,7 +164,7 @@ fn check_in_progress(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
         Heartbeat::Absent | Heartbeat::Null | Heartbeat::Unreadable => {
             return issue(
                 IssueRule::NoHeartbeat,
-                format!("{} is in progress and was never heard of", row.task_id),
+                format!("{} is in progress and has sent no heartbeat", row.task_id),
             );
         }
     };
@@ -177,7 +177,7 @@ fn check_in_progress(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
             issue(IssueRule::HeartbeatInFuture, message);
         }
         Liveness::TimedOut { age } => {
-            let message = format!("{} has been silent for {} s", row.task_id, age.as_secs());
+            let message = format!("{} has sent no heartbeat for {} s", row.task_id, age.as_secs());
             issue(IssueRule::HeartbeatTooOld, message);
         }
     }

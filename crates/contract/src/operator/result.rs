@@ -208,7 +208,7 @@ fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, re
 fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let Some(checks) = document["acceptance_check"].as_array() else { return };
     if checks.is_empty() {
-        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done shows how it was checked");
+        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done must list its checks");
     }
     for (index, check) in objects(&document["acceptance_check"]) {
         let path = |field: &str| format!("$.acceptance_check[{index}].{field}");
@@ -216,11 +216,11 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
             report.fault(
                 path("status"),
                 Rule::CriterionFailed,
-                "a result that is done has no failed criterion",
+                "a result that is done must not have a failed criterion",
             );
         }
         if check["evidence"].as_str().is_some_and(|evidence| evidence.trim().is_empty()) {
-            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed has evidence");
+            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed needs evidence");
         }
     }
     let Some(assignment) = options.assignment else { return };
@@ -229,7 +229,7 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let shown: BTreeSet<&str> = criteria.map(str::trim).collect();
     for (index, criterion) in assignment.task.acceptance_criteria.iter().enumerate() {
         if !shown.contains(criterion.trim()) {
-            let message = format!("criterion {} of the assignment is not in it", index + 1);
+            let message = format!("criterion {} of the assignment is missing", index + 1);
             report.fault("$.acceptance_check", Rule::CriterionMissing, message);
         }
     }

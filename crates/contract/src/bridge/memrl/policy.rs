@@ -125,7 +125,7 @@ fn is_other_shape(document: &Value) -> bool {
 fn check_ids(policy: &Policy, found: &mut Findings) {
     let mut seen = std::collections::BTreeSet::new();
     for (index, rule) in policy.rules.iter().enumerate().filter(|(_, rule)| !seen.insert(&rule.rule_id)) {
-        let message = format!("`{}` is there already", rule.rule_id);
+        let message = format!("`{}` is already used", rule.rule_id);
         found.push(format!("$.rules[{index}].rule_id"), "duplicate", message);
     }
 }

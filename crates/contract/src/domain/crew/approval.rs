@@ -51,15 +51,15 @@ pub struct Filed {
 /// Why an approval does not carry an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotApproved {
-    #[error("nobody has decided yet")]
+    #[error("it has not been decided yet")]
     Pending,
     #[error("it was denied")]
     Denied,
-    #[error("its deadline has passed, which is a no")]
+    #[error("the deadline has passed: denied")]
     Expired,
     #[error("it was used already")]
     Used,
-    #[error("what is to be done is not what was approved")]
+    #[error("the action is not the one that was approved")]
     OtherAction,
 }
 

@@ -64,13 +64,13 @@ pub struct Purse {
 /// Why nothing can be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetFault {
-    #[error("the run has a budget, and the task does not say what it may spend")]
+    #[error("the run has a budget, but the task does not say what it may spend")]
     NoShare,
     #[error("the run has less left than the task may spend")]
     Exhausted,
     #[error("an amount must not be negative")]
     Negative,
-    #[error("less than what is spent and reserved already")]
+    #[error("less than what is already spent and reserved")]
     BelowUse,
 }
 

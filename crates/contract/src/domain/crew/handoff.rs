@@ -239,7 +239,12 @@ fn shift_field(value: &mut Value, by: i64) {
 
 fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &str) -> Result<T, Fault> {
     serde_json::from_value(Value::Object(fields.clone())).map_err(|error| {
-        Fault::new(Code::SchemaInvalid, "type", path, format!("what writ adds to a bundle: {error}"))
+        Fault::new(
+            Code::SchemaInvalid,
+            "type",
+            path,
+            format!("the fields that writ adds to a bundle: {error}"),
+        )
     })
 }
 
