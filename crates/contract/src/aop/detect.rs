@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::codes::Code;
 use super::extra::Requirements;
 use super::fallback::Fallback;
-use super::judge::{self, Ask};
+use super::judge::{self, Expected};
 use super::{ANY, header, limits, v1};
 use crate::json::strict;
 use crate::shape::words;
@@ -46,7 +46,7 @@ pub fn detect(bytes: &[u8]) -> Detected {
 /// A message over a hard limit stays what it is: another form would not make it smaller.
 fn detect_v2(bytes: &[u8], value: &Value) -> Detected {
     let requirements = Requirements::of(None);
-    match judge::judge(bytes, Ask { wanted: ANY, strict: false, requirements }) {
+    match judge::judge(bytes, Expected { wanted: ANY, strict: false, requirements }) {
         Ok(_) => Detected::plain(Version::V2, None),
         Err(verdict) if verdict.code == Code::ContextOverflow.as_str() => {
             Detected::plain(Version::V2, Some(Code::ContextOverflow))

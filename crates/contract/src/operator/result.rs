@@ -10,7 +10,7 @@ use super::assignment::{Assignment, crossing};
 use super::conflict::Cover;
 use super::document::{self, objects};
 use super::ids::{RunId, TaskRef, UTC, same_run};
-use super::locks::{self, Place};
+use super::locks::{self, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
@@ -134,13 +134,13 @@ pub(super) fn examine(document: &Value, options: &Options) -> Report {
     report
 }
 
-fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<Place> {
+fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
     let mut places = Vec::new();
     for (index, change) in objects(changes) {
         let path = format!("$.changes[{index}].resource");
         let Some(resource) = change["resource"].as_str() else { continue };
         if let Some(scope) = locks::scope_at(resource, &path, options, report) {
-            places.push(Place { path, scope });
+            places.push(ParsedPath { path, scope });
         }
     }
     places
@@ -182,15 +182,15 @@ fn is_same_place(a: &str, b: &str, options: &Options) -> bool {
 
 /// Every change lies inside the lock scope and touches nothing forbidden. The task's own worklog is exempt: to
 /// write it is demanded.
-fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, report: &mut Report) {
+fn check_scope(changed: &[ParsedPath], assignment: &Assignment, options: &Options, report: &mut Report) {
     let task = &assignment.task;
-    let normal = |paths: &[String]| -> Vec<Place> {
+    let normal = |paths: &[String]| -> Vec<ParsedPath> {
         let scopes = paths.iter().filter_map(|path| locks::scope_of(path, options).ok());
-        scopes.map(|scope| Place { path: String::new(), scope }).collect()
+        scopes.map(|scope| ParsedPath { path: String::new(), scope }).collect()
     };
     let cover = Cover::new(normal(&task.lock_scope).iter().map(|place| &place.scope), options.fold);
     let worklog = locks::scope_of(&task.worklog_path, options).ok();
-    let is_worklog = |place: &Place| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
+    let is_worklog = |place: &ParsedPath| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
     for place in changed.iter().filter(|place| !is_worklog(place) && !cover.contains(&place.scope)) {
         let message = format!("`{}` is not in the lock scope", place.scope);
         report.fault(place.path.as_str(), Rule::OutsideLockScope, message);

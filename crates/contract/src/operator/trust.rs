@@ -63,9 +63,9 @@ impl Walk<'_> {
         if self.tripwire == Tripwire::Off || self.path.contains(".x_") {
             return;
         }
-        let Some(tripped) = injection::find(text) else { return };
-        let rule = Rule::parse(tripped.rule).expect("BUG: every rule of the tripwire is a rule here");
-        let message = format!("the text {}", tripped.sign);
+        let Some(injection) = injection::find(text) else { return };
+        let rule = Rule::parse(injection.rule).expect("BUG: every rule of the tripwire is a rule here");
+        let message = format!("the text {}", injection.sign);
         match self.tripwire {
             Tripwire::Deny => self.report.fault(self.path.clone(), rule, message),
             Tripwire::Warn | Tripwire::Off => self.report.warn(self.path.clone(), rule, message),

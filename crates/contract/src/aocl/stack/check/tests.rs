@@ -127,10 +127,7 @@ fn no_way_through_a_dag_leads_around_the_guards() {
         "L7.delegate.execute>L8.verify.check",
     ];
     let verdict = validate(dag(&nodes, &edges).to_string().as_bytes(), false);
-    assert_eq!(
-        verdict.reason,
-        "$.edges: L7.delegate.execute can be reached without passing L3.policy.gate"
-    );
+    assert_eq!(verdict.reason, "$.edges: L7.delegate.execute can be reached without passing L3.policy.gate");
 }
 
 #[test]
