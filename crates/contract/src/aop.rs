@@ -36,13 +36,13 @@ use judge::{Expected, ValidMessage};
 const ANY: &[MessageType] = &[MessageType::Task, MessageType::Response, MessageType::Event];
 const FROM_EXECUTOR: &[MessageType] = &[MessageType::Response, MessageType::Event];
 
-/// The shape of every message, for whoever publishes their schemas.
+/// The shape of every message, to publish their schemas.
 pub fn shapes() -> Vec<&'static Object> {
     let events = EventKind::ALL.iter().map(|kind| event::shape::of(*kind));
     [Task::OBJECT, Response::OBJECT].into_iter().chain(events).collect()
 }
 
-/// Judges one message of any type. A RESPONSE is held against the default guard rails. In strict mode the words
+/// Judges one message of any type. A RESPONSE is checked against the default guard rails. In strict mode the words
 /// of older drafts, incomplete responses and exceeded soft limits are faults too.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::judge(bytes, Expected { wanted: ANY, strict, requirements: Requirements::of(None) }) {
@@ -56,7 +56,7 @@ pub fn parse_task(bytes: &[u8]) -> Result<(Task, Vec<Finding>), Box<Verdict>> {
     parse(bytes, &[MessageType::Task], Requirements::of(None))
 }
 
-/// Reads a RESPONSE, held against the guard rails of its TASK, and gives its warnings beside it.
+/// Reads a RESPONSE, checked against the guard rails of its TASK, and gives its warnings beside it.
 pub fn parse_response(
     bytes: &[u8],
     guard_rails: Option<&GuardRails>,

@@ -74,10 +74,10 @@ const CONTROL_KEYS: &[&str] = &[
     "x_intent",
 ];
 
-/// The one key that is enough by itself.
+/// The one key that is enough alone.
 const PACKET_TYPE: &str = "packet_type";
 
-/// Words that any program uses. Beside a field of ours they are one of ours too: `allow` and `code` are a verdict.
+/// Words that any program uses. Beside one of our fields they count as ours too: `allow` and `code` are a verdict.
 const COMMON_KEYS: &[&str] =
     &["active", "changes", "code", "details", "owner", "priority", "reason", "resource", "status"];
 

@@ -1,4 +1,4 @@
-//! Tells v2 messages, v1 prompts and free text apart, and what becomes of a v2 message that does not fit.
+//! Distinguishes v2 messages, v1 prompts and free text, and prepares the fallback of an invalid v2 message.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub struct Detected {
     pub version: Version,
     /// Why the input is not taken as it claims to be; nothing for valid v2 and for a v1 prompt.
     pub code: Option<Code>,
-    /// For a v2 message that does not fit its schema: the event to send and the prompt to go on with.
+    /// For a v2 message that does not fit its schema: the event to send and the prompt to use instead.
     pub fallback: Option<Fallback>,
 }
 

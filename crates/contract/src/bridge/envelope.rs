@@ -34,7 +34,7 @@ impl Contract {
     }
 }
 
-/// One envelope. Unknown fields are kept and go on as they came.
+/// One envelope. Unknown fields are kept and passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     pub contract: Contract,

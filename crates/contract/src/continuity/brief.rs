@@ -42,7 +42,7 @@ pub struct Situation<'s> {
     pub agent: &'s str,
     pub as_of: Timestamp,
     pub project_id: Option<&'s str>,
-    /// What is known of the project; nothing if nobody has been there.
+    /// What is known of the project; `None` if no agent has worked there.
     pub project: Option<ProjectView>,
     pub task: Option<&'s Task>,
     /// Dependencies of the task that are not done.
@@ -237,7 +237,7 @@ fn next_action(situation: &Situation<'_>, most: usize) -> String {
 fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let most = room / PARTS;
-    // The same name stands beside everything of a project, so it gets less.
+    // The name repeats beside every item of a project, so it gets less room.
     let name = |name: &str| clipped(name, most / 2);
     let event = |event: &EventView| {
         let too_long = event.metadata.to_string().len() > most;

@@ -11,7 +11,7 @@ pub enum Retry {
     Never,
     /// Send the same request with the same request id.
     SameRequest,
-    /// The same, but not before what stands in the way is gone; the details say when.
+    /// The same, but only after the obstacle is gone; the details say when.
     Later,
     /// Change the input first.
     ChangedRequest,

@@ -151,7 +151,7 @@ pub fn read_assignment(bytes: &[u8], options: &Options) -> Result<(Assignment, V
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-/// Reads a packet that was judged when it was sent, to hold an answer against it. Only its shape is checked
+/// Reads a packet that was judged when it was sent, to compare an answer with it. Only its shape is checked
 /// again: the locks of that time say nothing about now.
 pub fn recall_assignment(bytes: &[u8]) -> Result<Assignment, Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
@@ -243,7 +243,7 @@ fn check_self_overlap(scopes: &[ParsedPath], options: &Options, report: &mut Rep
     }
 }
 
-/// The scope must be free of other tasks' active locks; a task's own never stand in its way.
+/// The scope must be free of other tasks' active locks; a task's own locks do not conflict with it.
 fn check_held(
     task_id: &str,
     scopes: &[ParsedPath],

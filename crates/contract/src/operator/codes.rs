@@ -34,11 +34,11 @@ pub enum Retry {
     AfterOthers,
     /// Read the ledger again, then wait as [`CONFLICT_WAITS_MS`] says; after the last one plan it serially.
     AfterRereading,
-    /// The task is blocked, its locks are released, and it is planned anew.
+    /// The task is blocked, its locks are released, and it is planned again.
     AfterReplanning,
     /// One more attempt; then a stronger model or another plan.
     Once,
-    /// A person or an explicit repair has to put it right.
+    /// A person or an explicit repair has to correct it.
     Never,
 }
 

@@ -155,7 +155,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     Ok((document, report))
 }
 
-/// A template that nobody filled in says `<objective>` where an objective should be.
+/// A template that was not filled in has `<objective>` where an objective should be.
 fn refuse_placeholders(value: &Value, path: &str, report: &mut Report) {
     match value {
         Value::String(text) if text.len() > 2 && text.starts_with('<') && text.ends_with('>') => {

@@ -50,7 +50,7 @@ impl Lock {
     }
 }
 
-/// A lock table by itself. Of the common fields it may have what it likes.
+/// A lock table as a document of its own. The common fields are optional.
 pub static LOCK_TABLE: Object = Object {
     name: "operator_locks",
     about: "All locks of a run.",

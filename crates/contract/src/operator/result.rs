@@ -165,7 +165,7 @@ fn check_identity(document: &Value, assignment: &Assignment, options: &Options, 
     }
     let token = document.get("x_fencing_token").and_then(Value::as_u64);
     let Some(granted) = assignment.fencing_token() else { return };
-    // Whoever cannot carry a token is held off by time instead; in strict mode it has to.
+    // A sender that cannot carry a token is limited by its lease instead; strict mode requires the token.
     if token.map_or(options.strict, |token| token != granted) {
         let message = format!("the lock was granted with token {granted}");
         report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);

@@ -53,7 +53,7 @@ document! {
     }
 }
 
-/// Judges one entry by itself.
+/// Judges a single entry.
 pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
     match document::read(KIND, bytes) {
         Ok(entry) => examine_entry(&entry, options).verdict(KIND, "worklog entry valid"),

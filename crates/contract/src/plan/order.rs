@@ -1,4 +1,4 @@
-//! The order of a plan's tasks: names resolve, nothing waits for itself, and writers of one path stand in line.
+//! The order of a plan's tasks: names resolve, there is no cycle, and writers of one path are ordered.
 
 mod overlap;
 

@@ -1,4 +1,4 @@
-//! Reads a plan and reports everything that is wrong with it at once.
+//! Reads a plan and reports all of its faults together.
 
 mod rest;
 
@@ -36,7 +36,7 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
 
-/// TOML text as the JSON value it stands for.
+/// TOML text as the equivalent JSON value.
 pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);

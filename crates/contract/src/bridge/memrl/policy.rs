@@ -145,7 +145,7 @@ fn check_triggers(policy: &Policy, warnings: &mut Findings) {
 }
 
 impl Policy {
-    /// The built-in policy: retry while there is budget; a blocked crank is for a person at once.
+    /// The built-in policy: retry while there is budget; a blocked crank goes to a person directly.
     pub fn standard() -> Self {
         let mut rules = Vec::new();
         for mode in Mode::ALL {

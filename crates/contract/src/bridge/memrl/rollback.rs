@@ -73,7 +73,7 @@ pub enum Firing {
     Unreadable,
 }
 
-/// Holds a measurement of the trigger's metric, taken from so many samples, against its threshold.
+/// Compares a measurement of the trigger's metric, taken from this many samples, with its threshold.
 pub fn fires(trigger: &Trigger, value: f64, samples: i64) -> Firing {
     match Threshold::parse(&trigger.threshold).filter(|threshold| threshold.metric == trigger.metric) {
         None => Firing::Unreadable,

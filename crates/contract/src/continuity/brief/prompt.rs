@@ -1,4 +1,4 @@
-//! The brief as text for a model. What agents and users wrote stands inside a fence and is called data.
+//! The brief as text for a model. What agents and users wrote is fenced and labeled as data.
 
 use super::fit::{Group, choose, clip, one_line};
 use super::{Found, PARTS, Situation, TaskLine, commands};

@@ -1,4 +1,4 @@
-//! A memory that somebody wants to be kept, checked, and what becomes of it beside what is there.
+//! A checked memory that is to be stored, and how it changes an existing one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A bundle as text for a model, inside a budget of tokens. What agents and users wrote stands inside a fence.
+//! A bundle as text for a model, inside a budget of tokens. What agents and users wrote is fenced.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Section {
     lines: Vec<String>,
 }
 
-/// Says where a run stands in no more than `budget` tokens. The bundle was judged before.
+/// Summarizes a run in no more than `budget` tokens. The bundle was judged before.
 pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
     let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
     let room = budget * TOKEN_BYTES;

@@ -1,4 +1,4 @@
-//! The contradictions a ledger can be in, and what puts each right.
+//! The contradictions that a ledger can have, and how to resolve each.
 
 use serde::{Serialize, Serializer};
 
@@ -21,7 +21,7 @@ macro_rules! issues {
                 match self { $(IssueRule::$variant => Code::$code),* }
             }
 
-            /// What puts it right. Repairs are deltas of their own, and then the ledger is reconciled again.
+            /// How to resolve it. Repairs are deltas of their own, and then the ledger is reconciled again.
             pub fn action(self) -> &'static str {
                 match self { $(IssueRule::$variant => $action),* }
             }

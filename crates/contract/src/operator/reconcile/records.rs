@@ -124,7 +124,7 @@ impl<'v> Records<'v> {
         self.locks = Some(locks);
     }
 
-    /// Dependencies that stand beside the rows, as pairs.
+    /// Dependencies that are listed beside the rows, as pairs.
     pub(crate) fn add_dependencies(&mut self, pairs: &'v Value) {
         for (_, pair) in objects(pairs) {
             let text = |name: &str| pair.get(name).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! Whether a request can walk a stack, and whether it can get around the layers nobody may skip.
+//! Whether a request can walk a stack, and whether it can bypass the layers that must not be skipped.
 
 use std::collections::BTreeSet;
 

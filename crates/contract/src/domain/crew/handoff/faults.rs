@@ -1,4 +1,4 @@
-//! What a bundle may not say, whoever wrote it.
+//! What a bundle must not contain, regardless of its author.
 
 use std::collections::BTreeSet;
 
@@ -51,7 +51,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Done stands on a result, and where the author asked for checks, on checks that passed.
+    /// A task that is done needs a result, and where the author asked for checks, checks that passed.
     fn judge_evidence(&self, row: &HandoffRow, carried: &CarriedRow, path: &str) -> Result<(), Fault> {
         let path = format!("{path}.x_evidence");
         let has_checks = !carried.x_spec.checks.is_empty();
