@@ -35,7 +35,7 @@ words! {
         Event = "event",
         /// The work did not succeed.
         Error = "error",
-        /// A part of something that goes on.
+        /// One part of a longer stream.
         Stream = "stream",
     }
 }
@@ -65,7 +65,7 @@ pub struct Envelope {
     pub payload: Map<String, Value>,
     /// An object or a text.
     pub sig: Option<Value>,
-    /// Fields this version does not know; they mean nothing here and go on as they came.
+    /// Fields this version does not know; they are ignored and passed on unchanged.
     pub extra: Map<String, Value>,
 }
 

@@ -117,7 +117,7 @@ pub const NOT_NEGATIVE: Shape = Shape::Number { min: 0.0, max: f64::MAX };
 pub static NON_BLANK_FORM: Form =
     Form { name: "text that is not blank", pattern: NOT_WHITE, accepts: |text| !text.trim().is_empty() };
 
-/// One character that is no white space, spelt out because dialects of `\\S` differ.
+/// One character that is not white space, spelled out because dialects of `\\S` differ.
 const NOT_WHITE: &str =
     "[^\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 

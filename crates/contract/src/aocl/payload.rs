@@ -294,7 +294,7 @@ fn layer_version() -> String {
 fn whole_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let millis = f64::deserialize(deserializer)?;
     if millis < 0.0 {
-        return Err(serde::de::Error::custom("a length of time must not be negative"));
+        return Err(serde::de::Error::custom("a duration must not be negative"));
     }
     #[expect(
         clippy::cast_possible_truncation,

@@ -111,13 +111,13 @@ document! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BypassAnswer {
     Allowed,
-    /// Nobody may skip this layer.
+    /// No role may skip this layer.
     NeverBypassed,
     RoleNotAllowed,
 }
 
 impl Stack {
-    /// The stack that is used where none is named: all layers in a row, and nobody may skip any.
+    /// The default stack: all layers in a row, and no role may skip any.
     pub fn standard() -> Self {
         let step = |layer: Layer| Step {
             id: layer.id().to_owned(),

@@ -34,7 +34,7 @@ words! {
     }
 }
 
-/// A whole EVENT: on the wire the body's fields stand beside these.
+/// A whole EVENT: on the wire the body's fields are beside these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub aop_version: String,

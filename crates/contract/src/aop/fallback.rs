@@ -1,4 +1,4 @@
-//! The way from v2 back to v1: the event that says so and the prompt that goes on.
+//! Falls back from v2 to v1: the event that reports it and the prompt to send.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 const PREVIEW_CHARS_MAX: usize = 200;
 const TO_VERSION: &str = "1.x";
 
-/// A message that goes on as v1.
+/// A message that is sent on as v1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fallback {
     pub session_id: Option<String>,

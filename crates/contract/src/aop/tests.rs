@@ -167,7 +167,7 @@ fn soft_limits_warn_and_in_strict_mode_refuse() {
     assert_eq!(run(&checkpoints(20), false), "OK");
     insta::assert_snapshot!(run(&checkpoints(21), false), @r"
     OK
-    warning $.phases[1].checkpoints [E_PAYLOAD_SIZE_WARNING] has 21 checkpoints; more than 20 is too many to handle well
+    warning $.phases[1].checkpoints [E_PAYLOAD_SIZE_WARNING] has 21 checkpoints; at most 20 are recommended
     ");
 }
 

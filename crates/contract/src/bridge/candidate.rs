@@ -48,7 +48,7 @@ pub struct Candidate {
     pub maturity: String,
     pub tier: String,
     pub confidence: Option<f64>,
-    /// Counters and dates that only AO uses; they go on as they came.
+    /// Counters and dates that only AO uses; they are passed on unchanged.
     pub extra: Map<String, Value>,
 }
 

@@ -29,7 +29,7 @@ impl Outcome {
     }
 }
 
-/// What several judges come to: all must pass, one failure is enough. None where nobody judged.
+/// The joint verdict of several judges: all must pass, one failure is enough. `None` without judges.
 pub fn consensus(outcomes: &[Outcome]) -> Option<Outcome> {
     if outcomes.is_empty() {
         None

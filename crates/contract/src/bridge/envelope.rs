@@ -34,7 +34,7 @@ impl Contract {
     }
 }
 
-/// One envelope. Unknown fields are kept and go on as they came.
+/// One envelope. Unknown fields are kept and passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     pub contract: Contract,
@@ -121,10 +121,14 @@ fn advice(document: &Value) -> Findings {
     let mut warnings = Findings::default();
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     if document.get("schema_version").is_none() {
-        warnings.push("$.schema_version", "version_absent", "writers must say it; read as 1");
+        warnings.push("$.schema_version", "version_absent", "should be written; read as 1");
     }
     if document.get("meta").is_some_and(|meta| meta.get("correlation_id").is_none()) {
-        warnings.push("$.meta.correlation_id", "uncorrelated", "retries cannot be told from new messages");
+        warnings.push(
+            "$.meta.correlation_id",
+            "uncorrelated",
+            "retries cannot be distinguished from new messages",
+        );
     }
     if text("source_system").is_some() && text("source_system") == text("target_system") {
         warnings.push("$.target_system", "same_system", "nothing crosses the bridge");

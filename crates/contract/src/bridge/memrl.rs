@@ -39,7 +39,7 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| word.trim().eq_ignore_ascii_case(mode.as_str()))
     }
 
-    /// What `MEMRL_MODE` says; anything that is no mode is off.
+    /// The mode of `MEMRL_MODE`; unknown words mean off.
     pub fn from_env(word: &str) -> Self {
         Self::parse(word).unwrap_or(Mode::Off)
     }
@@ -86,7 +86,7 @@ pub fn bucket(attempt: i64, max_attempts: i64) -> &'static str {
     }
 }
 
-/// The failure class of a phase's verdict; a verdict nobody knows is its own class, and so an unknown one.
+/// The failure class of a phase's verdict; an unknown verdict is its own class, which is an unknown one.
 pub fn classify(phase: u32, verdict: &str) -> String {
     let verdict = verdict.trim().to_ascii_uppercase();
     let class = match (phase, verdict.as_str()) {

@@ -29,7 +29,7 @@ pub struct Signal {
     pub detail: String,
 }
 
-/// The last promise of a text. Code does not count; a word that is no promise is no signal. A signal is a
+/// The last promise of a text. Code does not count; an unknown word gives no signal. A signal is a
 /// claim: artifacts and checks still decide.
 pub fn read(text: &str) -> Option<Signal> {
     let (word, rest) = last_tag(text)?;

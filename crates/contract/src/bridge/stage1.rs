@@ -106,7 +106,7 @@ pub fn check(result: &Value, strict: bool) -> Findings {
 fn advice(result: &Value) -> Findings {
     let mut warnings = Findings::default();
     if result.get("worktree").is_none() {
-        warnings.push("$.worktree", "missing", "it does not say what was checked");
+        warnings.push("$.worktree", "missing", "should name the worktree that was checked");
     }
     let steps = result.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if steps.is_empty() && result.get("passed") == Some(&Value::Bool(true)) {
@@ -115,7 +115,7 @@ fn advice(result: &Value) -> Findings {
     for (index, step) in steps.iter().enumerate() {
         let duration = step.get("duration").and_then(Value::as_str);
         if duration.is_some_and(|text| go_duration(text).is_none()) {
-            warnings.push(format!("$.steps[{index}].duration"), "form", "is no length of time such as 3.4s");
+            warnings.push(format!("$.steps[{index}].duration"), "form", "must be a duration such as 3.4s");
         }
     }
     warnings

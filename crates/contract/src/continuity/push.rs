@@ -72,7 +72,7 @@ document! {
 }
 
 impl Push {
-    /// Reads a document. Whoever read the bytes may have stopped behind the limit.
+    /// Reads a document. The bytes may have been cut just beyond the limit.
     pub fn read(bytes: &[u8]) -> Result<Self, Findings> {
         if bytes.len() > limits::DOCUMENT_BYTES_MAX {
             let message = format!("is longer than {} bytes", limits::DOCUMENT_BYTES_MAX);
@@ -127,7 +127,7 @@ impl Push {
     }
 }
 
-/// An event's metadata: a text that holds an object or a list stands for what it holds.
+/// An event's metadata: a text that contains an object or a list is read as that.
 pub fn metadata(given: &Value) -> Value {
     match given {
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => {

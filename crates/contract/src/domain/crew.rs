@@ -148,11 +148,11 @@ pub struct AppliedDelta {
 }
 
 words! {
-    /// How an assignment came to its end.
+    /// How an assignment ended.
     Ended {
         Submitted = "submitted",
         TimedOut = "timed_out",
-        /// The row was moved by somebody else: canceled, blocked, given up.
+        /// The row was changed by someone else: canceled, blocked, given up.
         Withdrawn = "withdrawn",
     }
 }
@@ -202,7 +202,7 @@ impl CrewChange {
     }
 }
 
-/// Numbers from here on belong to tasks whose name in operator documents is no number.
+/// Numbers from here on belong to tasks whose name in operator documents is not a number.
 const UNNUMBERED_FROM: i64 = 1 << 40;
 
 /// The number behind `T-<n>`. Other spellings, such as `T-07`, are names of their own and have none.

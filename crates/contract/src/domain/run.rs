@@ -63,7 +63,7 @@ pub struct NewRun {
     /// A run started from inside another is one deeper.
     pub depth: u32,
     pub parent_run: Option<RunId>,
-    /// The task of that run from inside which it was started: what it holds is no obstacle.
+    /// The task of that run from inside which it was started: its locks do not conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
@@ -86,7 +86,7 @@ pub struct Intent {
     pub requires: Value,
 }
 
-/// A living engine: a process that can be told from any other, also after its pid was used again.
+/// A running engine: a process that is distinguished from any other, even after its pid was reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     pub pid: u32,

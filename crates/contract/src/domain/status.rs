@@ -16,11 +16,11 @@ words! {
 }
 
 words! {
-    /// What stands behind a `done`.
+    /// The evidence for a `done`.
     Evidence {
         /// writ ran the checks itself.
         Verified = "verified",
-        /// Somebody said so; there was nothing to check.
+        /// An agent or a person reported it; there was nothing to check.
         Claimed = "claimed",
     }
 }
@@ -44,7 +44,7 @@ impl Status {
         }
     }
 
-    /// The agent contract's word. It has four; failed and canceled are told apart by the blocked reason.
+    /// The agent contract's word. It has four; failed and canceled are distinguished by the blocked reason.
     pub fn continuity(self) -> &'static str {
         match self {
             Status::Todo => "pending",

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::conflict::{Entry, overlapping};
 use super::document::{self, whole};
 use super::ids::{RunId, TaskRef, UTC};
-use super::locks::{self, Held, Lock, Place};
+use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
@@ -151,7 +151,7 @@ pub fn read_assignment(bytes: &[u8], options: &Options) -> Result<(Assignment, V
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-/// Reads a packet that was judged when it was sent, to hold an answer against it. Only its shape is checked
+/// Reads a packet that was judged when it was sent, to compare an answer with it. Only its shape is checked
 /// again: the locks of that time say nothing about now.
 pub fn recall_assignment(bytes: &[u8]) -> Result<Assignment, Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
@@ -213,7 +213,7 @@ pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     }
 }
 
-fn check_forbidden(scopes: &[Place], forbidden: &[Place], options: &Options, report: &mut Report) {
+fn check_forbidden(scopes: &[ParsedPath], forbidden: &[ParsedPath], options: &Options, report: &mut Report) {
     for (scope, place) in crossing(scopes, forbidden, options) {
         let message = format!("`{}` overlaps `{}` of the lock scope", place.scope, scope.scope);
         report.fault(place.path.as_str(), Rule::ForbiddenOverlapsLock, message);
@@ -221,7 +221,11 @@ fn check_forbidden(scopes: &[Place], forbidden: &[Place], options: &Options, rep
 }
 
 /// The pairs of one path from each list that overlap.
-pub(super) fn crossing<'p>(a: &'p [Place], b: &'p [Place], options: &Options) -> Vec<(&'p Place, &'p Place)> {
+pub(super) fn crossing<'p>(
+    a: &'p [ParsedPath],
+    b: &'p [ParsedPath],
+    options: &Options,
+) -> Vec<(&'p ParsedPath, &'p ParsedPath)> {
     let entries = a.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
     let others =
         b.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 1, a.len() + index));
@@ -229,7 +233,7 @@ pub(super) fn crossing<'p>(a: &'p [Place], b: &'p [Place], options: &Options) ->
     pairs.into_iter().map(|(first, second)| (&a[first], &b[second - a.len()])).collect()
 }
 
-fn check_self_overlap(scopes: &[Place], options: &Options, report: &mut Report) {
+fn check_self_overlap(scopes: &[ParsedPath], options: &Options, report: &mut Report) {
     let entries = scopes.iter().enumerate();
     let entries =
         entries.map(|(index, place)| Entry::new(&place.scope, options.fold, index, index)).collect();
@@ -239,8 +243,14 @@ fn check_self_overlap(scopes: &[Place], options: &Options, report: &mut Report) 
     }
 }
 
-/// The scope must be free of other tasks' active locks; a task's own never stand in its way.
-fn check_held(task_id: &str, scopes: &[Place], held: &[Held], options: &Options, report: &mut Report) {
+/// The scope must be free of other tasks' active locks; a task's own locks do not conflict with it.
+fn check_held(
+    task_id: &str,
+    scopes: &[ParsedPath],
+    held: &[ParsedLock],
+    options: &Options,
+    report: &mut Report,
+) {
     let wanted = scopes.iter().enumerate();
     let wanted = wanted.map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
     let others = held.iter().enumerate().filter(|(_, lock)| lock.active && lock.task_id != task_id);

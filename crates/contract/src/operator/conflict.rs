@@ -1,4 +1,4 @@
-//! When two claims on the workspace collide: normal forms, modes, and all collisions of a table at once.
+//! When two claims on the workspace collide: normal forms, modes, and all collisions of a table in one pass.
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use super::codes::Code;
 use super::delta::Delta;
 use super::document::{self, NUMBER, objects};
 use super::ids::{RunId, TaskRef, UTC, same_run};
-use super::locks::{self, Held, Lock, Place};
+use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
@@ -114,8 +114,8 @@ fn check_locks(document: &Value, options: &Options, report: &mut Report) {
     locks::check_overlaps(&held, options, report);
 }
 
-fn wanted(task_id: &str, place: Place) -> Held<'_> {
-    Held { place, task_id, shared: false, active: true }
+fn wanted(task_id: &str, place: ParsedPath) -> ParsedLock<'_> {
+    ParsedLock { place, task_id, shared: false, active: true }
 }
 
 /// All assignments belong to this run, no task is given out twice, and a serial one is given out alone.
@@ -132,7 +132,7 @@ fn check_packets(document: &Value, report: &mut Report) {
             report.fault(format!("$.assignments[{index}].run_id"), Rule::IdentityMismatch, message);
         }
         if packet["task"]["type"] == TaskType::Serial.as_str() && !is_alone {
-            let message = "a serial task is given out alone: it stands for the whole workspace";
+            let message = "a serial task must be assigned alone: it locks the whole workspace";
             report.fault(format!("$.assignments[{index}].task.type"), Rule::Overlap, message);
         }
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };

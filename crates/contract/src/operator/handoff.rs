@@ -15,7 +15,7 @@ use super::envelope::Blocker;
 use super::ids::{RunId, TaskRef, UTC};
 use super::locks::{self, Lock};
 use super::options::Options;
-use super::reconcile::{Books, reconcile, report_issue};
+use super::reconcile::{Records, reconcile, report_issue};
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
@@ -140,11 +140,11 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     locks::check_overlaps(&held, options, &mut report);
     trust::examine(&document, options, &mut report);
     if readable {
-        let mut books = Books::of_ledger(&document["ledger"], options);
-        books.add_dependencies(&document["dependencies"]);
-        books.set_locks(held);
-        books.set_blockers(&document["open_blockers"]);
-        for issue in reconcile(&books) {
+        let mut records = Records::of_ledger(&document["ledger"], options);
+        records.add_dependencies(&document["dependencies"]);
+        records.set_locks(held);
+        records.set_blockers(&document["open_blockers"]);
+        for issue in reconcile(&records) {
             if options.allow_stale && issue.code == Code::TaskTimeout {
                 report.warn(issue.path.as_str(), Rule::HeartbeatTooOld, issue.message);
             } else {
@@ -155,7 +155,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     Ok((document, report))
 }
 
-/// A template that nobody filled in says `<objective>` where an objective should be.
+/// A template that was not filled in has `<objective>` where an objective should be.
 fn refuse_placeholders(value: &Value, path: &str, report: &mut Report) {
     match value {
         Value::String(text) if text.len() > 2 && text.starts_with('<') && text.ends_with('>') => {

@@ -94,7 +94,7 @@ pub struct DeltaOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ignored {
     pub delta_id: String,
-    /// It says something else than what was applied under its name.
+    /// Its content differs from what was applied under its name.
     pub mismatch: bool,
 }
 
@@ -122,7 +122,7 @@ pub fn apply_deltas(
 ) -> Result<Applied, Box<Verdict>> {
     let mut applied = Applied { ledger: base.clone(), ignored: Vec::new() };
     for (index, stream) in streams.iter().enumerate() {
-        // The guard of the whole ledger speaks of what the first stream found.
+        // The expected version of the ledger applies to the first stream only.
         let options = DeltaOptions { base_version: options.base_version.filter(|_| index == 0), ..options };
         let ignored = applied.ledger.apply(stream, options).map_err(|mut refusal| {
             refusal.details.more.insert("stream".to_owned(), index.into());

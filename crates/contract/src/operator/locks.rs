@@ -50,7 +50,7 @@ impl Lock {
     }
 }
 
-/// A lock table by itself. Of the common fields it may have what it likes.
+/// A lock table as a document of its own. The common fields are optional.
 pub static LOCK_TABLE: Object = Object {
     name: "operator_locks",
     about: "All locks of a run.",
@@ -99,25 +99,25 @@ pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut 
         }
     };
     if options.strict && options.root.is_none() && scope.is_absolute() {
-        report.fault(place, Rule::WorkspaceEscape, "is absolute, and no root says what it is in");
+        report.fault(place, Rule::WorkspaceEscape, "is absolute, but no root is given");
     }
     Some(scope)
 }
 
-/// A path and where it stands in its document.
+/// A path in normal form, and where the document has it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ParsedPath {
     pub(super) path: String,
     pub(super) scope: Scope,
 }
 
 /// The paths of a list, in normal form.
-pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Report) -> Vec<Place> {
+pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
     let mut found = Vec::new();
     for (index, text) in texts(value) {
         let path = format!("{at}[{index}]");
         if let Some(scope) = scope_at(text, &path, options, report) {
-            found.push(Place { path, scope });
+            found.push(ParsedPath { path, scope });
         }
     }
     found
@@ -125,15 +125,20 @@ pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Re
 
 /// A lock of a document, in normal form.
 #[derive(Debug)]
-pub(super) struct Held<'v> {
-    pub(super) place: Place,
+pub(super) struct ParsedLock<'v> {
+    pub(super) place: ParsedPath,
     pub(super) task_id: &'v str,
     pub(super) shared: bool,
     pub(super) active: bool,
 }
 
-/// The locks of a list; what is no lock has been reported by the shape.
-pub(super) fn read<'v>(value: &'v Value, at: &str, options: &Options, report: &mut Report) -> Vec<Held<'v>> {
+/// The locks of a list; elements that are not locks have been reported by the shape.
+pub(super) fn read<'v>(
+    value: &'v Value,
+    at: &str,
+    options: &Options,
+    report: &mut Report,
+) -> Vec<ParsedLock<'v>> {
     let mut locks = Vec::new();
     for (index, lock) in objects(value) {
         let path = format!("{at}[{index}].resource");
@@ -141,13 +146,18 @@ pub(super) fn read<'v>(value: &'v Value, at: &str, options: &Options, report: &m
         let (Some(task_id), Some(resource)) = (text("task_id"), text("resource")) else { continue };
         let Some(scope) = scope_at(resource, &path, options, report) else { continue };
         let shared = text("x_mode") == Some(Mode::Shared.as_str());
-        locks.push(Held { place: Place { path, scope }, task_id, shared, active: lock["active"] == true });
+        locks.push(ParsedLock {
+            place: ParsedPath { path, scope },
+            task_id,
+            shared,
+            active: lock["active"] == true,
+        });
     }
     locks
 }
 
 /// Reports every pair of active locks of different tasks that overlap.
-pub(super) fn check_overlaps(locks: &[Held], options: &Options, report: &mut Report) {
+pub(super) fn check_overlaps(locks: &[ParsedLock], options: &Options, report: &mut Report) {
     for (a, b) in overlapping_pairs(locks, options.fold, limits::FINDINGS_MAX) {
         report_conflict(a, b.task_id, &b.place, Rule::Overlap, report);
     }
@@ -155,13 +165,13 @@ pub(super) fn check_overlaps(locks: &[Held], options: &Options, report: &mut Rep
 
 /// The pairs of active locks of different tasks that overlap, in an order that does not depend on the table's.
 pub(super) fn overlapping_pairs<'l, 'v>(
-    locks: &'l [Held<'v>],
+    locks: &'l [ParsedLock<'v>],
     fold: bool,
     most: usize,
-) -> Vec<(&'l Held<'v>, &'l Held<'v>)> {
+) -> Vec<(&'l ParsedLock<'v>, &'l ParsedLock<'v>)> {
     let mut tasks: Vec<&str> = locks.iter().map(|lock| lock.task_id).collect();
     tasks.sort_unstable();
-    let group = |lock: &Held| tasks.partition_point(|task| *task < lock.task_id);
+    let group = |lock: &ParsedLock| tasks.partition_point(|task| *task < lock.task_id);
     let active = locks.iter().enumerate().filter(|(_, lock)| lock.active);
     let entries = active
         .map(|(index, lock)| Entry::new(&lock.place.scope, fold, group(lock), index).shared(lock.shared));
@@ -171,12 +181,18 @@ pub(super) fn overlapping_pairs<'l, 'v>(
     pairs
 }
 
-fn name<'l>(lock: &'l Held) -> (&'l str, &'l str) {
+fn name<'l>(lock: &'l ParsedLock) -> (&'l str, &'l str) {
     (lock.task_id, lock.place.scope.as_str())
 }
 
 /// Reports that what `task_id` has or wants at `place` collides with a lock.
-pub(super) fn report_conflict(lock: &Held, task_id: &str, place: &Place, rule: Rule, report: &mut Report) {
+pub(super) fn report_conflict(
+    lock: &ParsedLock,
+    task_id: &str,
+    place: &ParsedPath,
+    rule: Rule,
+    report: &mut Report,
+) {
     let message =
         format!("`{}` of {task_id} overlaps `{}` of {}", place.scope, lock.place.scope, lock.task_id);
     report.fault(place.path.as_str(), rule, message);

@@ -10,7 +10,7 @@ use super::assignment::{Assignment, crossing};
 use super::conflict::Cover;
 use super::document::{self, objects};
 use super::ids::{RunId, TaskRef, UTC, same_run};
-use super::locks::{self, Place};
+use super::locks::{self, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
@@ -134,13 +134,13 @@ pub(super) fn examine(document: &Value, options: &Options) -> Report {
     report
 }
 
-fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<Place> {
+fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
     let mut places = Vec::new();
     for (index, change) in objects(changes) {
         let path = format!("$.changes[{index}].resource");
         let Some(resource) = change["resource"].as_str() else { continue };
         if let Some(scope) = locks::scope_at(resource, &path, options, report) {
-            places.push(Place { path, scope });
+            places.push(ParsedPath { path, scope });
         }
     }
     places
@@ -165,7 +165,7 @@ fn check_identity(document: &Value, assignment: &Assignment, options: &Options, 
     }
     let token = document.get("x_fencing_token").and_then(Value::as_u64);
     let Some(granted) = assignment.fencing_token() else { return };
-    // Whoever cannot carry a token is held off by time instead; in strict mode it has to.
+    // A sender that cannot carry a token is limited by its lease instead; strict mode requires the token.
     if token.map_or(options.strict, |token| token != granted) {
         let message = format!("the lock was granted with token {granted}");
         report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
@@ -182,15 +182,15 @@ fn is_same_place(a: &str, b: &str, options: &Options) -> bool {
 
 /// Every change lies inside the lock scope and touches nothing forbidden. The task's own worklog is exempt: to
 /// write it is demanded.
-fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, report: &mut Report) {
+fn check_scope(changed: &[ParsedPath], assignment: &Assignment, options: &Options, report: &mut Report) {
     let task = &assignment.task;
-    let normal = |paths: &[String]| -> Vec<Place> {
+    let normal = |paths: &[String]| -> Vec<ParsedPath> {
         let scopes = paths.iter().filter_map(|path| locks::scope_of(path, options).ok());
-        scopes.map(|scope| Place { path: String::new(), scope }).collect()
+        scopes.map(|scope| ParsedPath { path: String::new(), scope }).collect()
     };
     let cover = Cover::new(normal(&task.lock_scope).iter().map(|place| &place.scope), options.fold);
     let worklog = locks::scope_of(&task.worklog_path, options).ok();
-    let is_worklog = |place: &Place| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
+    let is_worklog = |place: &ParsedPath| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
     for place in changed.iter().filter(|place| !is_worklog(place) && !cover.contains(&place.scope)) {
         let message = format!("`{}` is not in the lock scope", place.scope);
         report.fault(place.path.as_str(), Rule::OutsideLockScope, message);
@@ -208,7 +208,7 @@ fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, re
 fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let Some(checks) = document["acceptance_check"].as_array() else { return };
     if checks.is_empty() {
-        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done shows how it was checked");
+        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done must list its checks");
     }
     for (index, check) in objects(&document["acceptance_check"]) {
         let path = |field: &str| format!("$.acceptance_check[{index}].{field}");
@@ -216,11 +216,11 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
             report.fault(
                 path("status"),
                 Rule::CriterionFailed,
-                "a result that is done has no failed criterion",
+                "a result that is done must not have a failed criterion",
             );
         }
         if check["evidence"].as_str().is_some_and(|evidence| evidence.trim().is_empty()) {
-            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed has evidence");
+            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed needs evidence");
         }
     }
     let Some(assignment) = options.assignment else { return };
@@ -229,7 +229,7 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let shown: BTreeSet<&str> = criteria.map(str::trim).collect();
     for (index, criterion) in assignment.task.acceptance_criteria.iter().enumerate() {
         if !shown.contains(criterion.trim()) {
-            let message = format!("criterion {} of the assignment is not in it", index + 1);
+            let message = format!("criterion {} of the assignment is missing", index + 1);
             report.fault("$.acceptance_check", Rule::CriterionMissing, message);
         }
     }

@@ -100,10 +100,10 @@ pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
 
 fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Report) {
     if task.get("timeout_seconds").is_none_or(Value::is_null) {
-        report.fault(format!("{at}.timeout_seconds"), Rule::Integer, "a task in progress has a timeout");
+        report.fault(format!("{at}.timeout_seconds"), Rule::Integer, "a task in progress needs a timeout");
     }
     let Some(heard) = task.get("last_heartbeat_at").filter(|heard| !heard.is_null()) else {
-        let message = "a task in progress has been heard of at least once";
+        let message = "a task in progress needs a heartbeat";
         return report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatMissing, message);
     };
     let heartbeat = heard.as_str().and_then(parse_utc);
@@ -115,7 +115,8 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
             report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatInFuture, message);
         }
         Liveness::TimedOut { age } => {
-            let message = format!("silent for {} s, allowed are {} s", age.as_secs(), timeout.as_secs());
+            let message =
+                format!("no heartbeat for {} s, allowed are {} s", age.as_secs(), timeout.as_secs());
             report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
             report.list(
                 "timed_out",
@@ -130,7 +131,7 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
         Liveness::Live { age } => {
             let interval = seconds(&task["heartbeat_interval_seconds"]);
             if interval.is_some_and(|interval| age > interval.saturating_mul(2)) {
-                let message = format!("silent for {} s, more than two heartbeats", age.as_secs());
+                let message = format!("no heartbeat for {} s, more than two intervals", age.as_secs());
                 report.warn(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
             }
         }

@@ -53,7 +53,7 @@ document! {
     }
 }
 
-/// Judges one entry by itself.
+/// Judges a single entry.
 pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
     match document::read(KIND, bytes) {
         Ok(entry) => examine_entry(&entry, options).verdict(KIND, "worklog entry valid"),
@@ -69,7 +69,7 @@ pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
         report.absorb(&format!("$[{index}]"), examine_entry(entry, options));
     }
     if options.prior.is_some_and(|prior| !bytes.starts_with(prior)) {
-        let message = "what was written before is not at its beginning as it was";
+        let message = "must begin with the earlier worklog, unchanged";
         report.fault("$", Rule::NotAppendOnly, message);
     }
     check_order(&entries, &mut report);
@@ -104,7 +104,7 @@ fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     if lines.pop().is_some_and(|rest| !rest.is_empty()) {
         // Its writer may have died in the middle of it, so it says nothing that can be relied on.
-        report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line does not end");
+        report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line is incomplete");
     }
     let mut entries = Vec::new();
     for (index, line) in lines.into_iter().enumerate() {

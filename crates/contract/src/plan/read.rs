@@ -1,4 +1,4 @@
-//! Reads a plan and reports everything that is wrong with it at once.
+//! Reads a plan and reports all of its faults together.
 
 mod rest;
 
@@ -36,7 +36,7 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
 
-/// TOML text as the JSON value it stands for.
+/// TOML text as the equivalent JSON value.
 pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -141,8 +141,7 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
         let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
         for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
             if lacks {
-                let message =
-                    "the plan has a budget, so the task has to say what it may spend; 0 is a word too";
+                let message = "the plan has a budget, so the task must say what it may spend; use 0 for none";
                 findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
             }
         }
@@ -157,7 +156,7 @@ impl RawTask {
             findings.push(format!("{at}.prompt"), "missing", "an `aop-stdio` task needs a `prompt`");
         }
         if executor == Executor::Shell && self.prompt.is_some() {
-            findings.push(format!("{at}.prompt"), "unused", "a `shell` task has no use for a `prompt`");
+            findings.push(format!("{at}.prompt"), "unused", "a `shell` task takes no `prompt`");
         }
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
@@ -242,7 +241,7 @@ fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
 fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {
     let amount = MicroUsd::from_dollars(usd);
     if amount.is_none() {
-        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "is more than a billion dollars");
+        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "must be at most a billion dollars");
     }
     amount
 }

@@ -173,7 +173,7 @@ static ENV_NAME: Form = Form {
 };
 
 static DURATION_FORM: Form = Form {
-    name: "a length of time such as `90s`, `5m` or `1h30m`, up to 7 days",
+    name: "a duration such as `90s`, `5m` or `1h30m`, up to 7 days",
     pattern: "^([0-9]+|([0-9]+(ms|s|m|h|d|w))+)$",
     accepts: |text| {
         crate::domain::time::parse_duration(text)

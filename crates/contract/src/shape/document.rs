@@ -190,3 +190,6 @@ macro_rules! document {
 }
 
 pub(crate) use document;
+
+#[cfg(test)]
+mod tests;

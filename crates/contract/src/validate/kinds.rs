@@ -45,7 +45,7 @@ words! {
 pub(super) type Validator = fn(&[u8], &Options) -> Verdict;
 
 impl Kind {
-    /// The kind a word means: its name, or the name under which a contract's own vectors know it.
+    /// The kind with this name, or with this name in a contract's own vectors.
     pub fn named(word: &str) -> Option<Kind> {
         Kind::parse(word).or(match word {
             "worklog_entry" => Some(Kind::WorklogEntry),

@@ -45,7 +45,7 @@ fn look(document: &Value, strict: bool) -> (Verdict, Option<Stack>) {
     (judge::rule(KIND, "stack valid", findings, warnings), stack)
 }
 
-/// A stack as it stands in a file.
+/// A stack as a file has it.
 #[derive(Serialize, Deserialize)]
 struct File {
     stack_id: String,

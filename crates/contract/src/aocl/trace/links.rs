@@ -64,7 +64,7 @@ impl<'t> Seen<'t> {
         let reply_to = envelope.reply_to.as_deref();
         let target = reply_to.and_then(|id| self.by_id.get(id));
         if let (Some(id), None) = (reply_to.filter(|id| *id != self.root_id), target) {
-            return Err(("dangling_reply", format!("`{id}` is no earlier envelope of this trace")));
+            return Err(("dangling_reply", format!("`{id}` is not an earlier envelope of this trace")));
         }
         if is_event(envelope) {
             return self.judge_event(reply_to);

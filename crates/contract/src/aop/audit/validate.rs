@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 
 const KIND: &str = "aop-audit";
 
-/// Judges an audit record; the payload is held against the shape that the record's type asks for.
+/// Judges an audit record; the payload is checked against the shape of the record's type.
 pub fn validate(bytes: &[u8]) -> Verdict {
     match judged(bytes) {
         Ok((_, warnings)) => Verdict::allowed(KIND, "a valid audit record", warnings),

@@ -24,7 +24,7 @@ document! {
 }
 
 words! {
-    /// `RECOVERED` is read for the sake of older drafts.
+    /// `RECOVERED` comes from older drafts.
     CheckpointStatus {
         Pending = "PENDING",
         Pass = "PASS",
@@ -35,7 +35,7 @@ words! {
 }
 
 words! {
-    /// What to do when a checkpoint fails. `SKIP` is read for the sake of older drafts and means `CONTINUE`.
+    /// What to do when a checkpoint fails. `SKIP` comes from older drafts and means `CONTINUE`.
     RecoveryStrategy { Retry = "RETRY", Abort = "ABORT", Continue = "CONTINUE", Skip = "SKIP" }
 }
 

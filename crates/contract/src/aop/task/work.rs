@@ -140,7 +140,7 @@ document! {
 }
 
 words! {
-    /// `NONE` is read for the sake of older drafts and means that no snapshot is taken.
+    /// `NONE` comes from older drafts and means that no snapshot is taken.
     SnapshotStrategy { Copy = "COPY", GitStash = "GIT_STASH", Diff = "DIFF", None = "NONE" }
 }
 

@@ -125,7 +125,7 @@ fn is_other_shape(document: &Value) -> bool {
 fn check_ids(policy: &Policy, found: &mut Findings) {
     let mut seen = std::collections::BTreeSet::new();
     for (index, rule) in policy.rules.iter().enumerate().filter(|(_, rule)| !seen.insert(&rule.rule_id)) {
-        let message = format!("`{}` is there already", rule.rule_id);
+        let message = format!("`{}` is already used", rule.rule_id);
         found.push(format!("$.rules[{index}].rule_id"), "duplicate", message);
     }
 }
@@ -145,7 +145,7 @@ fn check_triggers(policy: &Policy, warnings: &mut Findings) {
 }
 
 impl Policy {
-    /// The built-in policy: retry while there is budget; a blocked crank is for a person at once.
+    /// The built-in policy: retry while there is budget; a blocked crank goes to a person directly.
     pub fn standard() -> Self {
         let mut rules = Vec::new();
         for mode in Mode::ALL {

@@ -1,4 +1,4 @@
-//! An approval: a person's word for one exact action, good for one use, and a no when time runs out.
+//! An approval: a person's decision on one exact action, valid for one use, and denied when its deadline passes.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ words! {
         Pending = "pending",
         Granted = "granted",
         Denied = "denied",
-        /// The action it was for was taken; it is good for nothing more.
+        /// Its action was taken; it cannot be used again.
         Used = "used",
     }
 }
@@ -32,7 +32,7 @@ pub struct Approval {
     pub action_digest: String,
     pub requested_by: String,
     pub deadline: Timestamp,
-    /// The same end on the clock that nobody can set back.
+    /// The same deadline on the clock that cannot be set back.
     pub lease: Lease,
 }
 
@@ -51,15 +51,15 @@ pub struct Filed {
 /// Why an approval does not carry an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotApproved {
-    #[error("nobody has decided yet")]
+    #[error("it has not been decided yet")]
     Pending,
     #[error("it was denied")]
     Denied,
-    #[error("its deadline has passed, which is a no")]
+    #[error("the deadline has passed: denied")]
     Expired,
     #[error("it was used already")]
     Used,
-    #[error("what is to be done is not what was approved")]
+    #[error("the action is not the one that was approved")]
     OtherAction,
 }
 
@@ -81,7 +81,7 @@ impl Filed {
         now.at >= self.asked.deadline || (same_boot && !self.asked.lease.is_live(now))
     }
 
-    /// Whether somebody may still say yes or no.
+    /// Whether it can still be decided.
     pub fn decide(&self, now: &Now) -> Result<(), NotApproved> {
         match self.state {
             ApprovalState::Pending if self.has_expired(now) => Err(NotApproved::Expired),

@@ -1,4 +1,4 @@
-//! The deltas of several envelopes as one document, for whoever wants to see what comes of them.
+//! The deltas of several envelopes as one document, to see the resulting ledger.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::operator::trust;
 use crate::shape::{Described, Object, Unknown, optional, required};
 use crate::verdict::Verdict;
 
-/// Judges `{base, streams}` and answers with the ledger that comes of it.
+/// Judges `{base, streams}` and answers with the resulting ledger.
 pub fn validate_deltas(bytes: &[u8], options: &Options) -> Verdict {
     judge(bytes, options).unwrap_or_else(|refusal| *refusal)
 }
