@@ -26,7 +26,7 @@ use crate::{recovery, walk};
 pub enum Ending {
     /// The run has its result: from this engine, from another one, or from before.
     Ended(Box<Run>),
-    /// It waits: for a person, or to be continued.
+    /// It waits for a person, or to be continued.
     Stopped(Box<Run>),
     /// This engine was told to stop. The run can be continued.
     Interrupted { signal: i32, run: Box<Run> },

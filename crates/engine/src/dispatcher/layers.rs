@@ -181,9 +181,11 @@ impl Dispatcher<'_> {
     pub(super) fn take_answers(&mut self) -> Result<()> {
         let now_ms = self.now_ms();
         for task in self.pipeline.take_answers().into_iter().filter_map(|key| key.task) {
-            match self.live.get_mut(&task) {
-                Some(live) => live.deadline_ms = now_ms,
+            match self.live.get_mut(&task).map(|live| (&live.phase, &mut live.deadline_ms)) {
                 None => self.board.slots[task].not_before_ms = now_ms,
+                Some((Phase::Judging, deadline_ms)) => *deadline_ms = now_ms,
+                // A process has its own deadline, and no layer of its task is awaited.
+                Some((Phase::Executing | Phase::Checking { .. }, _)) => {}
             }
         }
         let is_due = |live: &Live| match live.phase {
