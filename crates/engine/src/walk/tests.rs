@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -17,7 +19,8 @@ use testkit::{ManualClock, SeededIds, TempStore};
 
 use super::*;
 use crate::Policy;
-use crate::drive::{Ending, drive_through, probe};
+use crate::drive::{Ending, drive_through};
+use crate::host::{LocalHost, PlainDoor};
 use crate::observer::{Observer, Progress};
 use crate::pipeline::l5_context::{self, ContextFacts};
 use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
@@ -102,7 +105,10 @@ impl World {
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {
-    Context::open(&store.path(), Box::new(store.clock()), Box::new(SeededIds::new(seed))).unwrap()
+    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new() };
+    let host = LocalHost { shim, environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let ids = Box::new(SeededIds::new(seed));
+    Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }
 
 fn key(request_id: &str) -> Key {
@@ -259,7 +265,7 @@ fn a_run_can_be_canceled_while_a_layer_is_awaited() {
     let mut other = open(&world.store, 2);
     let mut on_tick = || {
         let request = cancel::Request { id: id.to_string(), reason: None };
-        cancel::cancel(&mut other, &key("cancel"), &request, &probe).unwrap();
+        cancel::cancel(&mut other, &key("cancel"), &request).unwrap();
     };
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
