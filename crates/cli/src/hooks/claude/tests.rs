@@ -246,3 +246,21 @@ fn settings_that_we_could_only_guess_about_are_refused() {
         assert!(uninstall(text, None, &program()).is_err(), "{text}");
     }
 }
+
+#[test]
+fn damaged_settings_are_refused_or_come_back_byte_for_byte() {
+    let styles = STYLES.iter().copied().filter(|style| !is_blank(style));
+    for (style, at) in
+        styles.flat_map(|style| style.char_indices().step_by(41).map(move |(at, _)| (style, at)))
+    {
+        let rest = &style[at..];
+        let width = rest.chars().next().map_or(0, char::len_utf8);
+        for put in ["", "\"", ",", "//"] {
+            let damaged = format!("{}{put}{}", &style[..at], &rest[width..]);
+            let Ok(found) = install("s.json", Some(&damaged), None, &program()) else { continue };
+            let (text, record) = found.change.unwrap();
+            let back = uninstall(&text, Some(&record), &program()).unwrap();
+            assert_eq!((back.text.as_deref(), back.restored), (Some(damaged.as_str()), true));
+        }
+    }
+}
