@@ -2,11 +2,11 @@
 
 use super::assignment::Assignment;
 use super::result::Outcome;
-use crate::aop::word::words;
 use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 
-/// What a document is held against. The default is the contract itself: lenient, no root, no clock.
+/// What a document is checked against. The default is the contract itself: lenient, no root, no clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Refuse what the contract merely allows to ignore: fields without `x_`, run ids that are not random,
