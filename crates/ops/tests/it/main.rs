@@ -22,5 +22,6 @@ mod runs;
 mod secrets;
 mod shapes;
 mod storm;
+mod walk;
 mod worklogs;
 mod world;
