@@ -58,7 +58,12 @@ fn every_verb_answers_by_its_schema_and_never_asks_the_host_inside_a_transaction
         let entry = sample.entry();
         let mut crew = Crew::new();
         let (key, request) = (sample.prepare)(&mut crew);
-        assert_eq!(key.is_some(), entry.effect.mutates(), "{}: only verbs that change need a key", sample.verb);
+        assert_eq!(
+            key.is_some(),
+            entry.effect.mutates(),
+            "{}: only verbs that change need a key",
+            sample.verb
+        );
         let before = crew.world.state();
         let given = sample.call(&mut crew, key.as_ref(), request.clone());
         let schema = (entry.answer_schema)();
@@ -104,7 +109,8 @@ fn schema_and_type_agree_on_requests_that_are_wrong_in_several_ways() {
     for sample in samples() {
         let schema = validator(&(sample.entry().request_schema)());
         let (_, request) = (sample.prepare)(&mut Crew::new());
-        let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
+        let mut runner =
+            TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
         let several = proptest::collection::vec(proptest::num::u32::ANY, 2..5);
         runner
             .run(&several, |picks| {

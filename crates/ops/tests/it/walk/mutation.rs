@@ -43,11 +43,16 @@ fn paths(value: &Value, here: String) -> Vec<String> {
     let below: Vec<String> = match value {
         Value::Object(fields) => {
             let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
-            fields.iter().flat_map(|(name, value)| paths(value, format!("{here}/{}", escaped(name)))).collect()
+            fields
+                .iter()
+                .flat_map(|(name, value)| paths(value, format!("{here}/{}", escaped(name))))
+                .collect()
         }
-        Value::Array(items) => {
-            items.iter().enumerate().flat_map(|(index, item)| paths(item, format!("{here}/{index}"))).collect()
-        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .flat_map(|(index, item)| paths(item, format!("{here}/{index}")))
+            .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     std::iter::once(here).chain(below).collect()
