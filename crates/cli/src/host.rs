@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
@@ -10,7 +11,7 @@ use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::{Clock, parse_duration};
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
-use engine::{Settings, StopSignal};
+use engine::{Executors, Settings, StopSignal};
 use ops::context::Key;
 use ops::{Caller, Context, Error, Result};
 
@@ -186,7 +187,8 @@ pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: b
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     let (policy, lock_wait) = (config.policy, limits::LOCK_WAIT_DEFAULT);
-    Ok(Settings { shim: shim(), logs, policy, environment, stop, rerun_parked, lock_wait })
+    let (launcher, executors) = (Arc::new(shim()), Executors::built_in());
+    Ok(Settings { launcher, executors, logs, policy, environment, stop, rerun_parked, lock_wait })
 }
 
 /// Keeps the newest logs up to the limit. Names begin with the time, so they sort by it.

@@ -2,6 +2,7 @@
 
 pub mod git;
 pub mod ground;
+pub mod launcher;
 pub mod observer;
 pub mod scheduler;
 pub mod settings;
@@ -19,6 +20,7 @@ mod recovery;
 mod walk;
 
 pub use drive::{Ending, drive, probe};
+pub use executor::Executors;
 pub use observer::{Observer, Progress};
 pub use pipeline::l3_policy::{Policy, denial};
 pub use settings::{Settings, StopSignal};

@@ -147,7 +147,7 @@ fn ask_git(cx: &mut Context, run: &str, revision: &str) -> Result<Vec<String>> {
     let workspace = shown["workspace"].as_str().unwrap_or(".").to_owned();
     let (environment, shim, now) = (env::inherited(), host::shim(), cx.now().at);
     let mark = mint(cx.ids(), now);
-    let git = Git { shim: &shim, workspace: Path::new(&workspace), environment: &environment, mark };
+    let git = Git { launcher: &shim, workspace: Path::new(&workspace), environment: &environment, mark };
     git.changed(revision).map_err(|problem| {
         Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
             .hint("name the changed files instead of --diff")

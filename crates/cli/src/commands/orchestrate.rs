@@ -7,7 +7,8 @@ use std::time::Duration;
 use contract::domain::code::ErrorCode;
 use contract::json::Value;
 use engine::ground::Disk;
-use engine::supervisor::{AskError, Exit, Stdin, ask};
+use engine::launcher::{RunError, ask};
+use engine::supervisor::{Exit, Stdin};
 use ops::orchestrate::{refuse_other_run, step};
 use ops::{Context, Error, Result};
 use serde_json::json;
@@ -82,7 +83,7 @@ fn said_by(command: &str, args: &StepArgs, cx: &mut Context) -> Result<Value> {
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     let answered = ask(&host::shim(), spec, args.timeout).map_err(|error| {
-        let code = if matches!(error, AskError::TooLate(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
+        let code = if matches!(error, RunError::Timeout(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
         Error::new(code, format!("the orchestrator `{command}` {error}"))
             .hint("run it by hand; what it prints on standard output has to be one JSON object")
     })?;
@@ -95,12 +96,11 @@ fn said_by(command: &str, args: &StepArgs, cx: &mut Context) -> Result<Value> {
 }
 
 /// A program that failed may have printed half of what it meant, so nothing of it counts.
-fn refuse_failed(command: &str, exit: Option<Exit>) -> Result<()> {
+fn refuse_failed(command: &str, exit: Exit) -> Result<()> {
     let end = match exit {
-        Some(Exit::Code(0)) => return Ok(()),
-        Some(Exit::Code(code)) => format!("exited with {code}"),
-        Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
-        None => "was gone before it ended".to_owned(),
+        Exit::Code(0) => return Ok(()),
+        Exit::Code(code) => format!("exited with {code}"),
+        Exit::Signal(signal) => format!("was killed by signal {signal}"),
     };
     Err(Error::new(
         ErrorCode::Io,

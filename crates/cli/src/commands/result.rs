@@ -134,6 +134,7 @@ fn check(
         return Err(Error::new(ErrorCode::Denied, reason));
     }
     let (environment, shim, now) = (env::inherited(), host::shim(), cx.now().at);
-    let place = CheckLocation { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
+    let place =
+        CheckLocation { launcher: &shim, workspace, environment: &environment, task_env: &part.spec.env };
     Ok(run_all(&part.spec.checks, &place, &mint(cx.ids(), now)))
 }

@@ -77,6 +77,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         Ok(given) => given,
         Err(refusal) => return print(&refusal, output),
     };
+    let executors = engine::Executors::built_in().known();
     let options = Options {
         strict: args.strict,
         root: args.root.as_deref(),
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         fold: args.fold_case,
         tripwire: given.tripwire,
         allow_stale: args.allow_stale,
+        executors: &executors,
     };
     if output.format == Format::Ndjson {
         return stream::run(kind, file, &options, output);

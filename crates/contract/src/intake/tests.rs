@@ -5,7 +5,8 @@ use crate::plan::PlanTask;
 use serde_json::{Value, json};
 
 fn executors() -> Executors {
-    [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect()
+    let commands = [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect();
+    Executors { commands, ..Executors::default() }
 }
 
 fn aop() -> Value {

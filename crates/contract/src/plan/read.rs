@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Budget, Executor, Plan, PlanTask, order, shapes};
+use super::executor::{self, ExecutorName, KnownExecutor};
+use super::{Budget, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
@@ -20,12 +21,12 @@ use crate::json::strict;
 use crate::secrets;
 use crate::shape::{Shape, check::check};
 
-/// Turns a plan's value into a checked plan.
-pub fn from_value(value: &Value) -> Result<Plan, Findings> {
+/// Turns a plan's value into a checked plan. Executors must be among `known`; an empty list accepts every name.
+pub fn from_value(value: &Value, known: &[KnownExecutor]) -> Result<Plan, Findings> {
     let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
-        rest::add_faults(value, &mut findings);
+        rest::add_faults(value, known, &mut findings);
         return Err(findings);
     }
     let raw: RawPlan = serde_json::from_value(value.clone()).map_err(|error| {
@@ -33,7 +34,7 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
         findings.push("$", "type", error.to_string());
         findings
     })?;
-    let plan = raw.finish(&mut findings);
+    let plan = raw.finish(known, &mut findings);
     order::check(&plan, &mut findings);
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
@@ -113,7 +114,7 @@ struct RawPlan {
 struct RawTask {
     id: String,
     title: Option<String>,
-    executor: Option<Executor>,
+    executor: Option<ExecutorName>,
     command: Command,
     #[serde(default)]
     shell: bool,
@@ -184,9 +185,9 @@ impl Length {
 }
 
 impl RawPlan {
-    fn finish(self, findings: &mut Findings) -> Plan {
-        let tasks: Vec<PlanTask> =
-            self.task.into_iter().enumerate().map(|(i, task)| task.finish(i, findings)).collect();
+    fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
+        let tasks = self.task.into_iter().enumerate();
+        let tasks: Vec<PlanTask> = tasks.map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
         shares(budget, &tasks, findings);
         Plan {
@@ -215,8 +216,7 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
         let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
         for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
             if lacks {
-                let message =
-                    "the plan has a budget, so the task has to say what it may spend; 0 is a word too";
+                let message = "the plan has a budget, so the task needs this limit too; use 0 for none";
                 findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
             }
         }
@@ -224,15 +224,10 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
 }
 
 impl RawTask {
-    fn finish(self, index: usize, findings: &mut Findings) -> PlanTask {
+    fn finish(self, index: usize, known: &[KnownExecutor], findings: &mut Findings) -> PlanTask {
         let at = format!("$.task[{index}]");
-        let executor = self.executor.unwrap_or(Executor::Shell);
-        if executor == Executor::AopStdio && self.prompt.is_none() {
-            findings.push(format!("{at}.prompt"), "missing", "an `aop-stdio` task needs a `prompt`");
-        }
-        if executor == Executor::Shell && self.prompt.is_some() {
-            findings.push(format!("{at}.prompt"), "unused", "a `shell` task has no use for a `prompt`");
-        }
+        let executor = self.executor.unwrap_or_else(ExecutorName::shell);
+        executor::check(&executor, self.prompt.is_some(), known, &at, findings);
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
         let budget = RawBudget::finish(self.budget, &at, findings);

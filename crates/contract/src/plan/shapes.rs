@@ -2,6 +2,7 @@
 
 use crate::domain::check::Expects;
 use crate::domain::limits;
+use crate::plan::executor;
 use crate::shape::{
     Form, List, Map, NATURAL, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, Text, UNBOUNDED, Unknown,
     optional, required, text,
@@ -44,8 +45,8 @@ pub static TASK: Object = Object {
         optional("title", text(1, limits::TITLE_CHARS_MAX), "One line for people. Default: the id."),
         optional(
             "executor",
-            Shape::Word(crate::plan::Executor::WORDS),
-            "Who does it: `shell` runs the command; `aop-stdio` gives the command an AOP TASK on standard input. Default `shell`.",
+            EXECUTOR,
+            "Who does it, by name: `shell` runs the command; `aop-stdio` gives the command an AOP TASK on standard input. Default `shell`.",
         ),
         required(
             "command",
@@ -123,6 +124,8 @@ pub static BUDGET: Object = Object {
     unknown: Unknown::OnlyExtensions,
 };
 
+const EXECUTOR: Shape =
+    Shape::Text(Text { min: 1, max: executor::NAME_CHARS_MAX, form: Some(&executor::FORM) });
 const COMMAND: Shape = Shape::Either(&[Shape::List(&List { item: TEXT, min: 1, max: 1000 }), NON_BLANK]);
 const SCOPES: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: limits::SCOPES_PER_TASK_MAX });
 const ENV: Shape =

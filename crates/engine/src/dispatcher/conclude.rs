@@ -14,8 +14,7 @@ use serde_json::json;
 
 use super::start::elapsed_ms;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::aop_stdio::Conversation;
-use crate::executor::{Reported, Stopped, shell};
+use crate::executor::{Reported, Stopped, forced_failure};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::l7_delegate::{self, Claim};
@@ -29,15 +28,13 @@ impl Dispatcher<'_> {
     pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
         live.ended.stopped = live.stopped;
-        if let Some(handle) = live.handle.take() {
-            handle.join();
-        }
         let summary = live.log.take().map(LogWriter::finish);
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
-        let claim = match &mut live.conversation {
-            Some(conversation) => conversation.claim(&live.ended, live.timeout),
-            None => shell::claim(&live.ended, live.timeout),
-        };
+        live.lines.finish(|line| drop(live.reader.line(line)));
+        let returned = live.reader.end(&live.ended);
+        let response = returned.response.as_ref();
+        live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
+        let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned.claim);
         let succeeded = claim == Claim::Success;
         live.claim = Some(claim);
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
@@ -46,9 +43,6 @@ impl Dispatcher<'_> {
     /// The process of a check is gone.
     pub(super) fn check_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        if let Some(handle) = live.handle.take() {
-            handle.join();
-        }
         let Phase::Checking { index, watched } = std::mem::replace(&mut live.phase, Phase::Executing) else {
             return Ok(());
         };
@@ -91,7 +85,7 @@ impl Dispatcher<'_> {
         let mark = self.pipeline.mark();
         let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
         let took = self.cx.now().at.since(live.started_at);
-        let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
+        let reported = &live.reported;
         let part = self.part(task).clone();
         let id = self.tasks[task].id.clone();
         let delegated = l7_delegate::run(part.number, &live.ended, claim, took);
@@ -106,7 +100,7 @@ impl Dispatcher<'_> {
             tokens: reported.tokens,
             tree_digest: tree.as_deref(),
         });
-        self.note_return(task, claim, &reported);
+        self.note_return(task, claim, reported);
         self.pipeline.record(
             Layer::Delegate,
             delegated,
@@ -116,7 +110,7 @@ impl Dispatcher<'_> {
         self.pipeline.record(Layer::Verify, verified, elapsed_ms(begun), Some(&id))?;
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
-        self.note_verdict(task, live, &verdict, &reported);
+        self.note_verdict(task, live, &verdict, reported);
         let committed = self.try_commit(mark)?;
         self.held.remove(&task);
         match committed {
@@ -258,7 +252,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn live_mut(&mut self, task: usize) -> &mut Live {
+    pub(super) fn live_mut(&mut self, task: usize) -> &mut Live {
         self.live.get_mut(&task).expect("BUG: reports come only for live tasks")
     }
 }

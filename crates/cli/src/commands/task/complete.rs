@@ -65,7 +65,8 @@ pub(super) fn check(cx: &mut Context, key: &Key, id: &str) -> Result<Vec<CheckSe
     }
     let environment = env::inherited();
     let shim = host::shim();
-    let place = CheckLocation { shim: &shim, workspace, environment: &environment, task_env: &part.spec.env };
+    let place =
+        CheckLocation { launcher: &shim, workspace, environment: &environment, task_env: &part.spec.env };
     let now = cx.now().at;
     let seen = run_all(&part.spec.checks, &place, &mint(cx.ids(), now));
     let Some(failed) = seen.iter().find(|check| !check.passed) else { return Ok(seen) };
