@@ -6,6 +6,7 @@ mod death;
 mod ending;
 mod faults;
 mod frame_corpus;
+mod launching;
 mod leftovers;
 mod output;
 mod simulation;

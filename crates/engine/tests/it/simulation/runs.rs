@@ -89,7 +89,7 @@ impl Simulation {
         let mut world = World::new(dice, workspace, store);
         let crashes_left = world.dice.below(5);
         world.disturbances_left = u32::try_from(world.dice.below(4)).unwrap();
-        let count = 1 + world.dice.below(2);
+        let count = if world.dice.one_in(3) { 2 } else { 1 };
         let mut simulation = Self {
             place,
             world: Arc::new(Mutex::new(world)),

@@ -23,7 +23,7 @@ pub(super) struct Script {
     pub(super) claims_success: bool,
 }
 
-const FLOOD_PIECES: usize = 20;
+const FLOOD_PIECES: usize = 8;
 const FLOOD_BYTES: usize = 16 * 1024;
 
 /// What an executor's child does. `None`: it cannot even be started.

@@ -13,7 +13,7 @@ const SHARE: i64 = 1_000_000;
 
 /// A valid plan whose task names begin with `prefix`.
 pub(super) fn random(dice: &mut Dice, prefix: &str) -> Plan {
-    let tasks = 1 + usize::try_from(dice.below(4)).unwrap();
+    let tasks = 1 + usize::try_from(dice.below(3)).unwrap();
     // Sometimes less than the tasks may need, so that one of them is refused.
     let limit = i64::try_from(tasks).unwrap() * SHARE * if dice.one_in(3) { 1 } else { 4 };
     let has_budget = dice.one_in(4);
