@@ -1,7 +1,10 @@
 //! What a command needs to do its work: the store, an identity, and an engine for the length of one command.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +12,22 @@ use contract::domain::code::ErrorCode;
 use contract::domain::id::{Attempt, Id, Minter, Request, mint};
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
+use contract::domain::task::Task;
 use contract::domain::time::{Clock, parse_duration};
+use engine::host::{Door, LocalHost};
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
-use engine::{Executors, Settings, StopSignal};
+use engine::{Executors, Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
+use ops::host::HowToWork;
+use ops::verb::{self, Effect, Surface, Verb};
 use ops::{Caller, Context, Error, Result};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
-use crate::config::Config;
+use crate::config::{self, Config};
+use crate::live_view::LiveView;
 use crate::minter::RandomIds;
+use crate::output::Output;
 use crate::{env, persona};
 
 /// The hidden first argument that makes this program the supervising process.
@@ -41,8 +50,67 @@ pub(crate) fn store_source(globals: &Globals) -> &'static str {
     persona::first_set(persona::current().store_variables()).map_or("default", |(name, _)| name)
 }
 
+/// What this door tells the engine: the user's configuration, and the live view of a run.
+struct CommandLine {
+    globals: Globals,
+}
+
+impl Door for CommandLine {
+    fn policy(&self, workspace: &Path) -> Result<Policy> {
+        Ok(config::load(workspace)?.policy)
+    }
+
+    fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
+        let mut config = config::load(&absolute(PathBuf::from(".")))?;
+        config.heed_project(workspace)?;
+        let settings = engine_settings(&self.globals, config, how.rerun_parked)?;
+        Ok(Settings { lock_wait: how.lock_wait.unwrap_or(settings.lock_wait), ..settings })
+    }
+
+    fn observer(&self, tasks: &[Task]) -> Box<dyn Observer> {
+        Box::new(LiveView::new(tasks.iter()))
+    }
+}
+
+/// What children of this process see. Those that call writ find the same store.
+fn child_environment(globals: &Globals) -> Result<BTreeMap<OsString, OsString>> {
+    let mut environment = env::inherited();
+    environment.insert("WRIT_DB".into(), absolute(store_path(globals)?).into_os_string());
+    Ok(environment)
+}
+
+/// Calls a verb under the key that its contract asks for, and returns its answer.
+pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
+    let key = match (V::FUNCTION.effect(), V::SURFACE) {
+        (Effect::Reads, _) => None,
+        (Effect::Once | Effect::Repeatable, Surface::Continuity) => Some(required_key(globals)?),
+        (
+            Effect::Once | Effect::Repeatable,
+            Surface::Crew | Surface::Validator | Surface::Writ | Surface::Conformance | Surface::Handler,
+        ) => Some(any_key(globals)?),
+    };
+    Ok(verb::call::<V>(&mut open(globals)?, key.as_ref(), request)?.answer)
+}
+
+/// Calls a verb and prints its answer: the document for programs, `text` for people.
+pub(crate) fn answer<V: Verb>(
+    globals: &Globals,
+    output: &Output,
+    request: &V::Request,
+    text: impl FnOnce(&V::Answer) -> String,
+) -> Result<ExitCode> {
+    let answer = call::<V>(globals, request)?;
+    Ok(output.answer(&answer, || text(&answer)))
+}
+
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
-    let cx = Context::open(&store_path(globals)?, Box::new(SystemClock::new()), Box::new(RandomIds))?;
+    let host = LocalHost {
+        shim: shim(),
+        environment: child_environment(globals)?,
+        door: Box::new(CommandLine { globals: globals.clone() }),
+    };
+    let clock = Arc::new(SystemClock::new());
+    let cx = Context::open(&store_path(globals)?, clock, Box::new(RandomIds), Rc::new(host))?;
     if let Some(wait) = persona::current().busy_wait() {
         cx.wait_at_most(wait)?;
     }
@@ -180,9 +248,7 @@ pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: b
     };
     make_private_directory(&logs).map_err(io)?;
     forget_old_logs(&logs);
-    let mut environment = env::inherited();
-    // Children that call writ must find the same store.
-    environment.insert("WRIT_DB".into(), absolute(store_path(globals)?).into_os_string());
+    let environment = child_environment(globals)?;
     let stop = stop_on_signals()?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();

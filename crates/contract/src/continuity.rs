@@ -11,6 +11,7 @@ pub mod vybe;
 pub use artifact::ArtifactView;
 pub use memory::MemoryView;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use crate::domain::status::Status;
 use crate::domain::task::{Task, continuity_reason};
 
 /// A task as the agent contract shows it. `evidence` is ours: it says what stands behind a `completed`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: String,
     pub title: String,
@@ -38,6 +39,20 @@ pub struct TaskView {
     pub evidence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+}
+
+impl TaskView {
+    /// The state behind the contract's word: failed and canceled tasks are `blocked` there, with a prefixed reason.
+    pub fn state(&self) -> Status {
+        let status = Status::from_continuity(&self.status).unwrap_or_default();
+        let has_prefix =
+            |prefix| self.blocked_reason.as_deref().is_some_and(|reason| reason.starts_with(prefix));
+        match status {
+            Status::Blocked if has_prefix("failure:") => Status::Failed,
+            Status::Blocked if has_prefix("canceled:") => Status::Canceled,
+            status => status,
+        }
+    }
 }
 
 impl From<&Task> for TaskView {
@@ -61,7 +76,7 @@ impl From<&Task> for TaskView {
 }
 
 /// An event as the agent contract shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventView {
     pub id: i64,
     pub kind: String,

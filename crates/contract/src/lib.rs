@@ -2,6 +2,7 @@
 
 pub mod domain;
 pub mod json;
+mod json_schema;
 
 pub mod chain;
 pub mod digest;

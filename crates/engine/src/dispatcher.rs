@@ -1,6 +1,7 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
 mod conclude;
+mod layers;
 mod reports;
 pub(crate) mod start;
 mod waiting;
@@ -15,7 +16,6 @@ use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
-use contract::json::Value;
 use ops::crew::Hindrance;
 use ops::run::journal::{Entry, Written};
 use ops::{Caller, Context, Result};
@@ -96,7 +96,7 @@ impl<'d> Dispatcher<'d> {
     ) -> Self {
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
         let now = hands.cx.now();
-        let board = waiting::board(&run, &tasks, &attempts, &now);
+        let board = waiting::board((&*hands.cx.host(), &run), &tasks, &attempts, &now);
         let renewed_ms = now.boot.millis;
         let canceled = run.cancel_requested;
         Self {
@@ -151,12 +151,8 @@ impl<'d> Dispatcher<'d> {
             }
             let now_ms = self.now_ms();
             if self.live.is_empty() {
-                // First: what somebody was told is being canceled must not come back when the run is continued.
-                if self.canceled {
-                    return Ok(Finished::Canceled);
-                }
-                if let Some(signal) = self.settings.stop.raised() {
-                    return Ok(Finished::Interrupted(signal));
+                if let Some(finished) = self.stop_requested() {
+                    return Ok(finished);
                 }
                 if self.board.is_settled(now_ms) {
                     return Ok(Finished::Settled);
@@ -166,8 +162,8 @@ impl<'d> Dispatcher<'d> {
         }
     }
 
-    /// Waits for one report, at most until the next deadline, and handles it.
-    fn turn(&mut self) -> Result<()> {
+    /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
+    pub(crate) fn turn(&mut self) -> Result<()> {
         let patience = self.patience(self.now_ms());
         match self.children.next(patience) {
             Some((process, report)) => {
@@ -178,7 +174,7 @@ impl<'d> Dispatcher<'d> {
             None => self.observer.tick(),
         }
         self.enforce_deadlines();
-        Ok(())
+        self.take_answers()
     }
 
     /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
@@ -247,7 +243,16 @@ impl<'d> Dispatcher<'d> {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.canceled || self.settings.stop.raised().is_some()
+        self.stop_requested().is_some()
+    }
+
+    /// How the loop ends if nothing is live any more. A canceled run must not come back when an interrupted one is
+    /// continued, so canceling comes first.
+    pub(crate) fn stop_requested(&self) -> Option<Finished> {
+        if self.canceled {
+            return Some(Finished::Canceled);
+        }
+        self.settings.stop.raised().map(Finished::Interrupted)
     }
 
     fn take_steps(&mut self) -> Result<()> {
@@ -387,9 +392,4 @@ impl<'d> Dispatcher<'d> {
 
 pub(crate) fn millis(length: Duration) -> i64 {
     i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// A task's lesson from an earlier walk, if there is one.
-pub(crate) fn lesson(bundle: &contract::aocl::Bundle, number: i64) -> Option<String> {
-    bundle.get(&format!("C6.Audit.lessons.t{number}")).and_then(Value::as_str).map(str::to_owned)
 }

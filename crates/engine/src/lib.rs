@@ -1,7 +1,8 @@
 //! Makes the world match the store: the control pipeline, the scheduler, supervised executors, recovery.
 
+pub mod disk;
 pub mod git;
-pub mod ground;
+pub mod host;
 pub mod launcher;
 pub mod observer;
 pub mod scheduler;

@@ -45,6 +45,8 @@ pub(crate) enum Phase {
         index: usize,
         watched: Box<Watched>,
     },
+    /// Nothing runs any more; a slow layer judges the attempt.
+    Judging,
 }
 
 impl Live {
@@ -54,5 +56,10 @@ impl Live {
             self.stopped = Some(why);
             children.stop(self.process);
         }
+    }
+
+    /// What the executor claimed. Known once it has ended.
+    pub(crate) fn claimed(&self) -> &Claim {
+        self.claim.as_ref().expect("BUG: an attempt is judged after its executor ended")
     }
 }

@@ -72,7 +72,7 @@ pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<F
     })
 }
 
-/// EventBody yes or no, once. A question whose time has run out stands as a no.
+/// Grants or denies a request, once. A request past its deadline is denied.
 pub fn decide(cx: &mut Context, key: &Key, decision: &Decision) -> Result<Reply<Filed>> {
     let reason = crate::task::reason(decision.reason.as_deref())?;
     let id: ApprovalId = Id::parse(&decision.id).map_err(|_| Error::not_found("approval", &decision.id))?;

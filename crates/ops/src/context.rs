@@ -1,21 +1,28 @@
-//! What every operation needs: the store, the clock, fresh ids, and who asks.
+//! What every verb needs: the store, the clock, fresh ids, the host, and who calls.
 
 use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use contract::domain::id::Minter;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::{Clock, Now};
-use store::Store;
+use store::{OpenTransactions, Store};
 
 use crate::error::Result;
+use crate::host::Host;
 
 pub struct Context {
     pub(crate) store: Store,
-    pub(crate) clock: Box<dyn Clock>,
+    pub(crate) clock: SharedClock,
     pub(crate) ids: Box<dyn Minter>,
+    host: Rc<dyn Host>,
 }
 
-/// Who asks. `entity` is the name in AEE's `from`: `agent.x` or `human.y`.
+/// A clock that a second thread can read too.
+pub type SharedClock = Arc<dyn Clock + Send + Sync>;
+
+/// Who calls. `entity` is the name in AEE's `from`: `agent.x` or `human.y`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub agent: Agent,
@@ -34,7 +41,7 @@ impl Caller {
     }
 }
 
-/// Who asks, and under which key a retry is recognised.
+/// Who calls, and under which key a retry is recognized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub caller: Caller,
@@ -43,9 +50,25 @@ pub struct Key {
 
 impl Context {
     /// Opens the store at `path`, making it on first use.
-    pub fn open(path: &Path, clock: Box<dyn Clock>, ids: Box<dyn Minter>) -> Result<Self> {
+    pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;
-        Ok(Self { store, clock, ids })
+        Ok(Self { store, clock, ids, host })
+    }
+
+    /// The machine, for verbs that look at it between their transactions. Borrows the whole context, so that it
+    /// cannot be reached while a transaction is open.
+    pub fn host(&self) -> Rc<dyn Host> {
+        self.host.clone()
+    }
+
+    /// How many transactions are open on this store now, for a host that must not be asked while one is.
+    pub fn open_transactions(&self) -> OpenTransactions {
+        self.store.open_transactions()
+    }
+
+    /// The store's path and the clock: what a second thread needs to open the store for itself.
+    pub(crate) fn place(&self) -> (std::path::PathBuf, SharedClock) {
+        (self.store.path().to_owned(), self.clock.clone())
     }
 
     pub fn now(&self) -> Now {

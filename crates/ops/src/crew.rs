@@ -6,9 +6,9 @@ pub(crate) mod conditions;
 mod cycles;
 pub(crate) mod denial;
 pub(crate) mod grants;
-pub mod ground;
 mod owner;
 pub(crate) mod packet;
+pub mod paths;
 mod planned;
 mod reconciling;
 pub(crate) mod rows;
@@ -16,7 +16,6 @@ pub(crate) mod sheet;
 
 pub use admission::Hindrance;
 pub use grants::Obstacle;
-pub use ground::Ground;
 
 use contract::domain::change::Change;
 use contract::domain::crew::budget::Spent;

@@ -9,6 +9,7 @@ use store::Stream;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::once::{Reply, kept_since};
 use crate::record::{EventWriter, stream_of};
 
@@ -91,7 +92,16 @@ pub fn preview(cx: &mut Context, key: &Key, request: &Request) -> Result<Answer>
     let now = cx.clock.now();
     // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
     let tx = cx.store.begin()?;
-    piece(&mut EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller }, request)
+    piece(
+        &mut EventWriter {
+            tx: &tx,
+            now: &now,
+            ids: &mut *cx.ids,
+            caller: &key.caller,
+            view: &HostView::default(),
+        },
+        request,
+    )
 }
 
 /// One bounded call for one project, or for what is outside of projects: what hooks do when a session pauses or ends.

@@ -13,6 +13,7 @@ pub mod event;
 pub mod gc;
 pub mod handoff;
 pub mod heartbeat;
+pub mod host;
 pub mod ledger;
 pub mod lock;
 pub mod memory;
@@ -25,16 +26,19 @@ pub mod run;
 pub mod status;
 pub mod task;
 pub mod transfer;
+pub mod verb;
 pub mod vybe;
 pub mod watchdog;
 pub mod worklog;
 
+mod checking;
 mod limit;
 mod once;
 mod record;
 
 pub use context::{Caller, Context};
 pub use error::{Error, Result};
+pub use host::Host;
 pub use once::Reply;
 pub use record::scrubbed;
 pub use store::{Event, Fault, Tip, Verification};

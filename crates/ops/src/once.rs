@@ -7,13 +7,18 @@ use contract::domain::time::{Lease, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use store::Tx;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::record::EventWriter;
 
 /// Old answers that one call prunes: more than the one it adds, and few enough not to be noticed.
-const FORGOTTEN_AT_ONCE: usize = 4;
+const PRUNED_AT_ONCE: usize = 4;
+/// How often a transaction starts again because it wants to know more of the host. Each round asks everything that
+/// the last one missed, so a few are enough.
+const LOOKS_MAX: usize = 32;
 
 /// An answer, and whether it was given before.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +27,14 @@ pub struct Reply<A> {
     pub replayed: bool,
 }
 
+impl<A> Reply<A> {
+    pub(crate) fn fresh(answer: A) -> Self {
+        Self { answer, replayed: false }
+    }
+}
+
 impl Context {
-    /// Whether this key has been used: what is asked under it again is answered from the store.
+    /// Whether this key has been used: a repeated request gets the stored answer.
     pub fn was_answered(&mut self, key: &Key) -> Result<bool> {
         Ok(self.store.read()?.answered(&key.caller.agent, &key.request_id)?.is_some())
     }
@@ -41,9 +52,62 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
+        let fingerprint = fingerprint(operation, request)?;
+        self.run_once(key, operation, fingerprint, &HostView::default(), work)
+    }
+
+    /// The same for work that asks about the host: it starts again after each look at the world.
+    pub(crate) fn once_viewing<R, A>(
+        &mut self,
+        key: &Key,
+        operation: &str,
+        request: &R,
+        mut work: impl FnMut(&mut EventWriter<'_, '_>) -> Result<A>,
+    ) -> Result<Reply<A>>
+    where
+        R: Serialize,
+        A: Serialize + DeserializeOwned,
+    {
+        let fingerprint = fingerprint(operation, request)?;
+        self.viewing(|cx, view| cx.run_once(key, operation, fingerprint.clone(), view, &mut work))
+    }
+
+    /// Reads one moment of the store, with what the host says about it.
+    pub(crate) fn read_viewing<A>(
+        &mut self,
+        mut work: impl FnMut(&Tx<'_>, &HostView) -> Result<A>,
+    ) -> Result<A> {
+        self.viewing(|cx, view| work(&cx.store.read()?, view))
+    }
+
+    /// Repeats a transaction until it has seen everything it asked for. The host is asked in between.
+    pub(crate) fn viewing<A>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self, &HostView) -> Result<A>,
+    ) -> Result<A> {
+        let mut view = HostView::default();
+        for _ in 0..LOOKS_MAX {
+            let result = attempt(self, &view);
+            if !view.is_incomplete() {
+                return result;
+            }
+            view.look(&*self.host());
+        }
+        Err(Error::new(ErrorCode::Busy, "the workspace changed faster than it could be looked at"))
+    }
+
+    fn run_once<A>(
+        &mut self,
+        key: &Key,
+        operation: &str,
+        fingerprint: String,
+        view: &HostView,
+        work: impl FnOnce(&mut EventWriter<'_, '_>) -> Result<A>,
+    ) -> Result<Reply<A>>
+    where
+        A: Serialize + DeserializeOwned,
+    {
         let now = self.clock.now();
-        let fingerprint = digest::of_value(&json!({"operation": operation, "request": request}))
-            .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
         let tx = self.store.begin()?;
         if let Some(known) = tx.answered(&key.caller.agent, &key.request_id)? {
             let same = known.fingerprint == fingerprint;
@@ -52,7 +116,11 @@ impl Context {
         // Any call by the holder of claims is a sign of life.
         let lease = Lease::starting(&now, limits::CLAIM_LEASE);
         tx.renew_claims(key.caller.agent.as_str(), &now, &lease)?;
-        let answer = work(&mut EventWriter { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller })?;
+        let answer =
+            work(&mut EventWriter { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller, view })?;
+        if view.is_incomplete() {
+            return Err(Error::new(ErrorCode::Bug, "the host was not asked before the transaction"));
+        }
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
@@ -60,10 +128,15 @@ impl Context {
         }
         let answered = store::Answered { operation: operation.to_owned(), fingerprint, answer: Some(stored) };
         tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
-        tx.forget_answers(kept_since(now.at), FORGOTTEN_AT_ONCE)?;
+        tx.forget_answers(kept_since(now.at), PRUNED_AT_ONCE)?;
         tx.commit()?;
         Ok(Reply { answer, replayed: false })
     }
+}
+
+fn fingerprint(operation: &str, request: &impl Serialize) -> Result<String> {
+    digest::of_value(&json!({"operation": operation, "request": request}))
+        .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
 }
 
 /// Answers older than this are pruned.

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::assignment::issue::{self, settled};
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::crew::packet::{Draft, give_out};
 use crate::crew::sheet::{self, Sheet};
 use crate::error::Result;
+use crate::host::HostView;
 use crate::ledger::apply::{self, Request};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -42,19 +42,20 @@ pub struct Answer {
 
 /// Silent workers are swept first, so that the round sees the ledger as it is. What a sweep finds stands only if the
 /// round does.
-pub fn step(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let envelope = apply::read(&request.document, request.workspace.as_deref(), request.strict)?;
-    cx.once(key, "orchestrate.step", request, |work| {
+    cx.once_viewing(key, "orchestrate.step", request, |work| {
+        let view = work.view;
         let (mut sheet, created) = apply::sheet(work, &envelope, request)?;
         let mut swept = watchdog::Answer::default();
         watchdog::sweep_run(work, &mut sheet, &mut swept)?;
         let ignored = apply::take(work, &mut sheet, &envelope, request.strict)?;
         let mut assignments = Vec::new();
         for packet in &envelope.assignments {
-            assignments.push(send(work, &mut sheet, packet, ground)?);
+            assignments.push(send(work, &mut sheet, packet, view)?);
         }
-        settled(work.tx, &sheet, work.now, ground)?;
-        let fold = ground.folds_case(&sheet.run.asked.workspace);
+        settled(work.tx, &sheet, work.now, view)?;
+        let fold = view.folds_case(&sheet.run.asked.workspace)?;
         let reconcile = sheet.reconcile(work.tx, work.now, fold)?;
         let blockers = work.tx.blockers_of_run(&sheet.run.asked.id)?;
         Ok(Answer {
@@ -91,7 +92,7 @@ fn send(
     work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
     packet: &Assignment,
-    ground: &dyn Ground,
+    view: &HostView,
 ) -> Result<issue::Answer> {
     let name = packet.task.task_id.clone();
     let row = sheet.row(&name)?;
@@ -104,7 +105,7 @@ fn send(
     let tokens = number("x_tokens").or(planned.tokens);
     let share = Budget { cost, tokens }.share();
     let draft = Draft { reference: name.clone(), packet: json!(packet), owner, share };
-    let given = give_out(work, sheet, ground, draft)?;
+    let given = give_out(work, sheet, view, draft)?;
     issue::answer(sheet, &name, given)
 }
 

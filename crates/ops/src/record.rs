@@ -13,6 +13,7 @@ use store::{NewEvent, Stream, Tx};
 
 use crate::context::Caller;
 use crate::error::Result;
+use crate::host::HostView;
 
 /// What an event is about, apart from what it says.
 #[derive(Debug, Clone)]
@@ -76,6 +77,8 @@ pub(crate) struct EventWriter<'w, 't> {
     pub(crate) now: &'w Now,
     pub(crate) ids: &'w mut dyn Minter,
     pub(crate) caller: &'w Caller,
+    /// What the host has said; see [`HostView`].
+    pub(crate) view: &'w HostView,
 }
 
 impl EventWriter<'_, '_> {

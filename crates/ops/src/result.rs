@@ -1,5 +1,6 @@
 //! Results: what a worker says it did, held against what it was given and what can be seen.
 
+mod observe;
 pub mod submit;
 
 use std::collections::BTreeSet;
@@ -17,10 +18,10 @@ use serde_json::Value;
 use store::{Issued, Tx};
 
 use crate::context::Context;
-use crate::crew::Ground;
 use crate::crew::denial::{denied, deny, refused};
 use crate::crew::sheet::Sheet;
 use crate::error::Result;
+use crate::host::HostView;
 
 /// A result that answers an open assignment by its current holder.
 pub struct Judged {
@@ -45,11 +46,9 @@ pub struct Observation {
 }
 
 /// Judges a result without changing anything, so that nobody runs checks for one that is refused anyway.
-pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>, ground: &dyn Ground) -> Result<Judged> {
+pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>) -> Result<Judged> {
     let now = cx.clock.now();
-    let tx = cx.store.read()?;
-    let sheet = sheet_of(&tx, document)?;
-    judged(&tx, &sheet, document, (token, &now), ground)
+    cx.read_viewing(|tx, view| judged(tx, &sheet_of(tx, document)?, document, (token, &now), view))
 }
 
 /// The ledger that a result speaks of.
@@ -70,7 +69,7 @@ pub(crate) fn judged(
     sheet: &Sheet,
     document: &Value,
     (token, now): (Option<i64>, &Now),
-    ground: &dyn Ground,
+    view: &HostView,
 ) -> Result<Judged> {
     let reference = document["task_id"].as_str().and_then(TaskRef::parse);
     let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
@@ -92,17 +91,17 @@ pub(crate) fn judged(
     let task = &assignment.task;
     paths.extend(task.lock_scope.iter().chain(&task.forbidden_scope).map(String::as_str));
     paths.push(&task.worklog_path);
-    let links = ground.links(root, &paths);
+    let links = view.links(root, &paths)?;
     let options = Options {
         root: Some(root),
-        links: Some(&links),
-        fold: ground.folds_case(root),
+        links: Some(links),
+        fold: view.folds_case(root)?,
         assignment: Some(&assignment),
         ..Options::default()
     };
     let read = read_result(document.to_string().as_bytes(), &options);
     let (result, _) = read.map_err(|refusal| denied(&refusal))?;
-    let real = |text: &str| Scope::parse(text, Some(root)).and_then(|scope| scope.follow(&links, Some(root)));
+    let real = |text: &str| Scope::parse(text, Some(root)).and_then(|scope| scope.follow(links, Some(root)));
     let worklog = real(&task.worklog_path).ok();
     let claimed = result.changes.iter().filter_map(|change| real(&change.resource).ok());
     let claimed = claimed.filter(|scope| Some(scope) != worklog.as_ref());

@@ -8,11 +8,13 @@ pub mod show;
 pub mod submit;
 
 use contract::domain::id::Id;
-use contract::domain::run::{Owner, Run, RunId};
+use contract::domain::run::{Run, RunId};
 use contract::domain::time::Now;
 use store::{Stream, Tx};
 
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::record::About;
 
 /// What is known about the process that holds a run.
@@ -24,21 +26,31 @@ pub enum Liveness {
     Unseen,
 }
 
-/// Whoever can look at processes tells whether an owner lives.
-pub type Probe<'p> = &'p dyn Fn(&Owner) -> Liveness;
-
 pub(crate) fn required(tx: &Tx<'_>, id: &RunId) -> Result<Run> {
     tx.run(id)?.ok_or_else(|| Error::not_found("run", id.as_str()))
 }
 
-/// Whether a living engine has the run, as far as can be seen from here.
-pub fn is_worked(run: &Run, now: &Now, probe: Probe<'_>) -> bool {
-    let lease_is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(now));
-    run.owner.as_ref().is_some_and(|owner| match probe(owner) {
+/// Whether a living engine works the run, as far as this host can see.
+pub fn is_worked(cx: &mut Context, run: &Run) -> bool {
+    let (host, now) = (cx.host(), cx.now());
+    run.owner.as_ref().is_some_and(|owner| lives(run, &now, host.liveness(owner)))
+}
+
+/// The same inside a transaction.
+pub(crate) fn is_worked_by_another(run: &Run, now: &Now, view: &HostView) -> Result<bool> {
+    match &run.owner {
+        Some(owner) => Ok(lives(run, now, view.liveness(owner)?)),
+        None => Ok(false),
+    }
+}
+
+/// A process that cannot be seen from here lives as long as its lease.
+fn lives(run: &Run, now: &Now, liveness: Liveness) -> bool {
+    match liveness {
         Liveness::Alive => true,
         Liveness::Dead => false,
-        Liveness::Unseen => lease_is_live,
-    })
+        Liveness::Unseen => run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(now)),
+    }
 }
 
 pub(crate) fn about(run: &Run) -> About {

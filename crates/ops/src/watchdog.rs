@@ -20,6 +20,7 @@ use crate::crew::grants;
 use crate::crew::rows::{self, TransitionContext};
 use crate::crew::sheet::{Sheet, find_run};
 use crate::error::Result;
+use crate::host::HostView;
 use crate::record::EventWriter;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -57,7 +58,7 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
 fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
     let mut answer = Answer::default();
     for run_id in runs {
         let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;

@@ -12,11 +12,11 @@ use contract::operator::{Code, Options, Outcome, TaskRef, validate_worklog};
 use store::Tx;
 
 use crate::context::Context;
-use crate::crew::Ground;
 use crate::crew::denial::{denied, deny};
-use crate::crew::ground::real_scopes;
+use crate::crew::paths::real_scopes;
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
+use crate::host::HostView;
 
 /// Where a worklog is kept as a file, and what belongs into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,21 +28,22 @@ pub struct Kept {
 }
 
 /// What the file of a task's worklog has to hold now.
-pub fn kept(cx: &mut Context, run: &str, task: &str, ground: &dyn Ground) -> Result<Kept> {
+pub fn kept(cx: &mut Context, run: &str, task: &str) -> Result<Kept> {
     let name = reference(task)?;
-    let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, run)?;
-    let path = path(&tx, &sheet, &name, ground)?;
-    let bytes = file_of(&tx.worklog(&sheet.task(&name)?.id)?);
-    Ok(Kept { workspace: sheet.run.asked.workspace.clone(), path, bytes })
+    cx.read_viewing(|tx, view| {
+        let sheet = Sheet::of(tx, run)?;
+        let path = path(tx, &sheet, &name, view)?;
+        let bytes = file_of(&tx.worklog(&sheet.task(&name)?.id)?);
+        Ok(Kept { workspace: sheet.run.asked.workspace.clone(), path, bytes })
+    })
 }
 
 /// The path that the task was last given out with, under its real name. One that leads out of the workspace is refused.
-pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &TaskRef, ground: &dyn Ground) -> Result<String> {
+pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &TaskRef, view: &HostView) -> Result<String> {
     let issued = tx.last_assignment(&sheet.task(name)?.id)?;
     let given = issued.and_then(|issued| issued.packet["task"]["worklog_path"].as_str().map(str::to_owned));
     let path = given.unwrap_or_else(|| default_path(name));
-    let real = real_scopes(ground, &sheet.run.asked.workspace, &[path])?;
+    let real = real_scopes(view, &sheet.run.asked.workspace, &[path])?;
     Ok(real.first().expect("BUG: one path has one name").to_string())
 }
 

@@ -15,7 +15,7 @@ use axum::routing::{get, post};
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::json::Value;
-use ops::registry::OPERATIONS;
+use ops::registry::VERBS;
 use ops::{Context, Error, Result};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -104,9 +104,13 @@ fn is_local(authority: &str) -> bool {
 }
 
 async fn operations() -> Json<Value> {
-    let list: Vec<Value> = OPERATIONS
+    let list: Vec<Value> = VERBS
         .iter()
-        .map(|operation| json!({"name": operation.name, "summary": operation.summary, "mutates": operation.mutates()}))
+        .map(|verb| {
+            json!({"name": verb.name, "summary": verb.summary, "mutates": verb.effect.mutates(),
+                   "effect": verb.effect.as_str(), "request": (verb.request_schema)(),
+                   "answer": (verb.answer_schema)()})
+        })
         .collect();
     Json(json!({"operations": list}))
 }

@@ -4,7 +4,8 @@ use std::sync::mpsc;
 
 use contract::domain::code::ErrorCode;
 use contract::json::Value;
-use ops::registry::{Call, find};
+use ops::registry::find;
+use ops::verb::Effect;
 use ops::{Context, Error, Result};
 use tokio::sync::oneshot;
 
@@ -56,9 +57,9 @@ impl Reader {
 
 fn answer(cx: &mut Context, name: &str, request: Value) -> Result<Value> {
     let operation = find(name).ok_or_else(|| Error::not_found("operation", name))?;
-    match operation.call {
-        Call::Read(call) => call(cx, request),
-        Call::Write(_) | Call::Hosted | Call::Keyless => {
+    match operation.effect {
+        Effect::Reads => Ok((operation.call)(cx, None, request)?.answer),
+        Effect::Once | Effect::Repeatable => {
             let message = format!("`{name}` changes something; this door only reads");
             Err(Error::new(ErrorCode::Denied, message).hint("use the command line"))
         }

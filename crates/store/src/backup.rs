@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::open::beside;
 use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
-use crate::{Store, Verification};
+use crate::{OpenTransactions, Store, Verification};
 
 /// A copy that was made and read back.
 #[derive(Debug)]
@@ -58,6 +58,11 @@ fn read_back(copy: &Path) -> Result<Verification> {
     if !matches!(sqlite::header(&connection)?, Header::Ours { .. }) {
         return Err(Error::Corrupt("the copy is no store".to_owned()));
     }
-    let mut copied = Store { connection, path: copy.to_owned(), found_schema: sqlite::MIGRATIONS.len() };
+    let mut copied = Store {
+        connection,
+        path: copy.to_owned(),
+        found_schema: sqlite::MIGRATIONS.len(),
+        open: OpenTransactions::default(),
+    };
     copied.read()?.verify(None)
 }

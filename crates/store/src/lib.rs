@@ -31,6 +31,8 @@ mod whole_file;
 mod plans;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
@@ -52,28 +54,59 @@ pub struct Store {
     path: PathBuf,
     /// The schema that the file had when it was opened; 0 for one that was just made.
     found_schema: usize,
+    open: OpenTransactions,
 }
 
 /// One transaction: everything in it happens, or nothing does. Dropping it undoes it.
 pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
+    _open: OpenTransaction,
+}
+
+/// How many transactions of one `Store` are open. Copies share the count.
+#[derive(Debug, Clone, Default)]
+pub struct OpenTransactions(Arc<AtomicUsize>);
+
+impl OpenTransactions {
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn enter(&self) -> OpenTransaction {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        OpenTransaction(self.clone())
+    }
+}
+
+/// Counts one transaction while it is open.
+struct OpenTransaction(OpenTransactions);
+
+impl Drop for OpenTransaction {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Store {
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        Ok(Tx { sql })
+        Ok(Tx { sql, _open: self.open.enter() })
     }
 
     /// Begins a transaction that only reads, and sees one moment of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
-        Ok(Tx { sql })
+        Ok(Tx { sql, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The count of open transactions.
+    pub fn open_transactions(&self) -> OpenTransactions {
+        self.open.clone()
     }
 
     /// The schema that the file had when it was opened, and the one it has now. A new file had 0.

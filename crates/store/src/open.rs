@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use contract::domain::time::Timestamp;
 use rusqlite::Connection;
 
-use crate::Store;
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
+use crate::{OpenTransactions, Store};
 
 impl Store {
     /// Opens the store at `path`, making it if there is none. `now` names the backup of an older schema.
@@ -39,7 +39,8 @@ impl Store {
             Needed::Schema => 0,
             Needed::Migration { from } => from,
         };
-        let mut store = Store { connection, path: path.to_owned(), found_schema };
+        let mut store =
+            Store { connection, path: path.to_owned(), found_schema, open: OpenTransactions::default() };
         if needed != Needed::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
@@ -51,7 +52,12 @@ impl Store {
         let connection = Connection::open_in_memory()?;
         sqlite::configure(&connection)?;
         sqlite::migrate(&connection, sqlite::MIGRATIONS, 0)?;
-        Ok(Store { connection, path: PathBuf::from(":memory:"), found_schema: 0 })
+        Ok(Store {
+            connection,
+            path: PathBuf::from(":memory:"),
+            found_schema: 0,
+            open: OpenTransactions::default(),
+        })
     }
 
     fn bring_up_to_date(&mut self, migrations: &[&str], now: Timestamp) -> Result<()> {

@@ -7,7 +7,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::money::MicroUsd;
 use contract::domain::scope::Scope;
 use contract::json::{Value, json};
-use engine::ground::{Disk, snapshot};
+use engine::disk::snapshot;
 use ops::assignment::{issue, show, snapshot::keep};
 use ops::context::Key;
 use ops::{Context, Error, Result};
@@ -64,7 +64,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     match command {
         Command::Issue(args) => {
             let key = host::any_key(globals)?;
-            let given = issue::issue(&mut cx, &key, &request(args)?, &Disk)?;
+            let given = issue::issue(&mut cx, &key, &request(args)?)?;
             take_snapshot(&mut cx, &key, given.answer.token, &args.which.run)?;
             let answer = given.answer;
             Ok(output

@@ -26,6 +26,6 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         ops::run::show::show(&mut cx, &args.id)?.run.asked.id.to_string()
     };
     let key = host::any_key(globals)?;
-    let given = cancel(&mut cx, &key, &Request { id, reason: args.reason.clone() }, &engine::probe)?;
+    let given = cancel(&mut cx, &key, &Request { id, reason: args.reason.clone() })?;
     Ok(output.answer(&given.answer, || format!("{} is {}", given.answer.id, given.answer.state)))
 }

@@ -7,7 +7,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::json::{Value, json};
 use contract::validate::Tripwire;
-use engine::ground::{Disk, real_root};
+use engine::disk::real_root;
 use ops::handoff::{brief, export, import};
 use ops::{Context, Error, Result};
 
@@ -110,7 +110,7 @@ fn write(args: &ExportArgs, globals: &Globals, output: &Output) -> Result<ExitCo
         allow_stale: args.allow_stale,
         tripwire: args.trust.tripwire()?,
     };
-    let exported = export::export(&mut host::open(globals)?, &request, &Disk)?;
+    let exported = export::export(&mut host::open(globals)?, &request)?;
     if args.file == Path::new("-") {
         return Ok(output.document(&exported.text));
     }
@@ -140,7 +140,7 @@ fn take(args: &ImportArgs, globals: &Globals, output: &Output) -> Result<ExitCod
     };
     let key = host::any_key(globals)?;
     let mut cx = host::open(globals)?;
-    let answer = import::import(&mut cx, &key, &request, &Disk)?.answer;
+    let answer = import::import(&mut cx, &key, &request)?.answer;
     let mut shown = json!(answer);
     let set_aside = bring_files(&mut cx, &answer)?;
     if !set_aside.is_empty() {
@@ -183,7 +183,7 @@ fn say(args: &BriefArgs, globals: &Globals, output: &Output) -> Result<ExitCode>
     let tripwire = args.trust.tripwire()?;
     let asked = brief::Asked { program, budget: Some(args.budget), tripwire };
     let brief = match &args.run {
-        Some(run) => brief::of_run(&mut host::open(globals)?, run, asked, &Disk)?,
+        Some(run) => brief::of_run(&mut host::open(globals)?, run, asked)?,
         None => {
             let document = read_document_within(&args.file, limits::HANDOFF_BYTES_MAX)?;
             brief::of_bundle(&document, asked)?

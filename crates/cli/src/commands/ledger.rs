@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::json::Value;
-use engine::ground::{Disk, real_root};
+use engine::disk::real_root;
 use ops::Result;
 use ops::ledger::{apply, close, open, show};
 use ops::run::submit;
@@ -85,7 +85,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Apply(args) => {
             let request = args.request()?;
             let key = host::any_key(globals)?;
-            let given = apply::apply(&mut host::open(globals)?, &key, &request, &Disk)?;
+            let given = apply::apply(&mut host::open(globals)?, &key, &request)?;
             let answer = &given.answer;
             Ok(output.answer(answer, || {
                 let reconciled = answer.reconcile["reason"].as_str().unwrap_or_default();
@@ -95,11 +95,11 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Close { run } => {
             let request = close::Request { run: run.clone() };
             let key = host::any_key(globals)?;
-            let given = close::close(&mut host::open(globals)?, &key, &request, &Disk)?;
+            let given = close::close(&mut host::open(globals)?, &key, &request)?;
             Ok(output.answer(&given.answer, || format!("the run is {}", given.answer.state.as_str())))
         }
         Command::Reconcile { run } => {
-            let verdict = show::reconcile(&mut host::open(globals)?, run, &Disk)?;
+            let verdict = show::reconcile(&mut host::open(globals)?, run)?;
             Ok(print_verdict(&verdict, output))
         }
     }

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use engine::git::Git;
-use engine::ground::Disk;
 use ops::lock::{LockView, acquire, check, list, release, renew};
 use ops::{Context, Error, Result};
 use serde_json::json;
@@ -90,7 +89,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 shared: *shared,
                 timeout_seconds: *timeout,
             };
-            let given = acquire::acquire(&mut cx, &host::any_key(globals)?, &request, &Disk)?;
+            let given = acquire::acquire(&mut cx, &host::any_key(globals)?, &request)?;
             Ok(output.answer(&given.answer, || format!("token {}", given.answer.grant.token)))
         }
         Command::Renew { which, token } => {
@@ -124,7 +123,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 changed.extend(ask_git(&mut cx, run, revision)?);
             }
             let request = check::Request { run: run.clone(), task: task.clone(), changed };
-            Ok(print_verdict(&check::check(&mut cx, &request, &Disk)?, output))
+            Ok(print_verdict(&check::check(&mut cx, &request)?, output))
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::json::Value;
-use engine::ground::Disk;
 use engine::launcher::{RunError, ask};
 use engine::supervisor::{Exit, Stdin};
 use ops::orchestrate::{refuse_other_run, step};
@@ -53,7 +52,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             (args.document.request_for(said), cx)
         }
     };
-    let given = step(&mut cx, &key, &request, &Disk)?;
+    let given = step(&mut cx, &key, &request)?;
     let answer = &given.answer;
     for assignment in &answer.assignments {
         take_snapshot(&mut cx, &key, assignment.token, &answer.run_id)?;

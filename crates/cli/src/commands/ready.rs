@@ -23,6 +23,6 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     Ok(output.answer(&json!({"count": views.len(), "tasks": views}), || match tasks.as_slice() {
         [] => "nothing is ready\n".to_owned(),
-        tasks => tasks.iter().map(|task| format!("{}\n", line(task))).collect(),
+        tasks => tasks.iter().map(|task| format!("{}\n", line(&TaskView::from(task)))).collect(),
     }))
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         config.heed_project(Path::new(&run.asked.workspace))?;
     }
     let key = host::any_key(globals)?;
-    let given = retry(&mut cx, &key, &Request { task_id: task.id.to_string() }, &engine::probe)?;
+    let given = retry(&mut cx, &key, &Request { task_id: task.id.to_string() })?;
     say(&format!("run {} has {} tasks to do again\n", given.answer.run_id, given.answer.reset.len()));
     if args.no_run {
         return Ok(output.answer(&given.answer, || {

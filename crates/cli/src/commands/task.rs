@@ -13,7 +13,7 @@ mod set_status;
 
 use std::process::ExitCode;
 
-use contract::domain::task::Task;
+use contract::continuity::TaskView;
 use ops::Result;
 
 use crate::app::Globals;
@@ -60,10 +60,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 }
 
 /// One line for people.
-pub(crate) fn line(task: &Task) -> String {
-    let state = match task.evidence {
-        Some(evidence) => format!("{} ({})", task.status, evidence.as_str()),
-        None => task.status.to_string(),
+pub(crate) fn line(task: &TaskView) -> String {
+    let state = match &task.evidence {
+        Some(evidence) => format!("{} ({evidence})", task.state()),
+        None => task.state().to_string(),
     };
     format!("{}  {state:<16}  {:>3}  {}", task.id, task.priority, one_line(&task.title))
 }

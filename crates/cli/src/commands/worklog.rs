@@ -7,7 +7,6 @@ use contract::domain::code::ErrorCode;
 use contract::json::{Value, json};
 use contract::validate::{Kind, could_not_work};
 use contract::verdict::Verdict;
-use engine::ground::Disk;
 use engine::worklog::{Followed, follow, read};
 use ops::worklog::{append, kept, show, verify};
 use ops::{Context, Error, Result};
@@ -55,7 +54,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             };
             let key = host::any_key(globals)?;
             let mut cx = host::open(globals)?;
-            let answer = append::append(&mut cx, &key, &request, &Disk)?.answer;
+            let answer = append::append(&mut cx, &key, &request)?.answer;
             let mut shown = json!(answer);
             // A file in which others had written is news; that a file grew is not, and a repeated call says the same.
             if let Followed::Renewed { set_aside } = bring(&mut cx, which)? {
@@ -79,8 +78,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 
 /// Lets the file follow the store.
 pub(crate) fn bring(cx: &mut Context, which: &Which) -> Result<Followed> {
-    let place = kept(cx, &which.run, &which.task, &Disk)?;
-    let wanted = || kept(cx, &which.run, &which.task, &Disk).map(|kept| kept.bytes).map_err(Fault::Ops);
+    let place = kept(cx, &which.run, &which.task)?;
+    let wanted = || kept(cx, &which.run, &which.task).map(|kept| kept.bytes).map_err(Fault::Ops);
     follow(Path::new(&place.workspace), &place.path, wanted).map_err(|fault| match fault {
         Fault::Ops(error) => error,
         Fault::Io(error) => unwritten(&place.path, &error),
@@ -105,7 +104,7 @@ fn unwritten(path: &str, error: &std::io::Error) -> Error {
 
 fn verified(globals: &Globals, which: &Which) -> Result<Verdict> {
     let mut cx = host::open(globals)?;
-    let place = kept(&mut cx, &which.run, &which.task, &Disk)?;
+    let place = kept(&mut cx, &which.run, &which.task)?;
     let file = read(Path::new(&place.workspace), &place.path)
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", place.path)))?;
     verify::verify(&mut cx, &which.run, &which.task, file.as_deref())

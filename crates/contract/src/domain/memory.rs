@@ -12,28 +12,7 @@ use super::task::Refusal;
 use super::text::quoted;
 use super::time::Timestamp;
 use super::workspace;
-
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($variant,)* }
-
-        impl $name {
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-            pub const WORDS: &'static [&'static str] = &[$($word,)*];
-
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word,)* }
-            }
-
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.as_str() == word)
-            }
-        }
-    };
-}
+use crate::shape::words;
 
 words! {
     /// Who a memory is for.

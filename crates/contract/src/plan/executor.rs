@@ -101,8 +101,7 @@ pub(super) fn check(
             findings.push(format!("{at}.prompt"), "missing", format!("a task for `{name}` needs a `prompt`"));
         }
         (PromptUse::Unused, true) => {
-            let message = format!("a task for `{name}` must not have a `prompt`: nothing reads it");
-            findings.push(format!("{at}.prompt"), "unused", message);
+            findings.push(format!("{at}.prompt"), "unused", format!("a task for `{name}` takes no `prompt`"));
         }
         (PromptUse::Required, true) | (PromptUse::Unused, false) => {}
     }

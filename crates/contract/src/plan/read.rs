@@ -1,19 +1,17 @@
-//! Reads a plan and reports everything that is wrong with it at once.
+//! Reads a plan and reports all of its faults together.
 
 mod rest;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::executor::{self, ExecutorName, KnownExecutor};
+use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
 use super::{Budget, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
-use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 use crate::domain::time::parse_duration;
 use crate::finding::Findings;
@@ -23,7 +21,7 @@ use crate::shape::{Shape, check::check};
 
 /// Turns a plan's value into a checked plan. Executors must be among `known`; an empty list accepts every name.
 pub fn from_value(value: &Value, known: &[KnownExecutor]) -> Result<Plan, Findings> {
-    let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
+    let mut findings = check(&Shape::Object(shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
         rest::add_faults(value, known, &mut findings);
@@ -39,7 +37,7 @@ pub fn from_value(value: &Value, known: &[KnownExecutor]) -> Result<Plan, Findin
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
 
-/// TOML text as the JSON value it stands for.
+/// TOML text as the equivalent JSON value.
 pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -101,78 +99,6 @@ fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {
     path.truncate(length);
 }
 
-#[derive(Deserialize)]
-struct RawPlan {
-    objective: String,
-    workspace: Option<String>,
-    max_parallel: Option<usize>,
-    budget: Option<RawBudget>,
-    task: Vec<RawTask>,
-}
-
-#[derive(Deserialize)]
-struct RawTask {
-    id: String,
-    title: Option<String>,
-    executor: Option<ExecutorName>,
-    command: Command,
-    #[serde(default)]
-    shell: bool,
-    prompt: Option<String>,
-    #[serde(default)]
-    writes: Vec<String>,
-    #[serde(default)]
-    reads: Vec<String>,
-    #[serde(default)]
-    scratch: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    depends_on: Vec<String>,
-    #[serde(default)]
-    priority: Priority,
-    timeout: Option<Length>,
-    #[serde(default)]
-    retries: u32,
-    #[serde(default)]
-    backoff: Vec<Length>,
-    #[serde(default)]
-    retry_safe: bool,
-    budget: Option<RawBudget>,
-    #[serde(default)]
-    checks: Vec<RawCheck>,
-}
-
-#[derive(Deserialize)]
-struct RawBudget {
-    max_cost_usd: Option<f64>,
-    max_tokens: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct RawCheck {
-    command: Command,
-    #[serde(default)]
-    expects: Expects,
-    #[serde(default)]
-    shell: bool,
-}
-
-/// A command as it may be written: a list, or one text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Command {
-    Arguments(Vec<String>),
-    Line(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Length {
-    Seconds(u64),
-    Text(String),
-}
-
 impl Length {
     fn millis(&self) -> u64 {
         let length = match self {
@@ -216,7 +142,7 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
         let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
         for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
             if lacks {
-                let message = "the plan has a budget, so the task needs this limit too; use 0 for none";
+                let message = "the plan has a budget, so the task must say what it may spend; use 0 for none";
                 findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
             }
         }
@@ -311,7 +237,7 @@ fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
 fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {
     let amount = MicroUsd::from_dollars(usd);
     if amount.is_none() {
-        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "is more than a billion dollars");
+        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "must be at most a billion dollars");
     }
     amount
 }

@@ -1,4 +1,4 @@
-//! Holds a document against its shape and reports every finding.
+//! Checks a document against its shape and reports every finding.
 
 use serde_json::Value;
 

@@ -83,7 +83,7 @@ impl Dispatcher<'_> {
                     watched.problem.get_or_insert_with(|| TOOK_TOO_LONG.to_owned());
                     self.children.kill(live.process);
                 }
-                Phase::Executing | Phase::Checking { .. } => {}
+                Phase::Executing | Phase::Checking { .. } | Phase::Judging => {}
             }
         }
     }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::aee::Type;
-use contract::aocl::Layer;
 use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -15,19 +14,21 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use super::{Committed, Dispatcher, lesson, millis};
+use super::layers::Preparation;
+use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
 use crate::launcher::with_causes;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
+use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::pipeline::{Mark, l5_context, l6_shape};
 use crate::supervisor::logs::{LogWriter, Scrub};
 use crate::supervisor::{LaunchSpec, Marker};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
         if !self.still_waits(task)? {
+            self.pipeline.forget_answers(Some(task));
             return Ok(());
         }
         let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
@@ -42,9 +43,10 @@ impl Dispatcher<'_> {
         let Some(executor) = self.settings.executors.find(name) else {
             return self.refuse(task, &format!("E_AGENT_NOT_FOUND: there is no executor `{name}`"), mark);
         };
-        let shaped = match self.shape(task, number)? {
-            Ok(shaped) => shaped,
-            Err(reason) => return self.refuse(task, &format!("E_PERMISSION_DENIED: {reason}"), mark),
+        let shaped = match self.prepare(task, number)? {
+            Preparation::Ready(shaped) => *shaped,
+            Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
+            Preparation::Awaited => return Ok(()),
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
@@ -73,8 +75,12 @@ impl Dispatcher<'_> {
             Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
             Committed::Hindered(hindrance) => return self.hindered(task, hindrance),
             // Someone moved the task while it was being prepared; the board knows it now and nothing is started.
-            Committed::Moved | Committed::Fenced => return self.refresh(task),
+            Committed::Moved | Committed::Fenced => {
+                self.pipeline.forget_answers(Some(task));
+                return self.refresh(task);
+            }
         }
+        self.pipeline.forget_answers(Some(task));
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slots[task].name, attempt: number });
@@ -95,45 +101,9 @@ impl Dispatcher<'_> {
             .map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
     }
 
-    /// The exact work, or why there is none.
-    fn shape(&mut self, task: usize, number: i64) -> Result<std::result::Result<Shaped, String>> {
-        let begun = Instant::now();
-        let lesson = lesson(self.pipeline.bundle(), self.part(task).number);
-        let subject = &self.tasks[task];
-        let known = l5_context::Known {
-            objective: &self.run.asked.objective,
-            task: subject,
-            part: self.part(task),
-            dependencies: self.tasks.iter().filter(|other| subject.depends_on.contains(&other.id)).collect(),
-            attempts: &self.attempts[task],
-            lesson: lesson.as_deref(),
-        };
-        let (context, brief) = l5_context::run(&known);
-        let context_ms = elapsed_ms(begun);
-        let begun = Instant::now();
-        let environment = &self.settings.environment;
-        let lookup =
-            |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
-        let given = l6_shape::Given {
-            run: &self.run.asked,
-            task: subject,
-            part: self.part(task),
-            attempt_number: number,
-            brief: &brief,
-            timeout_max: self.settings.policy.timeout_max,
-            lookup: &lookup,
-        };
-        let (shape, shaped) = l6_shape::run(&given);
-        let shaped =
-            shaped.ok_or_else(|| shape.decisions.iter().map(|decision| decision.reason.clone()).collect());
-        let id = subject.id.clone();
-        self.pipeline.record(Layer::Context, context, context_ms, Some(&id))?;
-        self.pipeline.record(Layer::Shape, shape, elapsed_ms(begun), Some(&id))?;
-        Ok(shaped)
-    }
-
-    /// The task could not even be shaped: it fails without an attempt.
+    /// The task could not be prepared: it fails without an attempt.
     fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
+        self.pipeline.forget_answers(Some(task));
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
             to: Status::Failed,
@@ -259,9 +229,4 @@ impl Dispatcher<'_> {
         env.extend(added.map(|(name, value)| (OsString::from(name), OsString::from(value))));
         env
     }
-}
-
-/// Timings of layers are for people; nothing is decided by them.
-pub(crate) fn elapsed_ms(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -13,13 +13,13 @@ use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::Now;
 use ops::Result;
-use ops::crew::ground::real_scopes;
-use ops::crew::{Ground, Hindrance, Obstacle};
+use ops::crew::paths::resolve;
+use ops::crew::{Hindrance, Obstacle};
+use ops::host::Host;
 use ops::run::journal::{Entry, Wants};
 
 use super::{Dispatcher, millis};
 use crate::executor::Stopped;
-use crate::ground::Disk;
 use crate::observer::Progress;
 use crate::scheduler::{Board, Slot, wait_after};
 
@@ -37,7 +37,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 impl Dispatcher<'_> {
     /// The parts of the workspace that a task writes, as they are on the disk now.
     pub(crate) fn wants(&self, task: usize) -> Result<Wants> {
-        wants(&self.run, &self.part(task).spec.writes)
+        wants(&*self.cx.host(), &self.run, &self.part(task).spec.writes)
     }
 
     /// A sign of life: the hold on the run and on everything its tasks write is renewed, and those who gave no such
@@ -89,7 +89,7 @@ impl Dispatcher<'_> {
             self.watch(now_ms);
             others = ops::lock::list::around(self.cx, &self.run)?;
         }
-        let fold = Disk.folds_case(&self.run.asked.workspace);
+        let fold = self.cx.host().folds_case(&self.run.asked.workspace);
         self.board.taken = others.iter().map(|lock| seen(&lock.place, fold)).collect();
         for task in self.board.waiting(now_ms) {
             if let Some(obstacle) = self.obstacle(task, &others) {
@@ -177,13 +177,15 @@ impl Dispatcher<'_> {
     }
 }
 
-fn wants(run: &Run, writes: &[Scope]) -> Result<Wants> {
+fn wants(host: &dyn Host, run: &Run, writes: &[Scope]) -> Result<Wants> {
     if writes.is_empty() {
         return Ok(Wants::default());
     }
     let root = &run.asked.workspace;
     let paths: Vec<String> = writes.iter().map(ToString::to_string).collect();
-    Ok(Wants { scopes: real_scopes(&Disk, root, &paths)?, fold: Disk.folds_case(root) })
+    let texts: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let scopes = resolve(&host.links(root, &texts), root, &paths)?;
+    Ok(Wants { scopes, fold: host.folds_case(root) })
 }
 
 /// A place as the board compares it.
@@ -193,14 +195,19 @@ fn seen(place: &Scope, fold: bool) -> Scope {
 
 /// What a task writes, under absolute names, so that it can be held against the locks of other runs. A scope that has
 /// no place in the workspace is refused when the task is to begin.
-fn places(run: &Run, writes: &[Scope]) -> Vec<Scope> {
-    let Ok(wants) = wants(run, writes) else { return writes.to_vec() };
+fn places(host: &dyn Host, run: &Run, writes: &[Scope]) -> Vec<Scope> {
+    let Ok(wants) = wants(host, run, writes) else { return writes.to_vec() };
     let places = wants.scopes.iter().filter_map(|scope| place(&run.asked.workspace, scope).ok());
     places.map(|place| seen(&place, wants.fold)).collect()
 }
 
 /// The board of a run. Repetitions that had to wait when the last engine stopped still do.
-pub(super) fn board(run: &Run, tasks: &[Task], attempts: &[Vec<Attempt>], now: &Now) -> Board {
+pub(super) fn board(
+    (host, run): (&dyn Host, &Run),
+    tasks: &[Task],
+    attempts: &[Vec<Attempt>],
+    now: &Now,
+) -> Board {
     let position = |id: &TaskId| tasks.iter().position(|task| task.id == *id);
     let slot = |(task, attempts): (&Task, &Vec<Attempt>)| {
         let spec = task.part.as_ref().map(|part| &part.spec);
@@ -211,7 +218,7 @@ pub(super) fn board(run: &Run, tasks: &[Task], attempts: &[Vec<Attempt>], now: &
             name: spec.map(|spec| spec.id.clone()).unwrap_or_default(),
             status: task.status,
             needs: task.depends_on.iter().filter_map(position).collect(),
-            writes: spec.map(|spec| places(run, &spec.writes)).unwrap_or_default(),
+            writes: spec.map(|spec| places(host, run, &spec.writes)).unwrap_or_default(),
             priority: Priority::from_number(task.priority),
             not_before_ms: now.boot.millis.saturating_add(millis(left)),
             ..Slot::default()

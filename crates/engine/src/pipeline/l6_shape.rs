@@ -1,4 +1,4 @@
-//! L6: what is handed over to the executor: brief, environment and time.
+//! L6: decides what the executor is given: brief, environment and time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,12 +16,13 @@ pub(crate) struct Shaped {
     pub(crate) brief: String,
     /// In addition to what every child gets.
     pub(crate) env: BTreeMap<String, String>,
-    /// Values of it that must not be stored.
+    /// The parts of it that must not be stored or shown.
     pub(crate) hidden: Hidden,
     pub(crate) timeout: Duration,
 }
 
-pub(crate) struct Given<'g> {
+/// What the runner fetched for one attempt.
+pub(crate) struct ShapeFacts<'g> {
     pub(crate) run: &'g NewRun,
     pub(crate) task: &'g Task,
     pub(crate) part: &'g PlanPart,
@@ -32,35 +33,38 @@ pub(crate) struct Given<'g> {
     pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
 }
 
-pub(crate) fn run(given: &Given<'_>) -> (Outcome, Option<Shaped>) {
-    let spec = &given.part.spec;
-    let timeout = given.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
+pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
+    let spec = &facts.part.spec;
+    let timeout = facts.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
     let mut env = BTreeMap::new();
     let mut hidden = Hidden::default();
     for (name, value) in &spec.env {
         let resolved = match value.strip_prefix("env:") {
-            Some(source) => (given.lookup)(source),
+            Some(source) => (facts.lookup)(source),
             None => Some(value.clone()),
         };
         let Some(resolved) = resolved else {
             let reason = format!("{value} is not set in writ's environment");
-            return (Outcome::decided("ENV_MISSING", reason), None);
+            return Outcome::decided("ENV_MISSING", &reason).refuse(format!("E_PERMISSION_DENIED: {reason}"));
         };
         if value.starts_with("env:") {
             hidden.add(&resolved);
         }
         env.insert(name.clone(), resolved);
     }
-    env.insert("WRIT_RUN".to_owned(), given.run.id.to_string());
-    env.insert("WRIT_TASK".to_owned(), given.task.id.to_string());
-    env.insert("WRIT_DEPTH".to_owned(), given.run.depth.to_string());
-    env.insert("WRIT_BRIEF".to_owned(), given.brief.to_owned());
+    env.insert("WRIT_RUN".to_owned(), facts.run.id.to_string());
+    env.insert("WRIT_TASK".to_owned(), facts.task.id.to_string());
+    env.insert("WRIT_DEPTH".to_owned(), facts.run.depth.to_string());
+    env.insert("WRIT_BRIEF".to_owned(), facts.brief.to_owned());
     let reason = format!("{} for {}, at most {}", spec.executor.as_str(), spec.id, human_duration(timeout));
-    let key = |field: &str| format!("C2.Task.t{}.{field}", given.part.number);
-    let outcome = Outcome::decided("SHAPED", reason)
-        .set(key("attempt"), given.attempt_number)
+    let key = |field: &str| format!("C2.Task.t{}.{field}", facts.part.number);
+    Outcome::decided("SHAPED", reason)
+        .set(key("attempt"), facts.attempt_number)
         .set(key("executor"), &spec.executor)
         .set(key("timeout_ms"), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
-        .set(key("writes"), &spec.writes);
-    (outcome, Some(Shaped { brief: given.brief.to_owned(), env, hidden, timeout }))
+        .set(key("writes"), &spec.writes)
+        .giving(Shaped { brief: facts.brief.to_owned(), env, hidden, timeout })
 }
+
+#[cfg(test)]
+mod tests;

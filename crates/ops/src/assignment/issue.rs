@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::{denied, deny};
 use crate::crew::packet::{Draft, GivenOut, give_out};
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
+use crate::host::HostView;
 use crate::once::Reply;
 
 /// The longest time between two heartbeats that is asked for where nobody says otherwise.
@@ -57,17 +57,18 @@ pub struct Answer {
     pub packet: Value,
 }
 
-pub fn issue(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn issue(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once(key, "assignment.issue", request, |work| {
+    cx.once_viewing(key, "assignment.issue", request, |work| {
+        let view = work.view;
         let mut sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
         let owner = request.owner.clone().unwrap_or_else(|| work.caller.agent.as_str().to_owned());
         let mut packet = packet(&sheet, &name, request)?;
         packet["generated_at"] = json!(work.now.at);
         let share = share(sheet.task(&name)?, request);
         let draft = Draft { reference: name.clone(), packet, owner, share };
-        let given = give_out(work, &mut sheet, ground, draft)?;
-        settled(work.tx, &sheet, work.now, ground)?;
+        let given = give_out(work, &mut sheet, view, draft)?;
+        settled(work.tx, &sheet, work.now, view)?;
         answer(&sheet, &name, given)
     })
 }
@@ -77,9 +78,9 @@ pub(crate) fn settled(
     tx: &store::Tx<'_>,
     sheet: &Sheet,
     now: &contract::domain::time::Now,
-    ground: &dyn Ground,
+    view: &HostView,
 ) -> Result<()> {
-    let fold = ground.folds_case(&sheet.run.asked.workspace);
+    let fold = view.folds_case(&sheet.run.asked.workspace)?;
     let verdict = sheet.reconcile(tx, now, fold)?;
     if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
 }

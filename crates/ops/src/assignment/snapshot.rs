@@ -8,6 +8,7 @@ use contract::operator::fencing::Refused;
 use crate::context::{Caller, Context};
 use crate::crew::denial::refused;
 use crate::error::Result;
+use crate::host::HostView;
 use crate::record::EventWriter;
 
 /// Keeps the snapshot of an open assignment. The first one stays: taken again, nothing happens.
@@ -19,7 +20,7 @@ pub fn keep(cx: &mut Context, caller: &Caller, token: i64, snapshot: &Snapshot) 
         return Ok(());
     }
     let task = crate::task::required(&tx, open.task_id.as_str())?;
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
     let about = crate::task::about(&tx, &task)?;
     let taken = CrewChange::SnapshotTaken {
         token,

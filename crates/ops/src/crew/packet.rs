@@ -21,11 +21,12 @@ use super::admission::{Wish, admit};
 use super::conditions::{begin_run, checks};
 use super::denial::{denied, deny, refused};
 use super::grants::LockRequest;
-use super::ground::{Ground, real_scopes};
 use super::owner::refuse_owner;
+use super::paths::real_scopes;
 use super::rows::{self, TransitionContext};
 use super::sheet::Sheet;
 use crate::error::Result;
+use crate::host::HostView;
 use crate::record::EventWriter;
 
 /// What is to be given out. The packet lacks what only the store can add: the locks and the token.
@@ -48,21 +49,21 @@ pub(crate) struct GivenOut {
 pub(crate) fn give_out(
     work: &mut EventWriter<'_, '_>,
     sheet: &mut Sheet,
-    ground: &dyn Ground,
+    view: &HostView,
     mut draft: Draft,
 ) -> Result<GivenOut> {
     let reference = draft.reference.clone();
     let task = sheet.task(&reference)?.clone();
     refuse_second(work, &task, &reference)?;
     refuse_owner(&draft.owner)?;
-    let assignment = judged(work, sheet, ground, &mut draft, &task)?;
+    let assignment = judged(work, sheet, view, &mut draft, &task)?;
     let delta = step_to_work(work, sheet, &draft)?;
-    let fold = ground.folds_case(&sheet.run.asked.workspace);
+    let fold = view.folds_case(&sheet.run.asked.workspace)?;
     let asked = LockRequest {
         run: &sheet.run,
         task: &task,
         reference: &reference,
-        scopes: wanted(ground, sheet, &assignment)?,
+        scopes: wanted(view, sheet, &assignment)?,
         timeout: Duration::from_secs(assignment.task.timeout_seconds),
         fold,
     };
@@ -109,7 +110,7 @@ fn refuse_second(work: &EventWriter<'_, '_>, task: &Task, reference: &TaskRef) -
 fn judged(
     work: &EventWriter<'_, '_>,
     sheet: &Sheet,
-    ground: &dyn Ground,
+    view: &HostView,
     draft: &mut Draft,
     task: &Task,
 ) -> Result<Assignment> {
@@ -126,11 +127,11 @@ fn judged(
     let task = &draft.packet["task"];
     let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
     let paths = lists.flatten().chain([&task["worklog_path"]]).filter_map(Value::as_str);
-    let links = ground.links(&root, &paths.collect::<Vec<_>>());
+    let links = view.links(&root, &paths.collect::<Vec<_>>())?;
     let options = Options {
         root: Some(&root),
-        links: Some(&links),
-        fold: ground.folds_case(&root),
+        links: Some(links),
+        fold: view.folds_case(&root)?,
         ..Options::default()
     };
     let read = read_assignment(draft.packet.to_string().as_bytes(), &options);
@@ -138,18 +139,18 @@ fn judged(
     if assignment.task.task_id != draft.reference {
         return Err(deny(Code::NonCompliant, "identity_mismatch", "the packet is for another task"));
     }
-    within_row(sheet, ground, &assignment)?;
-    crate::worklog::place::refuse_wide(work, sheet, ground, &assignment)?;
+    within_row(sheet, view, &assignment)?;
+    crate::worklog::place::refuse_wide(work, sheet, view, &assignment)?;
     Ok(assignment)
 }
 
 /// A packet can only narrow what the row may change.
-fn within_row(sheet: &Sheet, ground: &dyn Ground, assignment: &Assignment) -> Result<()> {
+fn within_row(sheet: &Sheet, view: &HostView, assignment: &Assignment) -> Result<()> {
     let row = sheet.row(&assignment.task.task_id)?;
     let Some(allowed) = &row.columns.lock_scope else { return Ok(()) };
     let root = &sheet.run.asked.workspace;
-    let allowed = real_scopes(ground, root, allowed)?;
-    let asked = real_scopes(ground, root, &assignment.task.lock_scope)?;
+    let allowed = real_scopes(view, root, allowed)?;
+    let asked = real_scopes(view, root, &assignment.task.lock_scope)?;
     match asked.iter().find(|scope| !allowed.iter().any(|outer| outer.contains(scope))) {
         Some(outside) => {
             let message = format!("`{outside}` is not in the lock scope of {}", assignment.task.task_id);
@@ -160,13 +161,13 @@ fn within_row(sheet: &Sheet, ground: &dyn Ground, assignment: &Assignment) -> Re
 }
 
 /// What is locked. A serial task stands for the whole workspace.
-fn wanted(ground: &dyn Ground, sheet: &Sheet, assignment: &Assignment) -> Result<Vec<Wanted>> {
+fn wanted(view: &HostView, sheet: &Sheet, assignment: &Assignment) -> Result<Vec<Wanted>> {
     let mode = Mode::Exclusive;
     if assignment.task.kind == TaskType::Serial {
         let scope = Scope::parse(".", None).expect("BUG: the workspace is a scope");
         return Ok(vec![Wanted { scope, mode }]);
     }
-    let scopes = real_scopes(ground, &sheet.run.asked.workspace, &assignment.task.lock_scope)?;
+    let scopes = real_scopes(view, &sheet.run.asked.workspace, &assignment.task.lock_scope)?;
     Ok(scopes.into_iter().map(|scope| Wanted { scope, mode }).collect())
 }
 

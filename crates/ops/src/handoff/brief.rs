@@ -1,4 +1,4 @@
-//! EventBody what is in a bundle, to an agent that has never seen the run.
+//! Briefs an agent that has never seen a run about its handoff bundle.
 
 use contract::domain::limits;
 use contract::operator::handoff::{Handoff, HandoffBrief, brief as said};
@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::export;
 use crate::context::Context;
-use crate::crew::Ground;
 use crate::crew::denial::denied;
 use crate::error::Result;
 
@@ -31,7 +30,7 @@ pub fn of_bundle(document: &Value, asked: Asked<'_>) -> Result<HandoffBrief> {
 }
 
 /// The brief of a run of this store, as its bundle would say it.
-pub fn of_run(cx: &mut Context, run: &str, asked: Asked<'_>, ground: &dyn Ground) -> Result<HandoffBrief> {
+pub fn of_run(cx: &mut Context, run: &str, asked: Asked<'_>) -> Result<HandoffBrief> {
     let request = export::Request { run: run.to_owned(), allow_stale: true, tripwire: asked.tripwire };
-    of_bundle(&export::export(cx, &request, ground)?.document, asked)
+    of_bundle(&export::export(cx, &request)?.document, asked)
 }

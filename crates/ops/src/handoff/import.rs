@@ -14,10 +14,10 @@ use super::gather::gather;
 use super::unpack::unpack;
 use super::{faulty, refuse_contradiction};
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::{denied, deny};
 use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::once::Reply;
 use crate::record::EventWriter;
 
@@ -63,29 +63,30 @@ struct Fingerprint<'r> {
 
 /// Takes the run over. A bundle that is here already, exactly so, is an answer; anything else under its name is not
 /// written over.
-pub fn import(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let digest = digest_of(&request.document)?;
     if request.digest.as_ref().is_some_and(|expected| *expected != digest) {
         let message = format!("the bundle is another one: its digest is {digest}");
         return Err(deny(Code::NonCompliant, "digest", message));
     }
     let same = Fingerprint { bundle: &digest, workspace: &request.workspace };
-    cx.once(key, "handoff.import", &same, |work| {
-        let bundle = read(work, request, ground)?;
+    cx.once_viewing(key, "handoff.import", &same, |work| {
+        let view = work.view;
+        let bundle = read(work, request, view)?;
         let run_id: RunId = Id::from_uuid(bundle.handoff.run_id.as_str())
             .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "the run id is no UUID"))?;
         let is_new = work.tx.run(&run_id)?.is_none();
         let (bundle, raised) = if is_new {
             let raised = raise(work, &bundle)?;
             let bundle = bundle.shifted(raised);
-            unpack(work, &run_id, &bundle, (request, &digest), ground)?;
+            unpack(work, &run_id, &bundle, (request, &digest), view)?;
             (bundle, raised)
         } else {
             known_as(work, &run_id, bundle)?
         };
         let sheet = Sheet::of(work.tx, run_id.as_str())?;
         refuse_difference(work, &sheet, &bundle, is_new)?;
-        let fold = ground.folds_case(&sheet.run.asked.workspace);
+        let fold = view.folds_case(&sheet.run.asked.workspace)?;
         let reconcile = sheet.reconcile(work.tx, work.now, fold)?;
         refuse_contradiction(&reconcile, request.allow_stale)?;
         let worklogs = bundle.carried.x_worklogs.iter().map(|log| log.task_id.to_string());
@@ -103,13 +104,13 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Groun
 }
 
 /// The bundle, judged as a whole against the workspace it is for.
-fn read(work: &EventWriter<'_, '_>, request: &Request, ground: &dyn Ground) -> Result<Bundle> {
+fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostView) -> Result<Bundle> {
     let root = &request.workspace;
-    let links = ground.links(root, &paths(&request.document));
+    let links = view.links(root, &paths(&request.document))?;
     let options = Options {
         root: Some(root),
-        links: Some(&links),
-        fold: ground.folds_case(root),
+        links: Some(links),
+        fold: view.folds_case(root)?,
         now: Some(work.now.at),
         allow_stale: request.allow_stale,
         tripwire: request.tripwire,

@@ -20,9 +20,9 @@ use contract::operator::{Code, Options, TaskRef, Tripwire};
 use contract::plan::{Budget, Plan};
 
 use super::import::Request;
-use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::error::Result;
+use crate::host::HostView;
 use crate::record::{About, EventWriter};
 
 /// What all parts of the writing need.
@@ -30,7 +30,7 @@ struct Unpacking<'b> {
     bundle: &'b Bundle,
     about: About,
     run_id: RunId,
-    ground: &'b dyn Ground,
+    view: &'b HostView,
     workspace: &'b str,
     tripwire: Tripwire,
     tasks: BTreeMap<TaskRef, TaskId>,
@@ -42,7 +42,7 @@ pub(super) fn unpack(
     run_id: &RunId,
     bundle: &Bundle,
     (request, digest): (&Request, &str),
-    ground: &dyn Ground,
+    view: &HostView,
 ) -> Result<()> {
     let run = new_run(work, run_id, bundle, &request.workspace);
     let about = crate::run::submit::announce(work, &run)?;
@@ -50,7 +50,7 @@ pub(super) fn unpack(
     let workspace = &request.workspace;
     let tasks = BTreeMap::new();
     let (run, tripwire) = (run_id.clone(), request.tripwire);
-    let mut unpacking = Unpacking { bundle, about, run_id: run, ground, workspace, tripwire, tasks };
+    let mut unpacking = Unpacking { bundle, about, run_id: run, view, workspace, tripwire, tasks };
     unpacking.rows(work)?;
     if let Some(purse) = bundle.carried.x_budget {
         let set = CrewChange::BudgetSet { run_id: run_id.clone(), limit: purse.limit };

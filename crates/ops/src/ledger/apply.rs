@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::rows;
 use crate::crew::sheet::Sheet;
@@ -47,16 +46,17 @@ pub struct Answer {
     pub reconcile: Value,
 }
 
-pub fn apply(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let envelope = read(&whole(&request.document), request.workspace.as_deref(), request.strict)?;
     if !envelope.assignments.is_empty() {
         let message = "the document has assignments, which `writ orchestrate step` gives out";
         return Err(deny(Code::NonCompliant, "assignments_in_deltas", message));
     }
-    cx.once(key, "ledger.apply", request, |work| {
+    cx.once_viewing(key, "ledger.apply", request, |work| {
+        let view = work.view;
         let (mut sheet, created) = sheet(work, &envelope, request)?;
         let ignored = take(work, &mut sheet, &envelope, request.strict)?;
-        let fold = ground.folds_case(&sheet.run.asked.workspace);
+        let fold = view.folds_case(&sheet.run.asked.workspace)?;
         let reconcile = sheet.reconcile(work.tx, work.now, fold)?;
         Ok(Answer {
             run_id: sheet.run_uuid()?,

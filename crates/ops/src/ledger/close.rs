@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::assignment::issue::settled;
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::crew::sheet::Sheet;
 use crate::error::Result;
@@ -29,8 +28,9 @@ pub struct Answer {
     pub tasks: Vec<Value>,
 }
 
-pub fn close(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
-    cx.once(key, "ledger.close", request, |work| {
+pub fn close(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    cx.once_viewing(key, "ledger.close", request, |work| {
+        let view = work.view;
         let sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
         if sheet.run.state.is_terminal() {
             let message = format!("the run is {} already", sheet.run.state.as_str());
@@ -40,7 +40,7 @@ pub fn close(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground
             let message = format!("{name} is {}; only a ledger whose rows have ended is closed", row.status);
             return Err(deny(Code::InvalidTransition, "illegal", message));
         }
-        settled(work.tx, &sheet, work.now, ground)?;
+        settled(work.tx, &sheet, work.now, view)?;
         let all_done = sheet.ledger.rows.values().all(|row| row.status == Status::Done);
         let state = if all_done { RunState::Done } else { RunState::Failed };
         let tasks: Vec<Value> = sheet.tasks.values().map(|task| task_line(task, &[])).collect();

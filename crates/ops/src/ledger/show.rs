@@ -4,7 +4,6 @@ use contract::verdict::Verdict;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::crew::Ground;
 use crate::crew::sheet::Sheet;
 use crate::error::Result;
 
@@ -41,10 +40,11 @@ pub fn show(cx: &mut Context, run: &str) -> Result<Value> {
 }
 
 /// Whether the ledger agrees with its locks, heartbeats, blockers and results now.
-pub fn reconcile(cx: &mut Context, run: &str, ground: &dyn Ground) -> Result<Verdict> {
+pub fn reconcile(cx: &mut Context, run: &str) -> Result<Verdict> {
     let now = cx.clock.now();
-    let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, run)?;
-    let fold = ground.folds_case(&sheet.run.asked.workspace);
-    sheet.reconcile(&tx, &now, fold)
+    cx.read_viewing(|tx, view| {
+        let sheet = Sheet::of(tx, run)?;
+        let fold = view.folds_case(&sheet.run.asked.workspace)?;
+        sheet.reconcile(tx, &now, fold)
+    })
 }

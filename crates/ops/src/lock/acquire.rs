@@ -9,10 +9,9 @@ use contract::operator::{Code, Mode};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::crew::grants::{self, LockRequest};
-use crate::crew::ground::real_scopes;
+use crate::crew::paths::real_scopes;
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
 use crate::once::Reply;
@@ -36,9 +35,10 @@ pub struct Answer {
     pub grant: Grant,
 }
 
-pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once(key, "lock.acquire", request, |work| {
+    cx.once_viewing(key, "lock.acquire", request, |work| {
+        let view = work.view;
         let sheet = Sheet::of(work.tx, &request.run)?;
         let (task, row) = (sheet.task(&name)?, sheet.row(&name)?);
         if !matches!(task.status, Status::Todo | Status::InProgress) {
@@ -55,7 +55,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Grou
         }
         let root = &sheet.run.asked.workspace;
         let mode = if request.shared { Mode::Shared } else { Mode::Exclusive };
-        let scopes = real_scopes(ground, root, &request.resources)?;
+        let scopes = real_scopes(view, root, &request.resources)?;
         let timeout = request.timeout_seconds.or(row.columns.timeout_seconds);
         let timeout = timeout.map_or(limits::CLAIM_LEASE, Duration::from_secs);
         let asked = LockRequest {
@@ -64,7 +64,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Grou
             reference: &name,
             scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
             timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
-            fold: ground.folds_case(root),
+            fold: view.folds_case(root)?,
         };
         let granted = grants::acquire(work, asked)?;
         let grant = granted.map_err(|obstacle| grants::conflict(&sheet.run, &name, &obstacle))?;

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use store::Tx;
 
 use crate::context::Context;
-use crate::crew::Ground;
 use crate::crew::denial::verdict;
-use crate::crew::ground::real_scopes;
+use crate::crew::paths::real_scopes;
 use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
+use crate::host::HostView;
 
 /// What every answer says: a tree that several tasks write at once does not tell who wrote what.
 pub const ATTRIBUTION: &str = "a shared tree does not tell which task changed a file; \
@@ -30,19 +30,22 @@ pub struct Request {
     pub changed: Vec<String>,
 }
 
-pub fn check(cx: &mut Context, request: &Request, ground: &dyn Ground) -> Result<Verdict> {
+pub fn check(cx: &mut Context, request: &Request) -> Result<Verdict> {
+    cx.read_viewing(|tx, view| judge(tx, view, request))
+}
+
+fn judge(tx: &Tx<'_>, view: &HostView, request: &Request) -> Result<Verdict> {
     let name = request.task.as_deref().map(reference).transpose()?;
-    let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, &request.run)?;
+    let sheet = Sheet::of(tx, &request.run)?;
     let root = sheet.run.asked.workspace.clone();
-    let Places { allowed, worklogs, forbidden } = places(&tx, &sheet, name.as_ref(), ground)?;
-    let fold = ground.folds_case(&root);
+    let Places { allowed, worklogs, forbidden } = places(tx, &sheet, name.as_ref(), view)?;
+    let fold = view.folds_case(&root)?;
     let covers = |a: &Scope, b: &Scope| if fold { a.folded().contains(&b.folded()) } else { a.contains(b) };
     let same = |a: &Scope, b: &Scope| if fold { a.folded() == b.folded() } else { a == b };
     let crosses = |a: &Scope, b: &Scope| if fold { a.overlaps_ignoring_case(b) } else { a.overlaps(b) };
     let (mut outside, mut within_forbidden) = (Vec::new(), Vec::new());
     for path in &request.changed {
-        let real = match real_scopes(ground, &root, std::slice::from_ref(path)) {
+        let real = match real_scopes(view, &root, std::slice::from_ref(path)) {
             Ok(real) => real,
             Err(error) => return Ok(escaped(path, &error)),
         };
@@ -71,7 +74,7 @@ struct Places {
     forbidden: Vec<Scope>,
 }
 
-fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&TaskRef>, ground: &dyn Ground) -> Result<Places> {
+fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&TaskRef>, view: &HostView) -> Result<Places> {
     let root = &sheet.run.asked.workspace;
     let mut places = Places::default();
     for lock in tx.active_locks_of_run(&sheet.run.asked.id)? {
@@ -98,10 +101,10 @@ fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&TaskRef>, ground: &dyn Groun
         let texts: Vec<String> = texts.filter_map(Value::as_str).map(str::to_owned).collect();
         // What one task must not touch another may, so it counts only where one task is asked about.
         if name.is_some() {
-            places.forbidden.extend(real_scopes(ground, root, &texts)?);
+            places.forbidden.extend(real_scopes(view, root, &texts)?);
         }
         if let Some(worklog) = open.packet["task"]["worklog_path"].as_str() {
-            places.worklogs.extend(real_scopes(ground, root, &[worklog.to_owned()])?);
+            places.worklogs.extend(real_scopes(view, root, &[worklog.to_owned()])?);
         }
     }
     Ok(places)

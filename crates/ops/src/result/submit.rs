@@ -9,23 +9,39 @@ use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::json::Map;
 use contract::operator::{Blocker, Code, Delta, Outcome};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::observe::observe;
 use super::{Judged, Observation, judged, sheet_of};
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::rows::{self, TransitionContext};
 use crate::crew::sheet::Sheet;
 use crate::error::Result;
+use crate::host::HostView;
 use crate::once::Reply;
 use crate::record::{EventWriter, scrubbed};
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Submit;
+
+impl Verb for Submit {
+    const NAME: &'static str = "result.submit";
+    const COMMAND: &'static str = "result submit";
+    const SUMMARY: &'static str = "Submit a worker's result; done is granted after writ ran the checks";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(submit);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The worker's result.
+    /// The worker's result, a document of the operator contract.
     pub document: Value,
     /// The token of the assignment, where the document does not carry it.
     #[serde(default)]
@@ -38,12 +54,9 @@ pub struct Request {
     /// The worklog must have been kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// What was seen by whoever ran the checks and looked at the files in this process; never taken from a request.
-    #[serde(skip)]
-    pub seen: Observation,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub run_id: String,
     pub task_id: String,
@@ -55,28 +68,31 @@ pub struct Answer {
     pub row: Value,
 }
 
-pub fn submit(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let spent = spent(request)?;
-    cx.once(key, "result.submit", request, |work| {
+    // A repeated request gets the stored answer; nothing has to be looked at for it.
+    let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
+    cx.once_viewing(key, Submit::NAME, request, |work| {
+        let view = work.view;
         let mut sheet = sheet_of(work.tx, &request.document)?;
-        let arrived = request.seen.arrived.as_ref().unwrap_or(work.now);
-        let judged = judged(work.tx, &sheet, &request.document, (request.token, arrived), ground)?;
-        let changes = seen_changes(&judged, &request.seen)?;
+        let arrived = seen.arrived.as_ref().unwrap_or(work.now);
+        let judged = judged(work.tx, &sheet, &request.document, (request.token, arrived), view)?;
+        let changes = seen_changes(&judged, &seen)?;
         let task = sheet.task(&judged.reference)?.clone();
-        let verified = crate::task::verified(&task, &request.seen.checks);
+        let verified = crate::task::verified(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
-            return Err(failed_checks(&request.seen.checks));
+            return Err(failed_checks(&seen.checks));
         }
         crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status, request.strict)?;
-        accept(work, &sheet, &judged, &request.seen.checks, changes.clone())?;
+        accept(work, &sheet, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &sheet, &judged);
         rows::step(work, &mut sheet, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
         let task = sheet.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
             settle_blocker(work, &task, Some(&blocker(&judged)))?;
         }
-        crate::task::note_evidence(work, &task, &request.seen.checks)?;
-        refuse_contradiction(work, &sheet, &judged, ground)?;
+        crate::task::note_evidence(work, &task, &seen.checks)?;
+        refuse_contradiction(work, &sheet, &judged, view)?;
         Ok(Answer {
             run_id: sheet.run_uuid()?,
             task_id: judged.reference.to_string(),
@@ -183,9 +199,9 @@ fn refuse_contradiction(
     work: &EventWriter<'_, '_>,
     sheet: &Sheet,
     judged: &Judged,
-    ground: &dyn Ground,
+    view: &HostView,
 ) -> Result<()> {
-    let fold = ground.folds_case(&sheet.run.asked.workspace);
+    let fold = view.folds_case(&sheet.run.asked.workspace)?;
     let verdict = sheet.reconcile(work.tx, work.now, fold)?;
     let issues = verdict.details.more.get("issues").and_then(Value::as_array).cloned().unwrap_or_default();
     let own = issues.iter().any(|issue| issue["task_id"] == judged.reference.as_str());

@@ -10,7 +10,6 @@ use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Probe;
 use super::show::task_line;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
@@ -33,12 +32,12 @@ pub struct Answer {
 }
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
-pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Reply<Answer>> {
+pub fn cancel(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     if request.id.starts_with("task_") {
         return cancel_task(cx, key, request, reason);
     }
-    cx.once(key, "run.cancel", request, |work| {
+    cx.once_viewing(key, "run.cancel", request, |work| {
         let run = super::find(work.tx, &request.id)?;
         let id = run.asked.id.to_string();
         if run.state.is_terminal() {
@@ -48,7 +47,7 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) 
         let about = super::about(&run);
         let requested = Change::RunCancelRequested { run_id: run.asked.id.clone(), reason: reason.clone() };
         work.change(&about, "Cancel requested", &requested)?;
-        if super::is_worked(&run, work.now, probe) {
+        if super::is_worked_by_another(&run, work.now, work.view)? {
             return Ok(Answer { id, state: "canceling".to_owned() });
         }
         let reason = reason.clone().unwrap_or_else(|| "the run was canceled".to_owned());

@@ -20,6 +20,7 @@ use crate::context::{Caller, Context};
 use crate::crew::Hindrance;
 use crate::crew::grants;
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::record::{EventBody, EventWriter};
 use granted::{Stop, end, hold, start};
 
@@ -100,7 +101,7 @@ pub fn write(
     if run.owner.as_ref() != Some(owner) {
         return Err(taken(run_id));
     }
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
     let mut token = None;
     for entry in entries {
         match write_one(&mut work, &mut run, entry)? {

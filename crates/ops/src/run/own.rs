@@ -7,9 +7,9 @@ use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Owner, Run, RunId, RunState};
 use contract::domain::time::Lease;
 
-use super::Probe;
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::record::EventWriter;
 
 #[derive(Debug)]
@@ -22,13 +22,16 @@ pub enum Owned {
     Ended(Box<Run>),
 }
 
-/// Takes the run unless someone living has it.
-pub fn take(
+/// Takes the run unless a living engine has it.
+pub fn take(cx: &mut Context, caller: &Caller, run_id: &RunId, owner: &Owner) -> Result<Owned> {
+    cx.viewing(|cx, view| take_viewing(cx, (caller, owner), run_id, view))
+}
+
+fn take_viewing(
     cx: &mut Context,
-    caller: &Caller,
+    (caller, owner): (&Caller, &Owner),
     run_id: &RunId,
-    owner: &Owner,
-    probe: Probe<'_>,
+    view: &HostView,
 ) -> Result<Owned> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
@@ -41,13 +44,13 @@ pub fn take(
         return Err(Error::new(ErrorCode::WrongState, message));
     }
     if let Some(holder) = run.owner.as_ref().filter(|holder| *holder != owner)
-        && super::is_worked(&run, &now, probe)
+        && super::is_worked_by_another(&run, &now, view)?
     {
         return Ok(Owned::Another(holder.clone()));
     }
     let about = super::about(&run);
     let taken = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view };
     work.change(&about, "Run taken by an engine", &taken)?;
     if run.state != RunState::Running {
         let moved =

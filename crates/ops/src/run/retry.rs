@@ -8,7 +8,6 @@ use contract::domain::task::{Command, Rules, Task};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Probe;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -27,8 +26,8 @@ pub struct Answer {
 }
 
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
-pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -> Result<Reply<Answer>> {
-    cx.once(key, "task.retry", request, |work| {
+pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    cx.once_viewing(key, "task.retry", request, |work| {
         let task = crate::task::required(work.tx, &request.task_id)?;
         let Some(part) = &task.part else {
             return Err(Error::new(ErrorCode::WrongState, "the task belongs to no run")
@@ -44,7 +43,7 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request, probe: Probe<'_>) -
             return Err(Error::new(ErrorCode::WrongState, "the task is a row of a crew's ledger")
                 .hint("`writ ledger apply` brings a blocked row back; failed and canceled ones are final"));
         }
-        if super::is_worked(&run, work.now, probe) {
+        if super::is_worked_by_another(&run, work.now, work.view)? {
             return Err(Error::new(
                 ErrorCode::HeldByAnother,
                 "an engine is working this run; wait until it ends",

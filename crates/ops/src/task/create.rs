@@ -1,4 +1,4 @@
-//! Makes a task.
+//! Creates a task.
 
 use contract::continuity::TaskView;
 use contract::domain::change::Change;
@@ -6,25 +6,43 @@ use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::workspace;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, stream_of};
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Create;
+
+impl Verb for Create {
+    const NAME: &'static str = "task.create";
+    const COMMAND: &'static str = "task create";
+    const SUMMARY: &'static str = "Create a task";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(create);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
+    /// One line that says what to do.
     pub title: String,
     #[serde(default)]
     pub description: String,
+    /// The project it belongs to; none where it is absent.
     #[serde(default)]
     pub project_id: Option<String>,
+    /// Higher goes first.
     #[serde(default)]
     pub priority: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task: TaskView,
     pub event_id: i64,
@@ -32,7 +50,7 @@ pub struct Answer {
 
 pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(request)?;
-    cx.once(key, "task.create", request, |work| {
+    cx.once(key, Create::NAME, request, |work| {
         let task_id = mint(work.ids, work.now.at);
         let project_id = request.project_id.as_deref().map(workspace::id);
         let created = Change::TaskCreated {
@@ -63,12 +81,12 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
 fn check(request: &Request) -> Result<()> {
     let title = request.title.trim();
     if title.is_empty() {
-        return Err(Error::new(ErrorCode::InvalidInput, "--title is required"));
+        return Err(Error::new(ErrorCode::InvalidInput, "title is required"));
     }
     if request.title.chars().count() > limits::TITLE_CHARS_MAX || request.title.chars().any(char::is_control)
     {
         let message = format!("the title must be one line of 1 to {} characters", limits::TITLE_CHARS_MAX);
-        return Err(Error::new(ErrorCode::InvalidInput, message).hint("put the rest into --desc"));
+        return Err(Error::new(ErrorCode::InvalidInput, message).hint("put the rest into the description"));
     }
     if request.description.len() > limits::DESCRIPTION_BYTES_MAX {
         let message = format!("the description is longer than {} bytes", limits::DESCRIPTION_BYTES_MAX);

@@ -181,8 +181,8 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
         change: &Change,
     ) -> Result<()> {
         let then = Now { at: at.unwrap_or(self.work.now.at), boot: self.work.now.boot.clone() };
-        let EventWriter { tx, ids, caller, .. } = &mut *self.work;
-        let mut scribe = EventWriter { tx, now: &then, ids: &mut **ids, caller };
+        let EventWriter { tx, ids, caller, view, .. } = &mut *self.work;
+        let mut scribe = EventWriter { tx, now: &then, ids: &mut **ids, caller, view };
         scribe.change(about, message, change).map(|_| ())
     }
 
@@ -192,8 +192,8 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             return self.work.say(about, says);
         };
         let caller = Caller::agent(agent);
-        let EventWriter { tx, ids, now, .. } = &mut *self.work;
-        let mut scribe = EventWriter { tx, now, ids: &mut **ids, caller: &caller };
+        let EventWriter { tx, ids, now, view, .. } = &mut *self.work;
+        let mut scribe = EventWriter { tx, now, ids: &mut **ids, caller: &caller, view };
         scribe.say(about, says)
     }
 }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::{begins, outcome, path};
 use crate::context::{Context, Key};
-use crate::crew::Ground;
 use crate::crew::denial::{denied, deny, refused};
 use crate::crew::rows;
 use crate::crew::sheet::{Sheet, reference};
@@ -46,13 +45,14 @@ pub struct Answer {
 }
 
 /// Appends to the store. Whoever calls lets the file follow; one that died in between repeats the call.
-pub fn append(cx: &mut Context, key: &Key, request: &Request, ground: &dyn Ground) -> Result<Reply<Answer>> {
+pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once(key, "worklog.append", request, |work| {
+    cx.once_viewing(key, "worklog.append", request, |work| {
+        let view = work.view;
         let sheet = Sheet::of(work.tx, &request.run)?;
         let task = sheet.task(&name)?.clone();
         may_write(work, &task, request.token, &name)?;
-        let path = path(work.tx, &sheet, &name, ground)?;
+        let path = path(work.tx, &sheet, &name, view)?;
         let end = work.tx.worklog_end(&task.id)?;
         let last = end.as_ref().map(|end| &end.line);
         let entry = whole(work, &sheet, &name, last, request.entry.clone())?;

@@ -7,12 +7,12 @@ use contract::domain::scope::Scope;
 use contract::domain::task::Task;
 use contract::operator::{Assignment, Code, Mode, TaskRef};
 
-use crate::crew::Ground;
 use crate::crew::denial::deny;
 use crate::crew::grants::{self, LockRequest};
-use crate::crew::ground::real_scopes;
+use crate::crew::paths::real_scopes;
 use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::record::EventWriter;
 
 /// What is to be kept where.
@@ -29,24 +29,24 @@ struct Place<'a> {
 pub(crate) fn refuse_wide(
     work: &EventWriter<'_, '_>,
     sheet: &Sheet,
-    ground: &dyn Ground,
+    view: &HostView,
     assignment: &Assignment,
 ) -> Result<()> {
     let root = &sheet.run.asked.workspace;
     let given = &assignment.task.worklog_path;
-    let real = real_scopes(ground, root, std::slice::from_ref(given))?;
+    let real = real_scopes(view, root, std::slice::from_ref(given))?;
     let worklog = real.into_iter().next().expect("BUG: one path has one name");
-    let own = real_scopes(ground, root, &assignment.task.lock_scope)?;
-    let place = Place { worklog, own, name: &assignment.task.task_id, fold: ground.folds_case(root) };
+    let own = real_scopes(view, root, &assignment.task.lock_scope)?;
+    let place = Place { worklog, own, name: &assignment.task.task_id, fold: view.folds_case(root)? };
     let holds_scope = place.own.iter().any(|scope| *scope != place.worklog && place.worklog.contains(scope));
     let is_file = !is_whole(&place.worklog) && !given.trim().ends_with(['/', '\\']) && !holds_scope;
-    if !is_file || ground.is_directory(root, place.worklog.as_str()) {
+    if !is_file || view.is_directory(root, place.worklog.as_str())? {
         return Err(refused(&place, Code::ScopeViolation, "worklog_not_a_file", "is a directory"));
     }
     refuse_locked(work, sheet, &place)?;
     for (other, task) in &sheet.tasks {
         if other != place.name && !task.status.is_terminal() {
-            refuse_shared(work, sheet, ground, &place, (other, task))?;
+            refuse_shared(work, sheet, view, &place, (other, task))?;
         }
     }
     Ok(())
@@ -76,7 +76,7 @@ fn refuse_locked(work: &EventWriter<'_, '_>, sheet: &Sheet, place: &Place<'_>) -
 fn refuse_shared(
     work: &EventWriter<'_, '_>,
     sheet: &Sheet,
-    ground: &dyn Ground,
+    view: &HostView,
     place: &Place<'_>,
     (other, task): (&TaskRef, &Task),
 ) -> Result<()> {
@@ -85,7 +85,7 @@ fn refuse_shared(
     let crosses =
         |scope: &Scope| if place.fold { scope.overlaps_ignoring_case(log) } else { scope.overlaps(log) };
     // A path of another task that leads nowhere is told when that task is given out.
-    let real = |paths: &[String]| real_scopes(ground, root, paths).unwrap_or_default();
+    let real = |paths: &[String]| real_scopes(view, root, paths).unwrap_or_default();
     let open = work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none());
     let kept = open.and_then(|open| open.packet["task"]["worklog_path"].as_str().map(str::to_owned));
     if kept.is_some_and(|path| real(&[path]).iter().any(crosses)) {

@@ -7,11 +7,11 @@ use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
 use ops::context::{Caller, Key};
-use ops::{approval, assignment, budget, ledger, lock, result, run};
+use ops::{approval, assignment, budget, ledger, lock, run};
 use serde_json::json;
 
 use crate::crew_world::{Crew, RUN, denied};
-use crate::world::{DEAD, caller, cancel, key, submit};
+use crate::world::{caller, cancel, key, submit};
 
 fn seconds(crew: &Crew, count: u64) {
     crew.world.clock().advance(Duration::from_secs(count));
@@ -93,7 +93,7 @@ fn a_wall_clock_that_jumps_ends_no_lease_and_a_new_boot_ends_all() {
     let token = crew.issue("T-1").unwrap().token;
     crew.world.clock().jump_wall(86_400_000);
     assert!(crew.sweep().timed_out.is_empty());
-    let verdict = ledger::show::reconcile(&mut crew.world.cx, &crew.run, &crew.ground).unwrap();
+    let verdict = ledger::show::reconcile(&mut crew.world.cx, &crew.run).unwrap();
     assert!(verdict.allow, "{verdict:?}");
     crew.heartbeat("T-1", token).unwrap();
     crew.world.clock().reboot();
@@ -130,7 +130,7 @@ fn locks_of_two_runs_meet_where_their_workspaces_do() {
 fn paths_that_lead_astray_are_refused_with_the_right_code() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
-    crew.ground.links =
+    crew.paper().links =
         [("out".to_owned(), "../elsewhere".to_owned()), ("in".to_owned(), "src".to_owned())].into();
     let escape = ("SCOPE_VIOLATION", "workspace_escape");
     let unseen = ("SCHEMA_INVALID", "resource_control_char");
@@ -160,7 +160,7 @@ fn paths_that_lead_astray_are_refused_with_the_right_code() {
     crew.acquire("T-1", &["src/a.rs"]).unwrap();
     denied(crew.acquire("T-2", &["in/a.rs"]), "LOCK_CONFLICT", "active_lock");
     crew.acquire("T-2", &["SRC/A.rs"]).unwrap();
-    crew.ground.fold = true;
+    crew.paper().fold = true;
     denied(crew.acquire("T-2", &["SRC/A.rs"]), "LOCK_CONFLICT", "active_lock");
 }
 
@@ -200,7 +200,7 @@ fn a_ledger_tells_who_was_silent_for_longer_than_its_assignment_allows() {
         crew.issue_with(request).unwrap();
     }
     seconds(&crew, 120);
-    let verdict = ledger::show::reconcile(&mut crew.world.cx, RUN, &crew.ground).unwrap();
+    let verdict = ledger::show::reconcile(&mut crew.world.cx, RUN).unwrap();
     let issues = verdict.details.more["issues"].as_array().unwrap();
     let told: Vec<_> =
         issues.iter().map(|issue| (&issue["task_id"], &issue["rule"], &issue["code"])).collect();
@@ -214,15 +214,11 @@ fn a_result_that_came_in_time_is_not_late_because_its_checks_took_long() {
     let token = crew.issue("T-1").unwrap().token;
     seconds(&crew, 59);
     let document = crew.result("T-1", token, "done");
-    let judged = result::judge(&mut crew.world.cx, &document, None, &crew.ground).unwrap();
-    seconds(&crew, 600);
-    denied(crew.submit(document.clone(), Vec::new()), "TASK_TIMEOUT", "heartbeat_too_old");
-    let seen = result::Observation { arrived: Some(judged.arrived), ..Default::default() };
-    let request =
-        result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
-    let key = crew.key();
-    let given = result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground).unwrap();
-    assert_eq!(given.answer.status, Status::Done);
+    let clock = crew.world.clock();
+    let takes_long = move || clock.advance(std::time::Duration::from_secs(600));
+    *crew.world.host.meanwhile.borrow_mut() = Some(Box::new(takes_long));
+    let answer = crew.submit(document, Vec::new()).unwrap();
+    assert_eq!(answer.status, Status::Done);
     crew.holds();
 }
 
@@ -338,7 +334,7 @@ fn done_is_granted_on_checks_that_writ_saw_and_on_nothing_else() {
 fn a_result_outside_its_scope_or_for_another_task_is_refused() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
-    crew.ground.links = [("src/link".to_owned(), "docs".to_owned())].into();
+    crew.paper().links = [("src/link".to_owned(), "docs".to_owned())].into();
     let request = assignment::issue::Request {
         task: "T-1".to_owned(),
         forbidden_scope: vec!["secret".to_owned()],
@@ -515,7 +511,7 @@ fn a_ledger_is_closed_when_all_of_it_has_ended() {
     crew.task("T-1", &["src"], json!({}));
     let close = |crew: &mut Crew| {
         let (key, request) = (crew.key(), ledger::close::Request { run: crew.run.clone() });
-        ledger::close::close(&mut crew.world.cx, &key, &request, &crew.ground)
+        ledger::close::close(&mut crew.world.cx, &key, &request)
     };
     denied(close(&mut crew), "INVALID_TRANSITION", "illegal");
     let token = crew.issue("T-1").unwrap().token;
@@ -634,7 +630,7 @@ fn whatever_moves_a_task_takes_its_locks_back() {
     let mut crew = Crew::new();
     let run = planned(&mut crew);
     crew.issue("T-1").unwrap();
-    let canceled = run::cancel::cancel(&mut crew.world.cx, &key("person", "cancel"), &cancel(&run), DEAD);
+    let canceled = run::cancel::cancel(&mut crew.world.cx, &key("person", "cancel"), &cancel(&run));
     assert_eq!(canceled.unwrap().answer.state, "canceled");
     assert_eq!(crew.show()["active_locks"], json!([]));
     let row = crew.row("T-1");
@@ -644,7 +640,6 @@ fn whatever_moves_a_task_takes_its_locks_back() {
         &crate::world::caller("writ"),
         &contract::domain::id::Id::parse(&run).unwrap(),
         &crate::world::owner(1),
-        DEAD,
     );
     assert!(matches!(owned, Ok(run::own::Owned::Ended(_))), "{owned:?}");
     crew.holds();
@@ -681,7 +676,7 @@ fn a_worklog_is_one_file_that_no_other_task_writes() {
     crew.task("T-1", &["src/a"], json!({}));
     crew.task("T-2", &["src/b"], json!({}));
     crew.task("T-3", &["docs"], json!({}));
-    crew.ground.directories = vec!["logs".to_owned()];
+    crew.paper().directories = vec!["logs".to_owned()];
     let kept_in = |name: &str, path: &str| assignment::issue::Request {
         task: name.to_owned(),
         worklog_path: Some(path.to_owned()),
@@ -704,7 +699,7 @@ fn a_worklog_is_one_file_that_no_other_task_writes() {
             task: Some("T-1".to_owned()),
             changed: vec![file.to_owned()],
         };
-        lock::check::check(&mut crew.world.cx, &request, &crew.ground).unwrap().allow
+        lock::check::check(&mut crew.world.cx, &request).unwrap().allow
     };
     assert!(check("logs/y.jsonl"));
     assert!(!check("logs/y.jsonl/below") && !check("logs/z.jsonl") && !check("logs"));
@@ -720,14 +715,14 @@ fn changed_files_are_held_against_locks_and_what_is_forbidden() {
         ..Default::default()
     };
     crew.issue_with(request).unwrap();
-    crew.ground.links = [("out".to_owned(), "/etc".to_owned())].into();
+    crew.paper().links = [("out".to_owned(), "/etc".to_owned())].into();
     let check = |crew: &mut Crew, files: &[&str], task: Option<&str>| {
         let request = lock::check::Request {
             run: crew.run.clone(),
             task: task.map(str::to_owned),
             changed: files.iter().map(|file| (*file).to_owned()).collect(),
         };
-        let verdict = lock::check::check(&mut crew.world.cx, &request, &crew.ground).unwrap();
+        let verdict = lock::check::check(&mut crew.world.cx, &request).unwrap();
         assert!(verdict.details.more["attribution"].as_str().unwrap().contains("worktree"));
         (verdict.code, verdict.details.rule.unwrap_or_default())
     };

@@ -5,7 +5,7 @@ use ops::{run, task};
 use serde_json::json;
 
 use crate::crew_world::{Crew, denied};
-use crate::world::{DEAD, World, begin, complete, key, pushed, set_status};
+use crate::world::{World, begin, complete, key, pushed, set_status};
 
 #[test]
 fn what_a_ledger_has_granted_is_not_moved_by_an_agents_word() {
@@ -22,13 +22,8 @@ fn what_a_ledger_has_granted_is_not_moved_by_an_agents_word() {
             task::begin::begin(cx, &key("mallory", "a"), &begin(id)).err(),
             task::complete::complete(cx, &key("mallory", "b"), &complete(id, "done")).err(),
             task::set_status::set_status(cx, &key("mallory", "c"), &set_status(id, "blocked")).err(),
-            run::retry::retry(
-                cx,
-                &key("mallory", "d"),
-                &run::retry::Request { task_id: id.to_owned() },
-                DEAD,
-            )
-            .err(),
+            run::retry::retry(cx, &key("mallory", "d"), &run::retry::Request { task_id: id.to_owned() })
+                .err(),
             ops::push::push(
                 cx,
                 &key("mallory", "e"),

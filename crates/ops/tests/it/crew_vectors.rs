@@ -183,10 +183,10 @@ fn stored_tasks_move_as_the_table_of_transitions_says() {
 }
 
 fn ground(crew: &mut Crew, options: &Value) {
-    crew.ground.fold = options["fold"] == true;
+    crew.paper().fold = options["fold"] == true;
     if let Some(links) = options["links"].as_object() {
         let link = |(name, target): (&String, &Value)| (name.clone(), target.as_str().unwrap().to_owned());
-        crew.ground.links = links.iter().map(link).collect();
+        crew.paper().links = links.iter().map(link).collect();
     }
     if let Some(root) = options["root"].as_str() {
         root.clone_into(&mut crew.workspace);
@@ -424,7 +424,7 @@ fn a_stored_ledger_is_reconciled_as_the_table_says() {
         }
         let made = crew.seed(&json!({"version": 1, "rows": rows}));
         belongings(&crew, input, &made);
-        let verdict = ledger::show::reconcile(&mut crew.world.cx, &crew.run, &crew.ground).unwrap();
+        let verdict = ledger::show::reconcile(&mut crew.world.cx, &crew.run).unwrap();
         let found: BTreeSet<String> = verdict
             .details
             .more

@@ -1,50 +1,30 @@
 //! A ledger in a store, and short ways to work on it.
 
+use std::cell::RefMut;
+
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::CrewChange;
 use contract::domain::id::{Id, mint};
 use contract::domain::run::{DocumentKind, NewRun, RunId};
-use contract::domain::scope::Links;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{PlanPart, TaskId};
 use contract::operator::TaskRef;
 use contract::operator::ledger::Row;
 use contract::plan::{Plan, PlanTask};
-use ops::crew::Ground;
 use ops::{Error, Result, assignment, ledger, lock, result, watchdog};
 use serde_json::{Value, json};
 use store::Stream;
 use testkit::SeededIds;
 
+use crate::host::Paper;
 use crate::world::{World, caller, key};
 
 pub(crate) const RUN: &str = "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4";
 pub(crate) const WORKSPACE: &str = "/srv/repo";
 
-/// A disk of which only this is known.
-#[derive(Default)]
-pub(crate) struct Paper {
-    pub(crate) links: Links,
-    pub(crate) fold: bool,
-    pub(crate) directories: Vec<String>,
-}
-
-impl Ground for Paper {
-    fn links(&self, _root: &str, _paths: &[&str]) -> Links {
-        self.links.clone()
-    }
-    fn folds_case(&self, _root: &str) -> bool {
-        self.fold
-    }
-    fn is_directory(&self, _root: &str, path: &str) -> bool {
-        self.directories.iter().any(|directory| directory == path)
-    }
-}
-
 pub(crate) struct Crew {
     pub(crate) world: World,
-    pub(crate) ground: Paper,
     pub(crate) run: String,
     pub(crate) workspace: String,
     calls: u32,
@@ -52,13 +32,12 @@ pub(crate) struct Crew {
 
 impl Crew {
     pub(crate) fn new() -> Self {
-        Self {
-            world: World::new(),
-            ground: Paper::default(),
-            run: RUN.to_owned(),
-            workspace: WORKSPACE.to_owned(),
-            calls: 0,
-        }
+        Self { world: World::new(), run: RUN.to_owned(), workspace: WORKSPACE.to_owned(), calls: 0 }
+    }
+
+    /// What the machine looks like from now on.
+    pub(crate) fn paper(&self) -> RefMut<'_, Paper> {
+        self.world.host.paper.borrow_mut()
     }
 
     pub(crate) fn key(&mut self) -> ops::context::Key {
@@ -93,12 +72,12 @@ impl Crew {
 
     pub(crate) fn apply(&mut self, document: Value, strict: bool) -> Result<ledger::apply::Answer> {
         let (key, request) = (self.key(), self.request(document, strict));
-        Ok(ledger::apply::apply(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+        Ok(ledger::apply::apply(&mut self.world.cx, &key, &request)?.answer)
     }
 
     pub(crate) fn step(&mut self, document: Value, strict: bool) -> Result<ops::orchestrate::Answer> {
         let (key, request) = (self.key(), self.request(document, strict));
-        Ok(ops::orchestrate::step(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+        Ok(ops::orchestrate::step(&mut self.world.cx, &key, &request)?.answer)
     }
 
     /// Makes a task that may change `scopes`.
@@ -132,7 +111,7 @@ impl Crew {
             owner: request.owner.clone().or(worker),
             ..request
         };
-        Ok(assignment::issue::issue(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+        Ok(assignment::issue::issue(&mut self.world.cx, &key, &request)?.answer)
     }
 
     pub(crate) fn result(&self, name: &str, token: i64, status: &str) -> Value {
@@ -150,10 +129,10 @@ impl Crew {
         checks: Vec<CheckSeen>,
     ) -> Result<result::submit::Answer> {
         let key = self.key();
-        let seen = result::Observation { checks, ..Default::default() };
+        self.paper().checks = Some(checks);
         let request =
-            result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
-        Ok(result::submit::submit(&mut self.world.cx, &key, &request, &self.ground)?.answer)
+            result::submit::Request { document, token: None, cost: None, tokens: None, strict: false };
+        Ok(result::submit::submit(&mut self.world.cx, &key, &request)?.answer)
     }
 
     pub(crate) fn acquire(&mut self, name: &str, scopes: &[&str]) -> Result<i64> {
@@ -168,7 +147,7 @@ impl Crew {
 
     pub(crate) fn acquire_with(&mut self, request: lock::acquire::Request) -> Result<i64> {
         let key = self.key();
-        Ok(lock::acquire::acquire(&mut self.world.cx, &key, &request, &self.ground)?.answer.grant.token)
+        Ok(lock::acquire::acquire(&mut self.world.cx, &key, &request)?.answer.grant.token)
     }
 
     pub(crate) fn heartbeat(&mut self, name: &str, token: i64) -> Result<ops::heartbeat::Answer> {

@@ -19,8 +19,8 @@ use ops::{approval, lock, run, watchdog};
 use serde_json::json;
 use testkit::SeededIds;
 
-use crate::crew_world::{Crew, Paper};
-use crate::world::{DEAD, World, caller, cancel, key, owner, submit};
+use crate::crew_world::Crew;
+use crate::world::{World, caller, cancel, key, owner, submit};
 
 struct Scene {
     world: World,
@@ -191,7 +191,7 @@ fn a_canceled_task_keeps_its_locks_until_its_child_is_gone() {
     let token = scene.started(&one, "a");
     let task = scene.world.task_of(&one, "a");
     let canceled = cancel(task.id.as_str());
-    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop it"), &canceled, DEAD).unwrap();
+    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop it"), &canceled).unwrap();
     assert_eq!(scene.world.task_of(&one, "a").status, Status::Canceled);
     assert_eq!(holder(&scene.start(&two, "b")).token, token);
     let attempts = ops::task::get::attempts(&mut scene.world.cx, &task.id).unwrap();
@@ -223,8 +223,7 @@ fn nobody_else_gives_back_or_takes_what_an_engine_holds() {
         shared: false,
         timeout_seconds: None,
     };
-    let paper = Paper::default();
-    let error = lock::acquire::acquire(&mut scene.world.cx, &key("ann", "a"), &acquire, &paper).unwrap_err();
+    let error = lock::acquire::acquire(&mut scene.world.cx, &key("ann", "a"), &acquire).unwrap_err();
     assert_eq!(error.details["details"]["rule"], "already_assigned");
     assert_eq!(scene.held(), ["T-1 src"]);
 }
@@ -329,7 +328,7 @@ fn a_dead_engines_canceled_run_keeps_its_locks_until_their_lease_ends_but_not_it
         request.plan.tasks[0].budget = Budget { cost: Some(cost(6).cost), tokens: None };
     });
     scene.started(&run, "a");
-    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop"), &cancel(run.as_str()), DEAD).unwrap();
+    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop"), &cancel(run.as_str())).unwrap();
     assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(6) });
     assert_eq!(scene.held(), ["T-1 a"], "its child may take a moment longer to end");
     scene.world.clock().advance(limits::ENGINE_LOCK_LEASE * 2);

@@ -20,7 +20,7 @@ const ELSEWHERE: &str = "/elsewhere/repo";
 
 pub(crate) fn exported(crew: &mut Crew, allow_stale: bool) -> Result<export::Exported> {
     let request = export::Request { run: crew.run.clone(), allow_stale, tripwire: Tripwire::Deny };
-    export::export(&mut crew.world.cx, &request, &crew.ground)
+    export::export(&mut crew.world.cx, &request)
 }
 
 fn bundle(crew: &mut Crew) -> Value {
@@ -39,7 +39,7 @@ fn taken(crew: &mut Crew, document: &Value) -> Result<import::Answer> {
         allow_stale: false,
         tripwire: Tripwire::Deny,
     };
-    Ok(import::import(&mut crew.world.cx, &key, &request, &crew.ground)?.answer)
+    Ok(import::import(&mut crew.world.cx, &key, &request)?.answer)
 }
 
 /// Another store on another machine.
@@ -68,7 +68,7 @@ fn wrote(crew: &mut Crew, name: &str, token: Option<i64>, action: &str) {
     let key = crew.key();
     let entry = json!({"action": action, "decision": "d", "result": "r", "next_step": "n"});
     let request = worklog::append::Request { run: crew.run.clone(), task: name.to_owned(), token, entry };
-    worklog::append::append(&mut crew.world.cx, &key, &request, &crew.ground).unwrap();
+    worklog::append::append(&mut crew.world.cx, &key, &request).unwrap();
 }
 
 fn asked(crew: &mut Crew, name: &str) -> String {
@@ -132,6 +132,24 @@ fn a_run_in_the_middle_of_everything_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn a_handoff_names_its_dependencies_blockers_and_targets() {
+    let sent = bundle(&mut busy());
+    let pairs = |list: &str, one: &str, other: &str| -> Vec<(Value, Value)> {
+        let items = sent[list].as_array().unwrap().iter();
+        items.map(|item| (item[one].clone(), item[other].clone())).collect()
+    };
+    assert_eq!(
+        pairs("dependencies", "task_id", "depends_on_task_id"),
+        [(json!("T-4"), json!("T-1")), (json!("T-4"), json!("T-2"))]
+    );
+    assert_eq!(pairs("open_blockers", "task_id", "code"), [(json!("T-3"), json!("TASK_TIMEOUT"))]);
+    let targets = pairs("acceptance_targets", "task_id", "criteria");
+    assert_eq!(targets.len(), 5);
+    assert!(targets.iter().all(|(_, criteria)| *criteria == json!(["it works"])), "{targets:?}");
+    assert!(sent["constraints"].is_object() || sent["constraints"].is_array(), "{sent}");
+}
+
+#[test]
 fn the_holder_goes_on_with_its_token_for_as_long_as_its_silence_has_left() {
     let mut other = round(&mut busy());
     // It was heard 5 seconds before, and may be silent for 60.
@@ -165,7 +183,7 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
         tokens: Some(1),
         ..Default::default()
     };
-    let given = assignment::issue::issue(&mut other.world.cx, &key, &request, &other.ground).unwrap();
+    let given = assignment::issue::issue(&mut other.world.cx, &key, &request).unwrap();
     assert_eq!(given.answer.token, 4);
     other.holds();
 }
@@ -239,7 +257,7 @@ fn silent_workers_are_handed_on_only_if_somebody_says_so() {
         let (document, workspace) = (sent.document.clone(), other.workspace.clone());
         let request =
             import::Request { document, digest: None, workspace, allow_stale, tripwire: Tripwire::Deny };
-        import::import(&mut other.world.cx, &key, &request, &other.ground)
+        import::import(&mut other.world.cx, &key, &request)
     };
     assert!(stale(&mut other, false).is_err());
     stale(&mut other, true).unwrap();
@@ -422,9 +440,9 @@ fn places_that_others_hold_here_or_that_are_links_here_are_not_taken() {
     denied(taken(&mut other, &sent), "LOCK_CONFLICT", "active_lock");
     let mut other = empty(&crew.run);
     other.world.clock().advance(passed);
-    other.ground.links.insert("b".to_owned(), "/etc".to_owned());
+    other.paper().links.insert("b".to_owned(), "/etc".to_owned());
     denied(taken(&mut other, &sent), "SCOPE_VIOLATION", "workspace_escape");
-    other.ground.links.insert("b".to_owned(), "real".to_owned());
+    other.paper().links.insert("b".to_owned(), "real".to_owned());
     denied(taken(&mut other, &sent), "SCOPE_VIOLATION", "workspace_differs");
 }
 
@@ -442,7 +460,7 @@ fn what_an_engine_works_or_what_has_ended_is_not_handed_on() {
     round(&mut crew);
     let key = crew.key();
     let request = ledger::close::Request { run: crew.run.clone() };
-    ledger::close::close(&mut crew.world.cx, &key, &request, &crew.ground).unwrap();
+    ledger::close::close(&mut crew.world.cx, &key, &request).unwrap();
     denied(exported(&mut crew, false), "INVALID_TRANSITION", "run_ended");
 }
 
@@ -474,7 +492,7 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
             let (run, task) = (crew.run.clone(), name.to_owned());
             let token = (random.below(2) == 0).then_some(token);
             let request = worklog::append::Request { run, task, token, entry };
-            drop(worklog::append::append(&mut crew.world.cx, &key, &request, &crew.ground));
+            drop(worklog::append::append(&mut crew.world.cx, &key, &request));
         }
         10 => {
             let id = asked(crew, name);
@@ -515,7 +533,7 @@ fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
             let (document, workspace) = (sent.document.clone(), other.workspace.clone());
             let (digest, tripwire) = (Some(sent.digest.clone()), Tripwire::Deny);
             let request = import::Request { document, digest, workspace, allow_stale: true, tripwire };
-            import::import(&mut other.world.cx, &key, &request, &other.ground)
+            import::import(&mut other.world.cx, &key, &request)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text));
             assert_eq!(exported(&mut other, true).unwrap().text, sent.text, "seed {seed}");
             other.holds();

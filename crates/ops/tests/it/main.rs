@@ -13,6 +13,7 @@ mod dependencies;
 mod engine_grants;
 mod gc;
 mod handoff;
+mod host;
 mod idempotency;
 mod memory;
 mod push;

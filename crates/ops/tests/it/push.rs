@@ -2,7 +2,7 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
-use ops::registry::{self, Call};
+use ops::registry;
 use ops::{push, task};
 use serde_json::{Value, json};
 
@@ -50,11 +50,8 @@ fn the_same_key_twice_in_one_push_keeps_the_last() {
 
 /// A call by the name of the operation, as other doors make it.
 fn call(world: &mut World, name: &str, request: Value) -> Result<Value, ops::Error> {
-    match registry::find(name).unwrap().call {
-        Call::Read(call) => call(&mut world.cx, request),
-        Call::Write(call) => call(&mut world.cx, &key("ann", &request.to_string()), request),
-        Call::Hosted | Call::Keyless => unreachable!("{name} needs no engine"),
-    }
+    let key = key("ann", &request.to_string());
+    Ok((registry::find(name).unwrap().call)(&mut world.cx, Some(&key), request)?.answer)
 }
 
 #[test]

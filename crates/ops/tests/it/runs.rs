@@ -10,7 +10,7 @@ use contract::domain::run::{RunId, RunState};
 use contract::domain::status::Status;
 use ops::run::journal::{self, Entry, Wants, Written};
 use ops::run::own::{self, Owned};
-use ops::run::{Probe, cancel as end, retry, show};
+use ops::run::{Liveness, cancel as end, retry, show};
 use ops::{Error, run, task};
 use serde_json::json;
 use testkit::SeededIds;
@@ -55,18 +55,21 @@ impl World {
         run
     }
 
-    fn cancel(&mut self, id: &str, request: &str, probe: Probe<'_>) -> Result<String, Error> {
-        let given = end::cancel(&mut self.cx, &key("a", request), &cancel(id), probe)?;
+    fn cancel(&mut self, id: &str, request: &str, liveness: Liveness) -> Result<String, Error> {
+        self.host.liveness.set(liveness);
+        let given = end::cancel(&mut self.cx, &key("a", request), &cancel(id))?;
         Ok(given.answer.state)
     }
 
-    fn retry(&mut self, task_id: &str, request: &str, probe: Probe<'_>) -> Result<retry::Answer, Error> {
+    fn retry(&mut self, task_id: &str, request: &str, liveness: Liveness) -> Result<retry::Answer, Error> {
         let request_body = retry::Request { task_id: task_id.to_owned() };
-        Ok(retry::retry(&mut self.cx, &key("a", request), &request_body, probe)?.answer)
+        self.host.liveness.set(liveness);
+        Ok(retry::retry(&mut self.cx, &key("a", request), &request_body)?.answer)
     }
 
-    fn take(&mut self, run: &RunId, pid: u32, probe: Probe<'_>) -> Owned {
-        own::take(&mut self.cx, &caller("writ"), run, &owner(pid), probe).unwrap()
+    fn take(&mut self, run: &RunId, pid: u32, liveness: Liveness) -> Owned {
+        self.host.liveness.set(liveness);
+        own::take(&mut self.cx, &caller("writ"), run, &owner(pid)).unwrap()
     }
 }
 
@@ -157,10 +160,10 @@ fn a_run_without_an_engine_is_canceled_at_once() {
 
 #[test]
 fn a_worked_run_is_asked_to_stop() {
-    for probe in [ALIVE, UNSEEN] {
+    for liveness in [ALIVE, UNSEEN] {
         let mut world = World::new();
         let run = world.half_worked();
-        assert_eq!(world.cancel(run.as_str(), "r-1", probe).unwrap(), "canceling");
+        assert_eq!(world.cancel(run.as_str(), "r-1", liveness).unwrap(), "canceling");
         assert_eq!(world.states(&run), "running done in_progress todo");
         assert!(show::state(&mut world.cx, &run).unwrap().cancel_requested);
         // The engine dies before it sees the wish. Whoever takes the run over sees it.
@@ -243,14 +246,14 @@ fn a_retry_in_the_midst_resets_only_what_comes_after() {
 
 #[test]
 fn a_worked_run_is_not_retried() {
-    for (probe, held) in [(ALIVE, true), (UNSEEN, true), (DEAD, false)] {
+    for (liveness, held) in [(ALIVE, true), (UNSEEN, true), (DEAD, false)] {
         let mut world = World::new();
         let run = world.half_worked();
         let id = world.task_of(&run, "b").id.to_string();
         let parked = [world.moved(&run, "b", Status::Blocked)];
         world.write(&run, &parked).unwrap();
         let before = world.state();
-        let answer = world.retry(&id, "r-1", probe);
+        let answer = world.retry(&id, "r-1", liveness);
         if held {
             assert_eq!(answer.unwrap_err().code, ErrorCode::HeldByAnother);
             assert_eq!(world.state(), before);

@@ -13,7 +13,7 @@ use serde_json::json;
 use testkit::SeededIds;
 
 use crate::world::{
-    DEAD, World, begin, caller, cancel, complete, create, key, owner, pushed, remember, set_status, submit,
+    World, begin, caller, cancel, complete, create, key, owner, pushed, remember, set_status, submit,
 };
 
 const SECRET: &str = "hunter2hunter2";
@@ -65,10 +65,10 @@ fn reasons_and_summaries_are_scrubbed() {
     task::complete::complete(&mut world.cx, &key("a", "r-2"), &closed).unwrap();
     let mut canceled = cancel(&third);
     canceled.reason = Some(TEXT.to_owned());
-    run::cancel::cancel(&mut world.cx, &key("a", "r-3"), &canceled, DEAD).unwrap();
+    run::cancel::cancel(&mut world.cx, &key("a", "r-3"), &canceled).unwrap();
     let mut canceled = cancel(world.run(&["a"]).as_str());
     canceled.reason = Some(TEXT.to_owned());
-    run::cancel::cancel(&mut world.cx, &key("a", "r-4"), &canceled, DEAD).unwrap();
+    run::cancel::cancel(&mut world.cx, &key("a", "r-4"), &canceled).unwrap();
     world.holds_no_secret();
 }
 
@@ -221,7 +221,7 @@ fn texts_and_names_have_limits() {
     }
     let mut canceled = cancel(&id);
     canceled.reason = Some(long);
-    let error = run::cancel::cancel(&mut world.cx, &key("a", "r"), &canceled, DEAD).unwrap_err();
+    let error = run::cancel::cancel(&mut world.cx, &key("a", "r"), &canceled).unwrap_err();
     assert_eq!(error.code, ErrorCode::TooLarge);
 
     for project in ["", " ", "a\nb", &"p".repeat(limits::PROJECT_ID_BYTES_MAX + 1)] {

@@ -5,6 +5,7 @@ mod checker;
 mod worker;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use contract::domain::check::{Check, Expects};
@@ -15,6 +16,7 @@ use contract::plan::{Plan, PlanTask};
 use ops::{Context, budget, ledger, run};
 use testkit::{Background, Cli, Scratch, SeededIds, eventually, rounds};
 
+use crate::host::TestHost;
 use crate::world::{key, submit};
 
 const ROLE: &str = "WRIT_OPS_TEST_SEED";
@@ -41,7 +43,7 @@ impl Clock for FastClock {
 }
 
 fn open(place: &Path, seed: u64) -> Context {
-    Context::open(&place.join("writ.db"), Box::new(FastClock), Box::new(SeededIds::new(seed))).unwrap()
+    TestHost::new().open(&place.join("writ.db"), Arc::new(FastClock), seed)
 }
 
 /// Scopes that often lie in each other.

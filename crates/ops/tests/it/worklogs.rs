@@ -14,11 +14,11 @@ fn entry(action: &str) -> Value {
 fn wrote(crew: &mut Crew, token: Option<i64>, entry: Value) -> Result<append::Answer> {
     let key = crew.key();
     let request = append::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, entry };
-    Ok(append::append(&mut crew.world.cx, &key, &request, &crew.ground)?.answer)
+    Ok(append::append(&mut crew.world.cx, &key, &request)?.answer)
 }
 
 fn file(crew: &mut Crew) -> Vec<u8> {
-    kept(&mut crew.world.cx, &crew.run.clone(), "T-1", &crew.ground).unwrap().bytes
+    kept(&mut crew.world.cx, &crew.run.clone(), "T-1").unwrap().bytes
 }
 
 fn judged(crew: &mut Crew, file: Option<&[u8]>) -> (String, Value) {
@@ -109,10 +109,9 @@ fn a_strict_result_wants_a_worklog() {
     let submit = |crew: &mut Crew, strict| {
         let key = crew.key();
         let document = crew.result("T-1", token, "done");
-        let seen = ops::result::Observation::default();
         let request =
-            ops::result::submit::Request { document, token: None, cost: None, tokens: None, strict, seen };
-        ops::result::submit::submit(&mut crew.world.cx, &key, &request, &crew.ground)
+            ops::result::submit::Request { document, token: None, cost: None, tokens: None, strict };
+        ops::result::submit::submit(&mut crew.world.cx, &key, &request)
     };
     denied(submit(&mut crew, true), "MISSING_REQUIRED_INPUT", "final_entry");
     wrote(&mut crew, Some(token), entry("did it")).unwrap();
@@ -123,6 +122,6 @@ fn a_strict_result_wants_a_worklog() {
 #[test]
 fn a_worklog_that_leads_out_of_the_workspace_is_refused() {
     let mut crew = with_task();
-    crew.ground.links.insert("worklogs".to_owned(), "/etc".to_owned());
+    crew.paper().links.insert("worklogs".to_owned(), "/etc".to_owned());
     denied(wrote(&mut crew, None, entry("x")), "SCOPE_VIOLATION", "workspace_escape");
 }

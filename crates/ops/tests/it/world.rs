@@ -1,6 +1,8 @@
 //! A store with a clock and ids that repeat, and short ways to call the verbs on it.
 
 use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use contract::continuity::memory::MemoryText;
 use contract::continuity::push::Push;
@@ -11,21 +13,24 @@ use contract::domain::time::Timestamp;
 use contract::plan::{Plan, PlanTask};
 use ops::context::Key;
 use ops::run::own::Owned;
-use ops::run::{Liveness, Probe};
 use ops::{Caller, Context, Tip, memory, run, task};
 use store::Store;
-use testkit::{ManualClock, SeededIds, TempStore};
+use testkit::{ManualClock, TempStore};
+
+use crate::host::TestHost;
 
 pub(crate) struct World {
     pub(crate) temp: TempStore,
     pub(crate) cx: Context,
+    pub(crate) host: Rc<TestHost>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let temp = TempStore::new();
-        let cx = context(&temp.path(), &temp.clock(), 1);
-        Self { temp, cx }
+        let host = TestHost::new();
+        let cx = host.open(&temp.path(), Arc::new(temp.clock()), 1);
+        Self { temp, cx, host }
     }
 
     pub(crate) fn clock(&self) -> ManualClock {
@@ -88,17 +93,15 @@ impl World {
 
     /// Takes the run for an engine.
     pub(crate) fn own(&mut self, run: &RunId, pid: u32) {
-        let taken = run::own::take(&mut self.cx, &caller("writ"), run, &owner(pid), DEAD).unwrap();
+        let taken = run::own::take(&mut self.cx, &caller("writ"), run, &owner(pid)).unwrap();
         assert!(matches!(taken, Owned::Mine(_)), "{taken:?}");
     }
 }
 
-pub(crate) const ALIVE: Probe<'static> = &|_| Liveness::Alive;
-pub(crate) const DEAD: Probe<'static> = &|_| Liveness::Dead;
-pub(crate) const UNSEEN: Probe<'static> = &|_| Liveness::Unseen;
+pub(crate) use ops::run::Liveness::{Alive as ALIVE, Dead as DEAD, Unseen as UNSEEN};
 
 pub(crate) fn context(path: &Path, clock: &ManualClock, seed: u64) -> Context {
-    Context::open(path, Box::new(clock.clone()), Box::new(SeededIds::new(seed))).unwrap()
+    TestHost::new().open(path, Arc::new(clock.clone()), seed)
 }
 
 pub(crate) fn caller(agent: &str) -> Caller {

@@ -14,16 +14,19 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("cpufeatures", None),
     ("crypto-common", Some(&[])), // its features bring randomness
     ("digest", Some(&["alloc", "block-api", "default", "oid"])),
+    ("dyn-clone", None), // of schemars
     ("hybrid-array", None),
     ("itoa", None),
     ("jiff", Some(&["alloc"])), // `std` reads the clock and the system's time zones
     ("jiff-core", Some(&["alloc"])),
     ("libc", None), // only declarations; cpufeatures asks for it on some targets
     ("memchr", None),
+    ("ref-cast", None), // of schemars
     ("regex", None),
     ("regex-automata", None),
     ("regex-syntax", None),
     ("ryu-js", None),
+    ("schemars", None), // schemas of verbs are derived from their types
     ("serde", None),
     ("serde_core", None),
     ("serde_json", None),

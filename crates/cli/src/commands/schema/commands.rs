@@ -68,19 +68,13 @@ fn described(command: &clap::Command, path: &str) -> Value {
         }
         properties.insert(name, property(argument));
     }
-    let known = registry::commands::Command::at(path);
+    let known = registry::of_command(path);
     // Everything a command of the agent contract writes is written under an agent's name and a request id.
-    let keyed = known.is_some_and(|(_, operation)| operation.mutates());
+    let keyed = known.is_some_and(|verb| verb.effect.mutates());
     required
         .extend(REQUIRED.iter().filter(|(command, _)| *command == path).map(|(_, name)| (*name).to_owned()));
     if keyed {
         required.push("agent".to_owned());
-    }
-    let words = known.map_or(&[][..], |(command, _)| command.words);
-    for (name, words) in words {
-        if let Some(property) = properties.get_mut(*name) {
-            property["enum"] = json!(words);
-        }
     }
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::create::{Request, create};
+use ops::task::create::{Create, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -11,13 +11,13 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is to be done, in one line
+    /// One line that says what to do
     #[arg(long)]
     title: String,
-    /// Everything else worth knowing
+    /// Details
     #[arg(long, default_value = "")]
     desc: String,
-    /// The project it belongs to
+    /// The project the task belongs to
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
     /// Higher goes first
@@ -26,13 +26,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
     let request = Request {
         title: args.title.clone(),
         description: args.desc.clone(),
         project_id: args.project_id.as_deref().map(host::workspace),
         priority: args.priority,
     };
-    let given = create(&mut host::open(globals)?, &key, &request)?;
-    Ok(output.answer(&given.answer, || format!("created {}", given.answer.task.id)))
+    host::answer::<Create>(globals, output, &request, |answer| format!("created {}", answer.task.id))
 }

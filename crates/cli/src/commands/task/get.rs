@@ -20,7 +20,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let task = ops::task::get::get(&mut host::open(globals)?, &args.id).map_err(failed)?;
     Ok(output.answer(&TaskView::from(&task), || {
-        let mut text = format!("{}\n", super::line(&task));
+        let mut text = format!("{}\n", super::line(&TaskView::from(&task)));
         if let Some(reason) = &task.blocked_reason {
             text.push_str(&format!("  because {reason}\n"));
         }

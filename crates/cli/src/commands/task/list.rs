@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use contract::continuity::TaskView;
 use ops::Result;
-use ops::task::list::{Request, page};
-use serde_json::json;
+use ops::task::list::{List, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -39,17 +37,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     };
     // Accepted for scripts that were written for shortened lists.
     let _ = args.full;
-    let (tasks, more) = page(&mut host::open(globals)?, &request)?;
-    let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
-    // The original prints null for an empty list, and scripts depend on it.
-    let shown = if views.is_empty() { serde_json::Value::Null } else { json!(views) };
-    let mut data = json!({"count": views.len(), "tasks": shown});
-    if more {
-        // Nobody should take a page for the whole list.
-        data["more"] = json!(true);
-    }
-    Ok(output.answer(&data, || match tasks.as_slice() {
-        [] => "no tasks\n".to_owned(),
-        tasks => tasks.iter().map(|task| format!("{}\n", super::line(task))).collect(),
-    }))
+    host::answer::<List>(globals, output, &request, |answer| match &answer.tasks {
+        None => "no tasks\n".to_owned(),
+        Some(tasks) => tasks.iter().map(|task| format!("{}\n", super::line(task))).collect(),
+    })
 }

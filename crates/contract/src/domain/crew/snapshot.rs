@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Files by their normalized path. What was too much to be read is said to be so.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
     pub files: BTreeMap<String, String>,
     /// The scope holds more than is read, so this proves nothing.
@@ -13,11 +14,11 @@ pub struct Snapshot {
 }
 
 /// What two snapshots and a claim say together.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
-    /// Files that differ, whoever says so.
+    /// Files that differ, reported or not.
     pub seen: Vec<String>,
-    /// Files that differ and that nobody mentioned.
+    /// Files that differ and were not reported.
     pub undeclared: Vec<String>,
     /// Claims of a change that cannot be seen.
     pub unseen: Vec<String>,

@@ -15,7 +15,7 @@ use super::{Unpacking, heard};
 use crate::crew::conditions::checks_of;
 use crate::crew::denial::{denied, deny};
 use crate::crew::grants::{self, LockRequest};
-use crate::crew::ground::real_scopes;
+use crate::crew::paths::real_scopes;
 use crate::error::Result;
 use crate::record::EventWriter;
 
@@ -64,7 +64,7 @@ impl Unpacking<'_> {
             reference: name,
             scopes: scopes.clone(),
             timeout: std::time::Duration::from_millis(timeout_ms),
-            fold: self.ground.folds_case(self.workspace),
+            fold: self.view.folds_case(self.workspace)?,
         };
         if let Some(obstacle) = grants::find_obstacle(work.tx, &asked)? {
             return Err(grants::conflict(&run, name, &obstacle));
@@ -85,7 +85,7 @@ impl Unpacking<'_> {
 
     /// A place under its real name, which has to be the one it had before.
     fn real(&self, resource: &str) -> Result<Scope> {
-        let real = real_scopes(self.ground, self.workspace, &[resource.to_owned()])?;
+        let real = real_scopes(self.view, self.workspace, &[resource.to_owned()])?;
         match real.into_iter().next().filter(|real| real.as_str() == resource) {
             Some(real) => Ok(real),
             None => {
@@ -132,11 +132,11 @@ impl Unpacking<'_> {
         let task = &given.packet["task"];
         let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
         let paths = lists.flatten().chain([&task["worklog_path"]]).filter_map(Value::as_str);
-        let links = self.ground.links(self.workspace, &paths.collect::<Vec<_>>());
+        let links = self.view.links(self.workspace, &paths.collect::<Vec<_>>())?;
         let options = Options {
             root: Some(self.workspace),
-            links: Some(&links),
-            fold: self.ground.folds_case(self.workspace),
+            links: Some(links),
+            fold: self.view.folds_case(self.workspace)?,
             ..self.options()
         };
         read_assignment(given.packet.to_string().as_bytes(), &options).map_err(|refusal| denied(&refusal))?;

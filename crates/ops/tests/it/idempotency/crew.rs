@@ -5,7 +5,7 @@ use ops::{approval, assignment, budget, handoff, ledger, lock, orchestrate, resu
 use serde_json::{Value, json};
 
 use super::{Verb, chosen, plain};
-use crate::crew_world::{Paper, RUN, WORKSPACE};
+use crate::crew_world::{RUN, WORKSPACE};
 use crate::world::{World, key, submit};
 
 fn document(deltas: &Value) -> Value {
@@ -29,7 +29,7 @@ fn changing(deltas: &Value) -> ledger::apply::Request {
 
 fn two_tasks(world: &mut World) {
     let request = changing(&json!([delta("T-1", "todo", "a"), delta("T-2", "todo", "b")]));
-    ledger::apply::apply(&mut world.cx, &key("setup", "tasks"), &request, &Paper::default()).unwrap();
+    ledger::apply::apply(&mut world.cx, &key("setup", "tasks"), &request).unwrap();
 }
 
 fn acquire(name: &str) -> lock::acquire::Request {
@@ -56,9 +56,7 @@ pub(super) const LOCK_ACQUIRE: Verb = Verb {
     prepare: |world| {
         two_tasks(world);
         let requests = [acquire("T-1"), acquire("T-2"), acquire("T-9")];
-        Box::new(move |cx, key, which| {
-            lock::acquire::acquire(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| lock::acquire::acquire(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -67,8 +65,7 @@ pub(super) const LOCK_RELEASE: Verb = Verb {
     prepare: |world| {
         two_tasks(world);
         for name in ["T-1", "T-2"] {
-            lock::acquire::acquire(&mut world.cx, &key("setup", name), &acquire(name), &Paper::default())
-                .unwrap();
+            lock::acquire::acquire(&mut world.cx, &key("setup", name), &acquire(name)).unwrap();
         }
         let request = |name: &str, token| lock::release::Request {
             run: RUN.to_owned(),
@@ -96,9 +93,7 @@ pub(super) const LEDGER_APPLY: Verb = Verb {
     prepare: |_| {
         let deltas = [delta("T-1", "todo", "a"), delta("T-2", "todo", "b"), delta("T-3", "done", "c")];
         let requests = deltas.map(|delta| changing(&json!([delta])));
-        Box::new(move |cx, key, which| {
-            ledger::apply::apply(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| ledger::apply::apply(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -109,12 +104,10 @@ pub(super) const LEDGER_CLOSE: Verb = Verb {
         for (run, status) in [(RUN, "canceled"), (OTHER, "failed")] {
             let mut request = changing(&json!([delta("T-1", "todo", "a"), delta("T-1", status, "b")]));
             request.document["run_id"] = json!(run);
-            ledger::apply::apply(&mut world.cx, &key("setup", run), &request, &Paper::default()).unwrap();
+            ledger::apply::apply(&mut world.cx, &key("setup", run), &request).unwrap();
         }
         let requests = [RUN, OTHER, "run_none"].map(|run| ledger::close::Request { run: run.to_owned() });
-        Box::new(move |cx, key, which| {
-            ledger::close::close(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| ledger::close::close(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -124,7 +117,7 @@ pub(super) const ASSIGNMENT_ISSUE: Verb = Verb {
         two_tasks(world);
         let requests = [issue("T-1"), issue("T-2"), issue("T-9")];
         Box::new(move |cx, key, which| {
-            assignment::issue::issue(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
+            assignment::issue::issue(cx, key, &chosen(which, &requests)).map(plain)
         })
     },
 };
@@ -134,8 +127,7 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
     prepare: |world| {
         two_tasks(world);
         for name in ["T-1", "T-2"] {
-            assignment::issue::issue(&mut world.cx, &key("setup", name), &issue(name), &Paper::default())
-                .unwrap();
+            assignment::issue::issue(&mut world.cx, &key("setup", name), &issue(name)).unwrap();
         }
         let request = |name: &str, token: i64| result::submit::Request {
             document: json!({
@@ -147,12 +139,9 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
             cost: None,
             tokens: None,
             strict: false,
-            seen: result::Observation::default(),
         };
         let requests = [request("T-1", 1), request("T-2", 2), request("T-1", 2)];
-        Box::new(move |cx, key, which| {
-            result::submit::submit(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| result::submit::submit(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -161,9 +150,7 @@ pub(super) const ORCHESTRATE_STEP: Verb = Verb {
     prepare: |_| {
         let deltas = [delta("T-1", "todo", "a"), delta("T-2", "todo", "b"), delta("T-3", "done", "c")];
         let requests = deltas.map(|delta| changing(&json!([delta])));
-        Box::new(move |cx, key, which| {
-            orchestrate::step(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| orchestrate::step(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -209,9 +196,7 @@ pub(super) const HANDOFF_IMPORT: Verb = Verb {
         let mut elsewhere = World::new();
         two_tasks(&mut elsewhere);
         let asked = handoff::export::Request { run: RUN.to_owned(), ..Default::default() };
-        let bundle = |world: &mut World| {
-            handoff::export::export(&mut world.cx, &asked, &Paper::default()).unwrap().document
-        };
+        let bundle = |world: &mut World| handoff::export::export(&mut world.cx, &asked).unwrap().document;
         let first = bundle(&mut elsewhere);
         let other: Value =
             serde_json::from_str(&first.to_string().replace(RUN, "11111111-2222-4333-8444-555555555555"))
@@ -226,9 +211,7 @@ pub(super) const HANDOFF_IMPORT: Verb = Verb {
             tripwire: contract::operator::Tripwire::Deny,
         };
         let requests = [request(first), request(other), request(broken)];
-        Box::new(move |cx, key, which| {
-            handoff::import::import(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| handoff::import::import(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -243,8 +226,6 @@ pub(super) const WORKLOG_APPEND: Verb = Verb {
             entry: json!({"action": "a"}),
         };
         let requests = [request("T-1"), request("T-2"), request("T-9")];
-        Box::new(move |cx, key, which| {
-            worklog::append::append(cx, key, &chosen(which, &requests), &Paper::default()).map(plain)
-        })
+        Box::new(move |cx, key, which| worklog::append::append(cx, key, &chosen(which, &requests)).map(plain))
     },
 };

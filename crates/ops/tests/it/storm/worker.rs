@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use testkit::SeededIds;
 
 use super::{SHARE, TASKS, open};
-use crate::crew_world::Paper;
 use crate::world::key;
 
 /// What a worker may be told. Anything else is a fault of the store.
@@ -91,7 +90,7 @@ impl Worker<'_> {
             owner: Some(self.name.clone()),
             ..Default::default()
         };
-        let given = assignment::issue::issue(&mut self.cx, &key, &request, &Paper::default())?;
+        let given = assignment::issue::issue(&mut self.cx, &key, &request)?;
         self.grants.push((task, given.answer.token));
         Ok(())
     }
@@ -113,12 +112,10 @@ impl Worker<'_> {
             "worklog_path": format!("worklogs/{task}.jsonl"), "notes_for_orchestrator": [],
             "x_fencing_token": token, "x_cost_micro_usd": self.chance.below(u64::try_from(SHARE).unwrap() + 1),
         });
-        let checks = if status == "done" { vec![passed()] } else { Vec::new() };
-        let seen = result::Observation { checks, ..Default::default() };
         let request =
-            result::submit::Request { document, token: None, cost: None, tokens: None, strict: false, seen };
+            result::submit::Request { document, token: None, cost: None, tokens: None, strict: false };
         let key = self.key();
-        result::submit::submit(&mut self.cx, &key, &request, &Paper::default()).map(drop)
+        result::submit::submit(&mut self.cx, &key, &request).map(drop)
     }
 
     fn sweep(&mut self) -> ops::Result<()> {
@@ -142,7 +139,7 @@ impl Worker<'_> {
         let document = json!({"schema_version": "1.0.0", "run_id": self.run, "ledger_delta": deltas});
         let request = ledger::apply::Request { document, objective: None, workspace: None, strict: false };
         let key = self.key();
-        ledger::apply::apply(&mut self.cx, &key, &request, &Paper::default()).map(drop)
+        ledger::apply::apply(&mut self.cx, &key, &request).map(drop)
     }
 
     fn lock(&mut self) -> ops::Result<()> {
@@ -154,7 +151,7 @@ impl Worker<'_> {
             shared: self.chance.below(2) == 0,
             timeout_seconds: Some(20),
         };
-        let given = lock::acquire::acquire(&mut self.cx, &key, &request, &Paper::default())?;
+        let given = lock::acquire::acquire(&mut self.cx, &key, &request)?;
         let token = given.answer.grant.token;
         if self.chance.below(2) == 0 {
             let key = self.key();

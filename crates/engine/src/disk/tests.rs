@@ -7,7 +7,7 @@ use super::*;
 
 fn real(root: &Path, text: &str) -> Result<String, ScopeFault> {
     let root = root.to_str().unwrap();
-    let links = Disk.links(root, &[text]);
+    let links = links(root, &[text]);
     let scope = Scope::parse(text, Some(root)).and_then(|scope| scope.follow(&links, Some(root)));
     scope.map(|scope| scope.to_string())
 }

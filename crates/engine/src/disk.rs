@@ -1,4 +1,4 @@
-//! A workspace as it is on the disk: its links, its case, and what its files hold.
+//! A workspace on the disk: its links, its case rules, and digests of its files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use contract::digest;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::scope::{Links, Scope};
-use ops::crew::Ground;
 
 /// A snapshot of more than this says that it is partial.
 const SNAPSHOT_FILES_MAX: usize = 2_000;
@@ -16,39 +15,31 @@ const SNAPSHOT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Links that are followed for one path; more is a loop.
 const LINKS_MAX: usize = 40;
 
-/// The disk of this machine.
-#[derive(Debug, Clone, Copy)]
-pub struct Disk;
-
-impl Ground for Disk {
-    fn links(&self, root: &str, paths: &[&str]) -> Links {
-        let mut links = Links::new();
-        for text in paths {
-            let mut next = Scope::parse(text, Some(root)).ok();
-            // Each step finds one more link on the way, and the way behind it is looked at again.
-            for _ in 0..LINKS_MAX {
-                let Some(path) = next.filter(|path| !path.is_absolute()) else { break };
-                let Some((link, target)) = first_link(root, path.as_str(), &links) else { break };
-                links.insert(link, target);
-                next = path.follow(&links, Some(root)).ok();
-            }
-        }
-        links
-    }
-
-    fn folds_case(&self, root: &str) -> bool {
-        let swapped: String = root
-            .chars()
-            .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
-            .collect();
-        match (fs::metadata(root), fs::metadata(&swapped)) {
-            (Ok(one), Ok(other)) => swapped != root && one.dev() == other.dev() && one.ino() == other.ino(),
-            _ => false,
+/// The symbolic links on the way to these paths, seen from the root.
+pub(crate) fn links(root: &str, paths: &[&str]) -> Links {
+    let mut links = Links::new();
+    for text in paths {
+        let mut next = Scope::parse(text, Some(root)).ok();
+        // Each step finds one more link on the way, and the rest of the way is looked at again.
+        for _ in 0..LINKS_MAX {
+            let Some(path) = next.filter(|path| !path.is_absolute()) else { break };
+            let Some((link, target)) = first_link(root, path.as_str(), &links) else { break };
+            links.insert(link, target);
+            next = path.follow(&links, Some(root)).ok();
         }
     }
+    links
+}
 
-    fn is_directory(&self, root: &str, path: &str) -> bool {
-        Path::new(root).join(path).is_dir()
+/// Whether the file system treats names that differ only in case as one.
+pub(crate) fn folds_case(root: &str) -> bool {
+    let swapped: String = root
+        .chars()
+        .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+        .collect();
+    match (fs::metadata(root), fs::metadata(&swapped)) {
+        (Ok(one), Ok(other)) => swapped != root && one.dev() == other.dev() && one.ino() == other.ino(),
+        _ => false,
     }
 }
 

@@ -1,0 +1,174 @@
+//! The machine as verbs see it: its disk, its processes, and the engine itself.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use contract::domain::check::CheckSeen;
+use contract::domain::code::ErrorCode;
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::id::{Attempt, Id};
+use contract::domain::run::{NewRun, Owner, RunId};
+use contract::domain::scope::{Links, Scope};
+use contract::domain::task::{PlanPart, Task};
+use ops::host::{Host, HowToWork, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::run::Liveness;
+use ops::{Context, Error, Result};
+
+use crate::git::Git;
+use crate::launcher::{Launcher, RunError, ask};
+use crate::observer::Observer;
+use crate::settings::Settings;
+use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
+use crate::verify::{CheckLocation, run_all};
+use crate::worklog::{Followed, follow};
+use crate::{Ending, Policy, disk, worklog};
+
+/// What only the door knows: the user's configuration, and who watches a run.
+pub trait Door {
+    /// The policy that holds in a workspace.
+    fn policy(&self, workspace: &Path) -> Result<Policy>;
+    /// How an engine works a run in this workspace.
+    fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
+    /// Who is told about the progress of these tasks.
+    fn observer(&self, tasks: &[Task]) -> Box<dyn Observer>;
+}
+
+/// The machine this process runs on.
+pub struct LocalHost {
+    /// Starts processes, and knows which engines are alive.
+    pub launcher: Arc<dyn Launcher>,
+    /// What children inherit.
+    pub environment: BTreeMap<OsString, OsString>,
+    pub door: Box<dyn Door>,
+}
+
+impl Host for LocalHost {
+    fn links(&self, root: &str, paths: &[&str]) -> Links {
+        disk::links(root, paths)
+    }
+
+    fn folds_case(&self, root: &str) -> bool {
+        disk::folds_case(root)
+    }
+
+    fn is_directory(&self, root: &str, path: &str) -> bool {
+        Path::new(root).join(path).is_dir()
+    }
+
+    fn real_directory(&self, path: &str) -> String {
+        disk::real_root(Path::new(path)).to_string_lossy().into_owned()
+    }
+
+    fn make_directory(&self, path: &str) -> Result<()> {
+        let io = |error| Error::new(ErrorCode::Io, format!("could not make the directory {path}: {error}"));
+        std::fs::create_dir_all(path).map_err(io)
+    }
+
+    fn snapshot(&self, root: &str, scopes: &[Scope]) -> Snapshot {
+        disk::snapshot(Path::new(root), scopes)
+    }
+
+    fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
+        let git = Git {
+            launcher: &*self.launcher,
+            workspace: Path::new(root),
+            environment: &self.environment,
+            mark: mark.clone(),
+        };
+        git.changed(revision).map_err(|problem| {
+            Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
+                .hint("name the changed files instead of a revision")
+        })
+    }
+
+    fn denial(&self, run: &NewRun) -> Result<Option<String>> {
+        Ok(crate::denial(run, &self.door.policy(Path::new(&run.workspace))?))
+    }
+
+    fn run_checks(&self, workspace: &str, part: &PlanPart, mark: &Id<Attempt>) -> Vec<CheckSeen> {
+        let location = CheckLocation {
+            launcher: &*self.launcher,
+            workspace: Path::new(workspace),
+            environment: &self.environment,
+            task_env: &part.spec.env,
+        };
+        run_all(&part.spec.checks, &location, mark)
+    }
+
+    fn write_worklog(
+        &self,
+        root: &str,
+        path: &str,
+        wanted: &mut dyn FnMut() -> Result<Vec<u8>>,
+    ) -> Result<WorklogWrite> {
+        let written = follow(Path::new(root), path, || wanted().map_err(Fault::Ops));
+        match written {
+            Ok(Followed::Same) => Ok(WorklogWrite::Unchanged),
+            Ok(Followed::Grown) => Ok(WorklogWrite::Appended),
+            Ok(Followed::Renewed { set_aside }) => Ok(WorklogWrite::Replaced { set_aside }),
+            Err(Fault::Ops(error)) => Err(error),
+            Err(Fault::Io(error)) => {
+                Err(Error::new(ErrorCode::Io, format!("could not write {path}: {error}")).hint(
+                    "the store has the entry; repeat the call with the same request id to write the file",
+                ))
+            }
+        }
+    }
+
+    fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>> {
+        worklog::read(Path::new(root), path)
+            .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {path}: {error}")))
+    }
+
+    fn liveness(&self, owner: &Owner) -> Liveness {
+        self.launcher.probe(owner)
+    }
+
+    fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
+        let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
+        let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
+        let mut spec = LaunchSpec::new(argv, std::path::PathBuf::from("."), marker);
+        spec.env.clone_from(&self.environment);
+        let input = |value: &contract::json::Value| Stdin::Bytes(format!("{value}\n").into_bytes());
+        spec.stdin = question.input.as_ref().map_or(Stdin::Closed, input);
+        // Without it orphans of a killed supervisor are found by their marks alone; the work can go on.
+        crate::supervisor::become_subreaper().ok();
+        let name = question.argv.join(" ");
+        let answered = ask(&*self.launcher, spec, question.timeout).map_err(|error| {
+            let code = if matches!(error, RunError::Timeout(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
+            Error::new(code, format!("`{name}` {error}"))
+        })?;
+        let end = match answered.exit {
+            Exit::Code(0) => return Ok(answered.printed),
+            Exit::Code(code) => format!("exited with {code}"),
+            Exit::Signal(signal) => format!("was killed by signal {signal}"),
+        };
+        Err(Error::new(ErrorCode::Io, format!("`{name}` {end}; its output is not used")))
+    }
+
+    fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd> {
+        let state = ops::run::show::state(cx, run)?;
+        let settings = self.door.settings(Path::new(&state.asked.workspace), how)?;
+        let tasks = ops::run::show::tasks(cx, run)?;
+        let mut observer = self.door.observer(&tasks);
+        Ok(match crate::drive(cx, &settings, run, &mut *observer)? {
+            Ending::Ended(_) => WorkEnd::Ended,
+            Ending::Stopped(_) => WorkEnd::Stopped,
+            Ending::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
+        })
+    }
+}
+
+/// Why a worklog's file could not be written.
+enum Fault {
+    Ops(Error),
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Fault::Io(error)
+    }
+}

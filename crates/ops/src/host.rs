@@ -1,0 +1,192 @@
+//! What a verb may ask of the world, and what it has been told so far.
+//!
+//! A verb never asks while a transaction is open: others would wait for the disk or for a process. It judges what it
+//! can, looks at the world, and decides again on what is true in the transaction that writes. Transactions see the
+//! world through a [`HostView`]: where something is missing in it, the transaction is given up, the host is asked, and
+//! the work starts again.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use contract::domain::check::CheckSeen;
+use contract::domain::code::ErrorCode;
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::id::{Attempt, Id};
+use contract::domain::run::{NewRun, Owner, RunId};
+use contract::domain::scope::{Links, Scope};
+use contract::domain::task::PlanPart;
+use contract::json::Value;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::run::Liveness;
+
+/// Everything a verb may ask of the machine it runs on. The engine implements it; a door only hands it over.
+pub trait Host {
+    /// The symbolic links on the way to these paths, seen from the root.
+    fn links(&self, root: &str, paths: &[&str]) -> Links;
+    /// Whether the file system treats names that differ only in case as one.
+    fn folds_case(&self, root: &str) -> bool;
+    /// Whether there is a directory at this path, seen from the root.
+    fn is_directory(&self, root: &str, path: &str) -> bool;
+    /// The directory's real name, with links resolved.
+    fn real_directory(&self, path: &str) -> String;
+    /// Makes a directory and those above it; nothing where it exists.
+    fn make_directory(&self, path: &str) -> Result<()>;
+    /// Digests of the files in these scopes.
+    fn snapshot(&self, root: &str, scopes: &[Scope]) -> Snapshot;
+    /// Files that git says differ from a revision, untracked ones included.
+    fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>>;
+    /// Why the project's policy forbids to run anything of this run; `None` where it is allowed.
+    fn denial(&self, run: &NewRun) -> Result<Option<String>>;
+    /// Runs a task's checks one after the other.
+    fn run_checks(&self, workspace: &str, part: &PlanPart, mark: &Id<Attempt>) -> Vec<CheckSeen>;
+    /// Brings a worklog's file to what `wanted` gives. `wanted` is called while nobody else writes the file.
+    fn write_worklog(
+        &self,
+        root: &str,
+        path: &str,
+        wanted: &mut dyn FnMut() -> Result<Vec<u8>>,
+    ) -> Result<WorklogWrite>;
+    /// The bytes of a worklog's file; `None` where there is no file.
+    fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
+    /// Whether the process that owns a run is alive.
+    fn liveness(&self, owner: &Owner) -> Liveness;
+    /// Runs a program of the caller's with this input, and returns what it printed.
+    fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
+    /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
+    fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+/// What was done to a worklog's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorklogWrite {
+    /// It was complete already.
+    Unchanged,
+    /// The missing lines were appended.
+    Appended,
+    /// It held something else, which was moved to `set_aside`; the file is new.
+    Replaced { set_aside: String },
+}
+
+/// A program to run, and what it reads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramQuestion {
+    pub argv: Vec<String>,
+    pub input: Option<Value>,
+    pub timeout: std::time::Duration,
+}
+
+/// How a run is worked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HowToWork {
+    /// Run parked tasks again although the plan does not call that safe.
+    pub rerun_parked: bool,
+    /// How long a task waits for locks of other runs; the host's default where it is `None`.
+    pub lock_wait: Option<std::time::Duration>,
+}
+
+/// Why the host stopped working a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkEnd {
+    /// The run has its result.
+    Ended,
+    /// It waits for a person, or to be continued.
+    Stopped,
+    /// This process was told to stop by a signal. The run can be continued.
+    Interrupted(i32),
+}
+
+/// One thing that a transaction wants to know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Question {
+    Links { root: String, path: String },
+    FoldsCase { root: String },
+    IsDirectory { root: String, path: String },
+    Liveness(OwnerKey),
+}
+
+/// An owner that can be ordered.
+type OwnerKey = (u32, u64, String);
+
+/// What the host has answered so far.
+#[derive(Debug, Default)]
+pub struct HostView {
+    links: BTreeMap<String, Links>,
+    asked_links: BTreeSet<(String, String)>,
+    folds_case: BTreeMap<String, bool>,
+    directories: BTreeMap<(String, String), bool>,
+    owners: BTreeMap<OwnerKey, Liveness>,
+    missing: RefCell<BTreeSet<Question>>,
+}
+
+impl HostView {
+    pub fn links(&self, root: &str, paths: &[&str]) -> Result<&Links> {
+        static NONE: Links = Links::new();
+        let unknown: Vec<Question> = paths
+            .iter()
+            .map(|path| (root.to_owned(), (*path).to_owned()))
+            .filter(|asked| !self.asked_links.contains(asked))
+            .map(|(root, path)| Question::Links { root, path })
+            .collect();
+        if unknown.is_empty() { Ok(self.links.get(root).unwrap_or(&NONE)) } else { Err(self.want(unknown)) }
+    }
+
+    pub fn folds_case(&self, root: &str) -> Result<bool> {
+        let known = self.folds_case.get(root).copied();
+        known.ok_or_else(|| self.want([Question::FoldsCase { root: root.to_owned() }]))
+    }
+
+    pub fn is_directory(&self, root: &str, path: &str) -> Result<bool> {
+        let asked = (root.to_owned(), path.to_owned());
+        let known = self.directories.get(&asked).copied();
+        known.ok_or_else(|| self.want([Question::IsDirectory { root: asked.0, path: asked.1 }]))
+    }
+
+    pub fn liveness(&self, owner: &Owner) -> Result<Liveness> {
+        let asked = owner_key(owner);
+        let known = self.owners.get(&asked).copied();
+        known.ok_or_else(|| self.want([Question::Liveness(asked)]))
+    }
+
+    /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
+    fn want(&self, questions: impl IntoIterator<Item = Question>) -> Error {
+        self.missing.borrow_mut().extend(questions);
+        Error::new(ErrorCode::Bug, "the host was not asked before the transaction")
+    }
+
+    /// Whether a transaction found something missing.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        !self.missing.borrow().is_empty()
+    }
+
+    /// Asks the host everything that was missing.
+    pub(crate) fn look(&mut self, host: &dyn Host) {
+        for question in self.missing.take() {
+            match question {
+                Question::Links { root, path } => {
+                    let found = host.links(&root, &[&path]);
+                    self.links.entry(root.clone()).or_default().extend(found);
+                    self.asked_links.insert((root, path));
+                }
+                Question::FoldsCase { root } => {
+                    let folds = host.folds_case(&root);
+                    self.folds_case.insert(root, folds);
+                }
+                Question::IsDirectory { root, path } => {
+                    let is = host.is_directory(&root, &path);
+                    self.directories.insert((root, path), is);
+                }
+                Question::Liveness(key) => {
+                    let (pid, start_time, boot_id) = key.clone();
+                    let liveness = host.liveness(&Owner { pid, start_time, boot_id });
+                    self.owners.insert(key, liveness);
+                }
+            }
+        }
+    }
+}
+
+fn owner_key(owner: &Owner) -> OwnerKey {
+    (owner.pid, owner.start_time, owner.boot_id.clone())
+}

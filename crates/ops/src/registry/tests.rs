@@ -1,0 +1,21 @@
+use super::VERBS;
+
+#[test]
+fn names_and_commands_are_unique_and_every_verb_says_what_it_does() {
+    for (i, verb) in VERBS.iter().enumerate() {
+        let others = &VERBS[..i];
+        assert!(others.iter().all(|other| other.name != verb.name), "{}", verb.name);
+        assert!(others.iter().all(|other| other.command != verb.command), "{}", verb.command);
+        assert!(verb.summary.len() > 5 && !verb.summary.ends_with('.'), "{}", verb.name);
+    }
+}
+
+#[test]
+fn requests_of_ours_refuse_unknown_fields() {
+    for verb in VERBS {
+        let schema = (verb.request_schema)();
+        let closed = schema["additionalProperties"] == false;
+        // Documents of a published contract follow that contract.
+        assert!(closed || schema["x-contract"].is_string(), "{}: {schema:#}", verb.name);
+    }
+}

@@ -1,0 +1,94 @@
+//! Looks at what a worker left behind: the files in its scope, and what the author's checks say about them.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use contract::domain::scope::Scope;
+use contract::json::Value;
+use contract::operator::Outcome;
+use store::Store;
+
+use super::submit::Request;
+use super::{Judged, Observation, judge};
+use crate::context::{Context, SharedClock};
+use crate::error::Result;
+use crate::heartbeat;
+
+/// Judges a result without changing anything, and looks at the world only for one that is not refused anyway.
+pub(super) fn observe(cx: &mut Context, request: &Request) -> Result<Observation> {
+    let judged = judge(cx, &request.document, request.token)?;
+    while_alive(cx, &judged, |cx| look(cx, &judged))
+}
+
+fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
+    let host = cx.host();
+    // An assignment that was interrupted before its snapshot was kept is judged without one.
+    let files = judged.issued.snapshot.as_ref().map(|_| {
+        let (texts, root) = (scope_texts(&judged.issued.packet), judged.workspace.as_str());
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let links = host.links(root, &texts);
+        let real = |text: &str| Scope::parse(text, Some(root)).ok()?.follow(&links, Some(root)).ok();
+        let scopes: Vec<Scope> = texts.into_iter().filter_map(real).collect();
+        host.snapshot(root, &scopes)
+    });
+    let checks = match judged.result.status {
+        Outcome::Done => {
+            let task = crate::task::required(&cx.store.read()?, judged.issued.task_id.as_str())?;
+            crate::checking::run_checks(cx, &task)?
+        }
+        Outcome::Blocked | Outcome::Failed => Vec::new(),
+    };
+    Ok(Observation { checks, files, arrived: Some(judged.arrived.clone()) })
+}
+
+/// What the task may write. A serial task has the whole workspace.
+fn scope_texts(packet: &Value) -> Vec<String> {
+    if packet["task"]["type"] == "serial" {
+        return vec![".".to_owned()];
+    }
+    let texts = packet["task"]["lock_scope"].as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Runs `work` while a thread keeps the sender's lease alive: it has said all it has to say, and must not be timed out
+/// because its checks take long.
+fn while_alive<A>(cx: &mut Context, judged: &Judged, work: impl FnOnce(&mut Context) -> A) -> A {
+    let (path, clock) = cx.place();
+    std::thread::scope(|scope| {
+        let (working, done) = mpsc::channel::<()>();
+        scope.spawn(move || beat_until(&done, || Store::open(&path, clock.now().at).ok(), &clock, judged));
+        let answer = work(cx);
+        drop(working);
+        answer
+    })
+}
+
+/// Sends heartbeats until the channel is closed. The store is opened when the first one is due.
+fn beat_until(
+    done: &mpsc::Receiver<()>,
+    open: impl Fn() -> Option<Store>,
+    clock: &SharedClock,
+    judged: &Judged,
+) {
+    const FIRST: Duration = Duration::from_secs(1);
+    let packet = &judged.issued.packet;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let request = heartbeat::Request {
+        run: text(&packet["run_id"]),
+        task: text(&packet["task"]["task_id"]),
+        token: judged.issued.token,
+        at: None,
+    };
+    let interval = packet["task"]["heartbeat_interval_seconds"].as_u64().unwrap_or(5);
+    let (mut wait, mut store) = (FIRST, None);
+    while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+        if store.is_none() {
+            store = open();
+        }
+        if let Some(store) = &mut store {
+            // One that failed is sent again at the next turn; the result counts from its arrival in any case.
+            heartbeat::beat(store, &clock.now(), &request).ok();
+        }
+        wait = Duration::from_secs(interval.max(1));
+    }
+}

@@ -1,0 +1,156 @@
+//! What a verb is: a name, a surface, a typed request and answer, and one function that says what it changes.
+
+use contract::domain::code::ErrorCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::context::{Caller, Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Reply;
+
+/// One thing the product can do. Every door calls it through this trait, or through [`Entry`] where it knows only
+/// the name.
+pub trait Verb: Sized {
+    /// `<thing>.<verb>`. Stored with every answer that a retry gets again, so it never changes.
+    const NAME: &'static str;
+    /// What a person types after the program's name.
+    const COMMAND: &'static str;
+    /// One line for help and documentation: imperative, no full stop.
+    const SUMMARY: &'static str;
+    const SURFACE: Surface;
+    /// Unknown fields are refused, unless a published contract tolerates them; then the answer lists them.
+    type Request: Serialize + DeserializeOwned + JsonSchema;
+    /// The one document that every door returns.
+    type Answer: Serialize + DeserializeOwned + JsonSchema;
+    const FUNCTION: Function<Self>;
+}
+
+/// A verb's function. Its kind is the verb's effect, so the two cannot disagree.
+pub enum Function<V: Verb> {
+    /// Changes nothing.
+    Reads(fn(&mut Context, &V::Request) -> Result<V::Answer>),
+    /// Changes something once per request id.
+    Once(fn(&mut Context, &Key, &V::Request) -> Result<Reply<V::Answer>>),
+    /// Changes something, and calling it again does no harm: it needs no request id.
+    Repeatable(fn(&mut Context, &Caller, &V::Request) -> Result<V::Answer>),
+}
+
+/// What calling a verb does to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Reads,
+    Once,
+    Repeatable,
+}
+
+impl Effect {
+    pub fn mutates(self) -> bool {
+        match self {
+            Effect::Reads => false,
+            Effect::Once | Effect::Repeatable => true,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Reads => "reads",
+            Effect::Once => "once",
+            Effect::Repeatable => "repeatable",
+        }
+    }
+}
+
+impl<V: Verb> Function<V> {
+    pub const fn effect(&self) -> Effect {
+        match self {
+            Function::Reads(_) => Effect::Reads,
+            Function::Once(_) => Effect::Once,
+            Function::Repeatable(_) => Effect::Repeatable,
+        }
+    }
+}
+
+/// Whose exit codes and envelope a verb follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// The agent contract: exit 0 or 1, usage errors included, one JSON envelope on standard output.
+    Continuity,
+    /// The crew's verbs: writ's exit codes, JSON unless a person looks.
+    Crew,
+    /// Validators: exit 0 allow, 1 deny, 2 could not work, and always an answer.
+    Validator,
+    /// Everything else of writ.
+    Writ,
+    /// Runs of test vectors: exit 0 all passed, 1 some failed, 2 could not work.
+    Conformance,
+    /// What hooks call: always exit 0, because an agent must not fail over it.
+    Handler,
+}
+
+/// Calls a verb with a typed request. A verb that changes something once needs a key.
+pub fn call<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<Reply<V::Answer>> {
+    let key = || key.ok_or_else(|| key_required(V::NAME));
+    match V::FUNCTION {
+        Function::Reads(read) => read(cx, request).map(Reply::fresh),
+        Function::Once(write) => write(cx, key()?, request),
+        Function::Repeatable(write) => write(cx, &key()?.caller, request).map(Reply::fresh),
+    }
+}
+
+fn key_required(name: &str) -> Error {
+    let message = format!("`{name}` changes something, so it needs an agent and a request id");
+    Error::new(ErrorCode::InvalidInput, message)
+}
+
+/// A verb as doors see it that know only its name: requests and answers are JSON.
+pub struct Entry {
+    pub name: &'static str,
+    pub command: &'static str,
+    pub summary: &'static str,
+    pub effect: Effect,
+    pub surface: Surface,
+    pub call: fn(&mut Context, Option<&Key>, Value) -> Result<Reply<Value>>,
+    pub request_schema: fn() -> Value,
+    pub answer_schema: fn() -> Value,
+}
+
+impl Entry {
+    pub(crate) const fn of<V: Verb>() -> Self {
+        Self {
+            name: V::NAME,
+            command: V::COMMAND,
+            summary: V::SUMMARY,
+            effect: V::FUNCTION.effect(),
+            surface: V::SURFACE,
+            call: call_json::<V>,
+            request_schema: schema::<V::Request>,
+            answer_schema: schema::<V::Answer>,
+        }
+    }
+}
+
+fn call_json<V: Verb>(cx: &mut Context, key: Option<&Key>, request: Value) -> Result<Reply<Value>> {
+    let request: V::Request = read(request)?;
+    let Reply { answer, replayed } = call::<V>(cx, key, &request)?;
+    let answer = serde_json::to_value(&answer)
+        .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
+    Ok(Reply { answer, replayed })
+}
+
+/// Reads a request, or says which field is wrong and why.
+pub fn read<R: DeserializeOwned>(request: Value) -> Result<R> {
+    serde_path_to_error::deserialize(request).map_err(|error| {
+        let path = match error.path().to_string() {
+            root if root == "." => "$".to_owned(),
+            path => format!("$.{path}"),
+        };
+        let message = format!("{path}: {}", error.inner());
+        Error::new(ErrorCode::InvalidInput, message).details(serde_json::json!({ "path": path }))
+    })
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    schemars::generate::SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value()
+}

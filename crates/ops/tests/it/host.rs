@@ -1,0 +1,166 @@
+//! A host that answers from what a test wrote down, and fails the test when it is asked inside a transaction.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+use contract::domain::check::{Check, CheckSeen};
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::id::{Attempt, Id};
+use contract::domain::run::{NewRun, Owner, RunId};
+use contract::domain::scope::{Links, Scope};
+use contract::domain::task::PlanPart;
+use ops::context::SharedClock;
+use ops::host::{Host, HowToWork, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::run::Liveness;
+use ops::{Context, Result};
+use store::OpenTransactions;
+use testkit::SeededIds;
+
+/// What the test's machine looks like.
+#[derive(Default)]
+pub(crate) struct Paper {
+    pub(crate) links: Links,
+    pub(crate) fold: bool,
+    pub(crate) directories: Vec<String>,
+    /// What checks show; where it is `None`, every check passes.
+    pub(crate) checks: Option<Vec<CheckSeen>>,
+    pub(crate) files: Snapshot,
+    pub(crate) worklog: Option<Vec<u8>>,
+    pub(crate) changed: Vec<String>,
+    pub(crate) denial: Option<String>,
+    pub(crate) printed: Vec<u8>,
+}
+
+pub(crate) struct TestHost {
+    pub(crate) paper: RefCell<Paper>,
+    pub(crate) liveness: Cell<Liveness>,
+    open: RefCell<OpenTransactions>,
+    asked: Cell<u32>,
+    /// What happens in the world the next time the host is asked.
+    pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl TestHost {
+    pub(crate) fn new() -> Rc<Self> {
+        Rc::new(Self {
+            paper: RefCell::default(),
+            liveness: Cell::new(Liveness::Dead),
+            open: RefCell::default(),
+            asked: Cell::new(0),
+            meanwhile: RefCell::default(),
+        })
+    }
+
+    /// A context on this host. From here on the host knows when a transaction is open.
+    pub(crate) fn open(self: &Rc<Self>, path: &Path, clock: SharedClock, seed: u64) -> Context {
+        let cx = Context::open(path, clock, Box::new(SeededIds::new(seed)), self.clone()).unwrap();
+        *self.open.borrow_mut() = cx.open_transactions();
+        cx
+    }
+
+    /// How often it was asked anything.
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.get()
+    }
+
+    fn note(&self, what: &str) {
+        self.asked.set(self.asked.get() + 1);
+        assert_eq!(self.open.borrow().count(), 0, "the host was asked for {what} inside a transaction");
+        if let Some(happens) = self.meanwhile.take() {
+            happens();
+        }
+    }
+}
+
+pub(crate) fn passed(check: &Check) -> CheckSeen {
+    CheckSeen {
+        command: check.command.clone(),
+        expects: check.expects,
+        passed: true,
+        exit_code: Some(0),
+        output_digest: "sha256:0".to_owned(),
+        output_tail: String::new(),
+        problem: None,
+    }
+}
+
+impl Host for TestHost {
+    fn links(&self, _: &str, _: &[&str]) -> Links {
+        self.note("links");
+        self.paper.borrow().links.clone()
+    }
+
+    fn folds_case(&self, _: &str) -> bool {
+        self.note("case folding");
+        self.paper.borrow().fold
+    }
+
+    fn is_directory(&self, _: &str, path: &str) -> bool {
+        self.note("a directory");
+        self.paper.borrow().directories.iter().any(|directory| directory == path)
+    }
+
+    fn real_directory(&self, path: &str) -> String {
+        self.note("a real name");
+        path.to_owned()
+    }
+
+    fn make_directory(&self, _: &str) -> Result<()> {
+        self.note("a new directory");
+        Ok(())
+    }
+
+    fn snapshot(&self, _: &str, _: &[Scope]) -> Snapshot {
+        self.note("a snapshot");
+        self.paper.borrow().files.clone()
+    }
+
+    fn changed_in_git(&self, _: &str, _: &str, _: &Id<Attempt>) -> Result<Vec<String>> {
+        self.note("changes in git");
+        Ok(self.paper.borrow().changed.clone())
+    }
+
+    fn denial(&self, _: &NewRun) -> Result<Option<String>> {
+        self.note("the policy");
+        Ok(self.paper.borrow().denial.clone())
+    }
+
+    fn run_checks(&self, _: &str, part: &PlanPart, _: &Id<Attempt>) -> Vec<CheckSeen> {
+        self.note("checks");
+        let given = self.paper.borrow().checks.clone();
+        given.unwrap_or_else(|| part.spec.checks.iter().map(passed).collect())
+    }
+
+    fn write_worklog(
+        &self,
+        _: &str,
+        _: &str,
+        wanted: &mut dyn FnMut() -> Result<Vec<u8>>,
+    ) -> Result<WorklogWrite> {
+        self.note("a worklog to be written");
+        let bytes = wanted()?;
+        self.paper.borrow_mut().worklog = Some(bytes);
+        Ok(WorklogWrite::Appended)
+    }
+
+    fn read_worklog(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>> {
+        self.note("a worklog");
+        Ok(self.paper.borrow().worklog.clone())
+    }
+
+    fn liveness(&self, _: &Owner) -> Liveness {
+        self.note("a process");
+        self.liveness.get()
+    }
+
+    fn ask_program(&self, _: &ProgramQuestion, _: &Id<Attempt>) -> Result<Vec<u8>> {
+        self.note("a program");
+        Ok(self.paper.borrow().printed.clone())
+    }
+
+    fn work(&self, _: &mut Context, _: &RunId, _: &HowToWork) -> Result<WorkEnd> {
+        self.note("a run");
+        Ok(WorkEnd::Stopped)
+    }
+}
