@@ -105,7 +105,7 @@ pub(crate) fn answer<V: Verb>(
 
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
     let host = LocalHost {
-        shim: shim(),
+        launcher: Arc::new(shim()),
         environment: child_environment(globals)?,
         door: Box::new(CommandLine { globals: globals.clone() }),
     };

@@ -18,7 +18,7 @@ use ops::{Context, Error, Result};
 
 use crate::git::Git;
 use crate::launcher::{Launcher, RunError, ask};
-use crate::observer::Observer;
+use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
@@ -33,6 +33,23 @@ pub trait Door {
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
     /// Who is told about the progress of these tasks.
     fn observer(&self, tasks: &[Task]) -> Box<dyn Observer>;
+}
+
+/// A door without configuration that works no runs.
+pub struct PlainDoor;
+
+impl Door for PlainDoor {
+    fn policy(&self, _: &Path) -> Result<Policy> {
+        Ok(Policy::default())
+    }
+
+    fn settings(&self, _: &Path, _: &HowToWork) -> Result<Settings> {
+        Err(Error::new(ErrorCode::Denied, "this door works no runs").hint("use `writ run --continue RUN`"))
+    }
+
+    fn observer(&self, _: &[Task]) -> Box<dyn Observer> {
+        Box::new(Nobody)
+    }
 }
 
 /// The machine this process runs on.

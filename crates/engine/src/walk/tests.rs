@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -16,14 +18,15 @@ use serde_json::json;
 use testkit::{ManualClock, SeededIds, TempStore};
 
 use super::*;
-use crate::Policy;
-use crate::drive::{Ending, drive_through, probe};
+use crate::drive::{Ending, drive_through};
+use crate::host::{LocalHost, PlainDoor};
 use crate::observer::{Observer, Progress};
 use crate::pipeline::l5_context::{self, ContextFacts};
 use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
 use crate::pipeline::stack::{DEFAULT, LayerStack};
 use crate::settings::{Settings, StopSignal};
 use crate::supervisor::ShimProgram;
+use crate::{Executors, Policy};
 
 /// Far beyond what anything here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -40,7 +43,8 @@ impl World {
         let cx = open(&store, 1);
         let settings = Settings {
             // Tasks fail as soon as they start, which is enough to see when they do.
-            shim: ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() },
+            launcher: Arc::new(ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() }),
+            executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             policy: Policy::default(),
             environment: BTreeMap::new(),
@@ -102,7 +106,11 @@ impl World {
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {
-    Context::open(&store.path(), Box::new(store.clock()), Box::new(SeededIds::new(seed))).unwrap()
+    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new() };
+    let host =
+        LocalHost { launcher: Arc::new(shim), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let ids = Box::new(SeededIds::new(seed));
+    Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }
 
 fn key(request_id: &str) -> Key {
@@ -259,7 +267,7 @@ fn a_run_can_be_canceled_while_a_layer_is_awaited() {
     let mut other = open(&world.store, 2);
     let mut on_tick = || {
         let request = cancel::Request { id: id.to_string(), reason: None };
-        cancel::cancel(&mut other, &key("cancel"), &request, &probe).unwrap();
+        cancel::cancel(&mut other, &key("cancel"), &request).unwrap();
     };
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);

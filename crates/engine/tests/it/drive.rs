@@ -1,12 +1,15 @@
 //! `engine::drive` in process: a real store, real children, time that passes only while the loop is idle.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId, RunState};
+use engine::host::{LocalHost, PlainDoor};
 use engine::supervisor::ShimProgram;
-use engine::{Ending, Observer, Policy, Progress, Settings, StopSignal, drive, probe};
+use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
 use ops::run::{cancel, show, submit};
 use ops::{Caller, Context};
@@ -29,7 +32,8 @@ impl Bench {
         let cx = open(&store, 1);
         let path = ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
         let settings = Settings {
-            shim: ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] },
+            launcher: Arc::new(shim()),
+            executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             policy: Policy::default(),
             environment: BTreeMap::from([path]),
@@ -85,8 +89,15 @@ impl Bench {
     }
 }
 
+fn shim() -> ShimProgram {
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] }
+}
+
 fn open(store: &TempStore, seed: u64) -> Context {
-    Context::open(&store.path(), Box::new(store.clock()), Box::new(SeededIds::new(seed))).unwrap()
+    let host =
+        LocalHost { launcher: Arc::new(shim()), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let ids = Box::new(SeededIds::new(seed));
+    Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }
 
 fn key(request_id: &str) -> Key {
@@ -181,7 +192,7 @@ fn a_run_that_is_canceled_ends_its_children_and_stays_canceled() {
     let ending = bench.drive(&id, &mut || {
         if started.exists() {
             let request = cancel::Request { id: id.to_string(), reason: None };
-            cancel::cancel(&mut other, &key("cancel"), &request, &probe).unwrap();
+            cancel::cancel(&mut other, &key("cancel"), &request).unwrap();
         }
     });
     assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Canceled), "{ending:?}");

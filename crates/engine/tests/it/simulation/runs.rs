@@ -24,7 +24,8 @@ use tempfile::TempDir;
 use testkit::{ManualClock, SeededIds};
 
 use super::dice::Dice;
-use launcher::SimulatedLauncher;
+use engine::launcher::Launcher;
+use launcher::{SimulatedLauncher, bystander, host_of};
 use seams::{Crash, Fuse, FusedClock, FusedIds, FusedObserver};
 use world::World;
 
@@ -52,8 +53,8 @@ impl Bench {
             false => builder().prefix("writ-runs-").tempdir(),
         };
         let bench = Self { directory: directory.unwrap() };
-        let ids = Box::new(SeededIds::new(1));
-        drop(Context::open(&bench.empty(), Box::new(ManualClock::new()), ids).unwrap());
+        let (clock, ids) = (Arc::new(ManualClock::new()), Box::new(SeededIds::new(1)));
+        drop(Context::open(&bench.empty(), clock, ids, bystander(&Arc::default())).unwrap());
         bench
     }
 
@@ -107,9 +108,11 @@ impl Simulation {
     }
 
     fn open(&self) -> Context {
-        let (clock, ids) =
-            self.roll(|world| (world.clock.clone(), SeededIds::new(world.dice.below(u64::MAX))));
-        Context::open(&self.place.path().join("writ.db"), Box::new(clock), Box::new(ids)).unwrap()
+        let (clock, seed, engines) =
+            self.roll(|world| (world.clock.clone(), world.dice.below(u64::MAX), Arc::clone(&world.engines)));
+        let store = self.place.path().join("writ.db");
+        let ids = Box::new(SeededIds::new(seed));
+        Context::open(&store, Arc::new(clock), ids, bystander(&engines)).unwrap()
     }
 
     fn key(&self) -> Key {
@@ -164,10 +167,11 @@ impl Simulation {
             Err(Crash) => {
                 let engine = self.engines;
                 self.roll(|world| {
-                    world.engine = None;
-                    if world.dice.one_in(4) {
-                        world.unseen.insert(engine);
-                    }
+                    let is_unseen = world.dice.one_in(4);
+                    let mut engines = world.engines.lock().unwrap_or_else(PoisonError::into_inner);
+                    engines.alive = None;
+                    engines.unseen.extend(is_unseen.then_some(engine));
+                    drop(engines);
                     world.tell("crash".to_owned());
                 });
                 false
@@ -189,15 +193,17 @@ impl Simulation {
         let engine = self.engines;
         let fuse = Fuse::new(self.next_crash());
         let stop = StopSignal::default();
-        let (clock, seed, story) = self.roll(|world| {
-            world.engine = Some(engine);
+        let (clock, seed, story, engines) = self.roll(|world| {
+            world.engines.lock().unwrap_or_else(PoisonError::into_inner).alive = Some(engine);
             world.stop = stop.clone();
             world.tell(format!("engine {engine} takes {run}"));
-            (world.clock.clone(), world.dice.below(u64::MAX), Arc::clone(&world.story))
+            let shared = (Arc::clone(&world.story), Arc::clone(&world.engines));
+            (world.clock.clone(), world.dice.below(u64::MAX), shared.0, shared.1)
         });
-        let launcher = SimulatedLauncher { engine, fuse: fuse.clone(), world: Arc::clone(&self.world) };
+        let world = Arc::clone(&self.world);
+        let launcher = Arc::new(SimulatedLauncher { engine, fuse: fuse.clone(), world, engines });
         let settings = Settings {
-            launcher: Arc::new(launcher),
+            launcher: Arc::clone(&launcher) as Arc<dyn Launcher>,
             executors: Executors::built_in(),
             logs: self.place.path().to_owned(),
             policy: Policy::default(),
@@ -208,9 +214,9 @@ impl Simulation {
         };
         let store = self.place.path().join("writ.db");
         let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            let clock = Box::new(FusedClock(clock, fuse.clone()));
+            let clock = Arc::new(FusedClock(clock, fuse.clone()));
             let ids = Box::new(FusedIds(SeededIds::new(seed), fuse.clone()));
-            let mut cx = Context::open(&store, clock, ids).unwrap();
+            let mut cx = Context::open(&store, clock, ids, host_of(launcher)).unwrap();
             let mut observer = FusedObserver { fuse: fuse.clone(), story };
             drive(&mut cx, &settings, run, &mut observer).unwrap()
         }));
@@ -235,9 +241,7 @@ impl Simulation {
     fn cancel(&mut self, run: &RunId) {
         let mut cx = self.open();
         let request = cancel::Request { id: run.to_string(), reason: None };
-        let world = Arc::clone(&self.world);
-        let probe = move |owner: &_| world.lock().unwrap_or_else(PoisonError::into_inner).probe(owner);
-        cancel::cancel(&mut cx, &self.key(), &request, &probe).unwrap();
+        cancel::cancel(&mut cx, &self.key(), &request).unwrap();
     }
 
     fn check(&self, is_replayed: bool) {

@@ -1,9 +1,12 @@
 //! The launcher of a simulated engine: children from the world, and time that passes only while the engine waits.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use contract::domain::run::Owner;
+use engine::host::{LocalHost, PlainDoor};
 use engine::launcher::{Children, Launcher};
 use engine::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
 use ops::run::Liveness;
@@ -18,6 +21,26 @@ pub(super) struct SimulatedLauncher {
     pub(super) engine: u32,
     pub(super) fuse: Fuse,
     pub(super) world: Arc<Mutex<World>>,
+    pub(super) engines: Arc<Mutex<Engines>>,
+}
+
+/// Which engine runs now, and which dead ones nobody can see, as in another container.
+#[derive(Default)]
+pub(super) struct Engines {
+    pub(super) alive: Option<u32>,
+    pub(super) unseen: BTreeSet<u32>,
+}
+
+impl Engines {
+    fn probe(&self, owner: &Owner) -> Liveness {
+        if self.alive == Some(owner.pid) {
+            Liveness::Alive
+        } else if self.unseen.contains(&owner.pid) {
+            Liveness::Unseen
+        } else {
+            Liveness::Dead
+        }
+    }
 }
 
 impl SimulatedLauncher {
@@ -36,7 +59,7 @@ impl Launcher for SimulatedLauncher {
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
-        self.world().probe(owner)
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).probe(owner)
     }
 
     fn end_leftovers(&self) {
@@ -60,6 +83,44 @@ impl Launcher for SimulatedLauncher {
         let group = self.world().new_group();
         Box::new(SimulatedChildren { launcher: self.clone(), group })
     }
+}
+
+/// Somebody who looks at engines and starts nothing.
+struct Bystander(Arc<Mutex<Engines>>);
+
+impl Launcher for Bystander {
+    fn identity(&self) -> OwnerIdentity {
+        OwnerIdentity { pid: 0, start_time: 1, boot_id: BOOT.to_owned() }
+    }
+
+    fn owner(&self) -> Owner {
+        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned() }
+    }
+
+    fn probe(&self, owner: &Owner) -> Liveness {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).probe(owner)
+    }
+
+    fn end_leftovers(&self) {}
+
+    fn monotonic_ms(&self) -> i64 {
+        0
+    }
+
+    fn pause(&self, _: Duration) {}
+
+    fn children(&self) -> Box<dyn Children> {
+        panic!("a bystander starts nothing")
+    }
+}
+
+/// The machine as others see it.
+pub(super) fn bystander(engines: &Arc<Mutex<Engines>>) -> Rc<LocalHost> {
+    host_of(Arc::new(Bystander(Arc::clone(engines))))
+}
+
+pub(super) fn host_of(launcher: Arc<dyn Launcher>) -> Rc<LocalHost> {
+    Rc::new(LocalHost { launcher, environment: BTreeMap::new(), door: Box::new(PlainDoor) })
 }
 
 struct SimulatedChildren {

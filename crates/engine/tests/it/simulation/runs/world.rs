@@ -6,18 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::domain::request::{Agent, RequestId};
-use contract::domain::run::Owner;
 use contract::domain::scope::Scope;
 use contract::domain::time::Clock;
 use engine::StopSignal;
 use engine::supervisor::{Exit, Gone, LaunchSpec, Report};
 use ops::context::Key;
-use ops::run::Liveness;
 use ops::run::cancel;
 use ops::{Caller, Context};
 use testkit::{ManualClock, SeededIds};
 
 use super::child::{self, Act, Script};
+use super::launcher::{Engines, bystander};
 use crate::simulation::dice::Dice;
 
 /// How long an orphan can live: its shim sees that its engine is dead, and has this long.
@@ -52,11 +51,8 @@ pub(super) struct World {
     pub(super) story: Arc<Mutex<Vec<String>>>,
     pub(super) workspace: PathBuf,
     pub(super) store: PathBuf,
-    /// The engine that runs now.
-    pub(super) engine: Option<u32>,
+    pub(super) engines: Arc<Mutex<Engines>>,
     pub(super) stop: StopSignal,
-    /// Dead engines that nobody can see, as in another container.
-    pub(super) unseen: BTreeSet<u32>,
     /// What each task writes.
     pub(super) writes: BTreeMap<String, Vec<Scope>>,
     /// Ids of runs and tasks that somebody may cancel.
@@ -88,9 +84,8 @@ impl World {
             story: Arc::default(),
             workspace,
             store,
-            engine: None,
+            engines: Arc::default(),
             stop: StopSignal::default(),
-            unseen: BTreeSet::new(),
             writes: BTreeMap::new(),
             cancelable: Vec::new(),
             disturbances_left: 0,
@@ -109,16 +104,6 @@ impl World {
 
     fn now_ms(&self) -> i64 {
         self.clock.now().boot.millis
-    }
-
-    pub(super) fn probe(&self, owner: &Owner) -> Liveness {
-        if self.engine == Some(owner.pid) {
-            Liveness::Alive
-        } else if self.unseen.contains(&owner.pid) {
-            Liveness::Unseen
-        } else {
-            Liveness::Dead
-        }
     }
 
     pub(super) fn new_group(&mut self) -> u64 {
@@ -277,8 +262,8 @@ impl World {
 
     pub(super) fn end_leftovers(&mut self, by: u32) {
         self.bury();
-        let unseen = &self.unseen;
-        self.processes.retain(|_, process| process.engine == by || unseen.contains(&process.engine));
+        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        self.processes.retain(|_, process| process.engine == by || engines.unseen.contains(&process.engine));
     }
 
     /// Orphans whose time is over are gone. Some of them finished their work before.
@@ -339,7 +324,9 @@ impl World {
     /// Another process opens the store. It could not write if an engine waited inside a transaction.
     fn outside(&mut self) -> (Context, Key) {
         let ids = SeededIds::new(self.dice.below(u64::MAX));
-        let cx = Context::open(&self.store, Box::new(self.clock.clone()), Box::new(ids)).unwrap();
+        let cx =
+            Context::open(&self.store, Arc::new(self.clock.clone()), Box::new(ids), bystander(&self.engines))
+                .unwrap();
         cx.wait_at_most(Duration::from_millis(10)).unwrap();
         let caller = Caller::human(Agent::parse("somebody").unwrap());
         let request_id = RequestId::parse(&format!("r{}", self.dice.below(u64::MAX))).unwrap();
@@ -351,7 +338,7 @@ impl World {
         let id = self.cancelable[usize::try_from(self.dice.below(count)).unwrap()].clone();
         let (mut cx, key) = self.outside();
         let request = cancel::Request { id: id.clone(), reason: None };
-        let canceled = cancel::cancel(&mut cx, &key, &request, &|owner| self.probe(owner));
+        let canceled = cancel::cancel(&mut cx, &key, &request);
         // What has ended cannot be canceled.
         self.tell(format!("cancel {id}: {}", canceled.is_ok()));
     }
