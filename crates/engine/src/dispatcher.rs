@@ -16,7 +16,7 @@ use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
-use ops::crew::Hindrance;
+use ops::crew::Obstacle;
 use ops::run::journal::{Entry, Written};
 use ops::{Caller, Context, Result};
 
@@ -73,7 +73,7 @@ pub(crate) enum Committed {
     /// Nothing is: somebody else moved a task in the last moment.
     Moved,
     /// Nothing is: an attempt cannot begin.
-    Hindered(Hindrance),
+    Hindered(Obstacle),
     /// Nothing is: what the task held was taken back.
     Fenced,
 }

@@ -9,6 +9,7 @@ mod bad_plans;
 mod bad_stores;
 mod continuity;
 mod crew;
+mod crew_leases;
 mod crowd;
 mod documents;
 mod durable;

@@ -9,6 +9,7 @@ use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::{PlanPart, TaskId};
 use contract::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -18,12 +19,15 @@ use crate::once::Reply;
 use crate::record::{About, EventBody, EventWriter, scrubbed, secret_in};
 
 /// A document that was read and found valid.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub kind: DocumentKind,
+    #[schemars(with = "Value")]
     pub plan: Plan,
     pub objective: String,
     pub workspace: String,
+    #[schemars(with = "Option<Value>")]
     pub intent: Option<Intent>,
     /// An AEE task brings its own correlation and id.
     pub corr: Option<String>,

@@ -39,6 +39,8 @@ pub(crate) struct TestHost {
     asked: Cell<u32>,
     /// What happens in the world the next time the host is asked.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// The process ends when the host is asked for this.
+    pub(crate) stop_at: Cell<Option<&'static str>>,
 }
 
 impl TestHost {
@@ -49,6 +51,7 @@ impl TestHost {
             open: RefCell::default(),
             asked: Cell::new(0),
             meanwhile: RefCell::default(),
+            stop_at: Cell::default(),
         })
     }
 
@@ -67,6 +70,10 @@ impl TestHost {
     fn note(&self, what: &str) {
         self.asked.set(self.asked.get() + 1);
         assert_eq!(self.open.borrow().count(), 0, "the host was asked for {what} inside a transaction");
+        if self.stop_at.get() == Some(what) {
+            self.stop_at.set(None);
+            panic!("the process ends here");
+        }
         if let Some(happens) = self.meanwhile.take() {
             happens();
         }
@@ -98,7 +105,8 @@ impl Host for TestHost {
 
     fn is_directory(&self, _: &str, path: &str) -> bool {
         self.note("a directory");
-        self.paper.borrow().directories.iter().any(|directory| directory == path)
+        // The workspace itself is always there.
+        path == "." || self.paper.borrow().directories.iter().any(|directory| directory == path)
     }
 
     fn real_directory(&self, path: &str) -> String {
