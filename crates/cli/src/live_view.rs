@@ -49,13 +49,6 @@ impl LiveView {
         Self { rows, screen, drawn: 0, drawn_at: None, width }
     }
 
-    /// Draws the last state and leaves it standing.
-    pub(crate) fn finish(&mut self) {
-        if self.screen && self.drawn > 0 {
-            self.draw();
-        }
-    }
-
     fn row(&mut self, name: &str) -> Option<&mut Row> {
         self.rows.iter_mut().find(|row| row.name == name)
     }
@@ -94,6 +87,15 @@ impl LiveView {
     fn draw_if_due(&mut self) {
         let due = self.drawn_at.is_none_or(|at| at.elapsed() >= DRAW_INTERVAL);
         if self.screen && due {
+            self.draw();
+        }
+    }
+}
+
+/// Draws the last state, which stays on the screen.
+impl Drop for LiveView {
+    fn drop(&mut self) {
+        if self.screen && self.drawn > 0 {
             self.draw();
         }
     }

@@ -7,7 +7,7 @@ use contract::json::Value;
 use engine::disk::real_root;
 use ops::Result;
 use ops::ledger::{apply, close, open, show};
-use ops::run::submit;
+use ops::run::accept::Submission;
 
 use super::crew::{print_verdict, read_document};
 use crate::app::Globals;
@@ -108,10 +108,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let config = config::load(&host::absolute(super::run::directory_of(plan)))?;
     let document = super::run::read_document(plan, &config)?;
-    super::run::make_workspace(&document.workspace.to_string_lossy())?;
-    let request = submit::Request {
+    super::run::make_workspace(&document.workspace)?;
+    let request = Submission {
         kind: document.intake.kind,
-        workspace: real_root(&document.workspace).to_string_lossy().into_owned(),
+        workspace: real_root(Path::new(&document.workspace)).to_string_lossy().into_owned(),
         plan: document.intake.plan,
         objective: document.intake.objective,
         intent: document.intake.intent,

@@ -1,5 +1,6 @@
 //! An attempt: one execution of a task by a child process, journalled before the child is started.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::CheckSeen;
@@ -11,7 +12,7 @@ use super::time::Timestamp;
 
 pub type AttemptId = Id<AttemptKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptState {
     /// In the journal; the child may or may not have started.
@@ -48,7 +49,7 @@ impl AttemptState {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewAttempt {
     pub id: AttemptId,
     pub task_id: TaskId,
@@ -60,7 +61,7 @@ pub struct NewAttempt {
 }
 
 /// How an attempt ended, and everything writ saw.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
@@ -79,7 +80,7 @@ pub struct Outcome {
     pub retry_after_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     #[serde(flatten)]
     pub begun: NewAttempt,

@@ -1,9 +1,10 @@
 //! Checks: commands that writ itself runs before it grants `done`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a check's outcome must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Expects {
     #[default]
@@ -42,7 +43,7 @@ pub struct Check {
 }
 
 /// What writ saw when it ran a check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckSeen {
     pub command: Vec<String>,
     pub expects: Expects,

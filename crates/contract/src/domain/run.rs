@@ -1,5 +1,6 @@
 //! A run: one submitted document on its way through the layers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::plan::Plan;
 
 pub type RunId = Id<RunKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// Accepted and stored; no engine has taken it yet.
@@ -56,7 +57,7 @@ impl RunState {
 }
 
 /// What kind of document was submitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DocumentKind {
     Plan,
@@ -121,7 +122,7 @@ pub struct Intent {
 }
 
 /// A living engine: a process that can be told from any other, also after its pid was used again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     pub pid: u32,
     pub start_time: u64,

@@ -127,7 +127,7 @@ pub(crate) fn sheet(
         return Ok((Sheet::load(work.tx, run)?.of_a_crew()?, false));
     }
     let run = new_run(work, run_id, request)?;
-    crate::run::submit::accept(work, &run)?;
+    crate::run::accept::accept(work, &run)?;
     let run = crate::run::required(work.tx, &run.id)?;
     Ok((Sheet::load(work.tx, run)?, true))
 }
@@ -137,7 +137,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, request: &Request) -> Resu
         return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so it needs a workspace"));
     };
     let objective = request.objective.clone().unwrap_or_else(|| "work of a crew".to_owned());
-    crate::run::submit::refuse_secrets_in(&json!([objective, workspace]))?;
+    crate::run::accept::refuse_secrets_in(&json!([objective, workspace]))?;
     let digest = contract::digest::of_value(&request.document)
         .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
     Ok(NewRun {

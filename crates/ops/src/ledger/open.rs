@@ -8,7 +8,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::error::Result;
 use crate::once::Reply;
-use crate::run::submit::{Answer, Request, submit};
+use crate::run::accept::{Accepted as Answer, Submission as Request, submit};
 
 /// The plan's author decides what is checked; orchestrators can only give the tasks out.
 pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
