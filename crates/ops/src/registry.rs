@@ -2,8 +2,8 @@
 
 use crate::verb::Entry;
 use crate::{
-    approval, assignment, budget, handoff, heartbeat, ledger, lock, orchestrate, result, task, watchdog,
-    worklog,
+    approval, assignment, audit, budget, document, gc, handoff, heartbeat, ledger, lock, orchestrate, result,
+    run, task, transfer, vybe, watchdog, worklog,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -39,8 +39,33 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<approval::decide::Decide>(),
     Entry::of::<approval::list::List>(),
     // Runs.
+    Entry::of::<run::submit::Submit>(),
+    Entry::of::<run::preview::Preview>(),
+    Entry::of::<run::continue_run::Continue>(),
+    Entry::of::<run::list::List>(),
+    Entry::of::<run::show::Show>(),
+    Entry::of::<run::trace::Trace>(),
+    Entry::of::<run::logs::Logs>(),
+    Entry::of::<run::cancel::CancelRun>(),
+    Entry::of::<run::cancel::CancelTask>(),
+    Entry::of::<run::retry::Retry>(),
     // The store.
+    Entry::of::<audit::verify::Verify>(),
+    Entry::of::<audit::ReadTip>(),
+    Entry::of::<gc::all::Gc>(),
+    Entry::of::<gc::all::Preview>(),
+    Entry::of::<transfer::backup::Backup>(),
+    Entry::of::<transfer::export::Export>(),
+    Entry::of::<transfer::import::Import>(),
+    Entry::of::<transfer::upgrade::Upgrade>(),
+    Entry::of::<vybe::ImportVybe>(),
     // Documents.
+    Entry::of::<document::validate::Validate>(),
+    Entry::of::<document::convert::Convert>(),
+    Entry::of::<document::schema::List>(),
+    Entry::of::<document::schema::Show>(),
+    Entry::of::<document::plan::Check>(),
+    Entry::of::<document::plan::PlanSchema>(),
 ];
 
 /// The verb with this name.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use contract::domain::memory::{MemoryKind, Scope, ValueType};
+use ops::verb::Surface;
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
@@ -147,14 +149,26 @@ fn every_command_is_described_for_programs() {
     assert_eq!(list["args_schema"]["properties"]["all"]["type"], "boolean");
     assert!(row("vybe hook install")["mutates"] == true && row("vybe help")["mutates"] == false);
     assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
-    for command in ops::registry::commands::COMMANDS {
-        let shown = row(&format!("vybe {}", command.path));
-        let mutates = ops::registry::find(command.operation).unwrap().mutates();
-        assert_eq!(shown["mutates"], mutates, "{shown}");
-        assert_eq!(shown["requires_request_id"], mutates, "{shown}");
-        for (name, words) in command.words {
-            assert_eq!(shown["args_schema"]["properties"][name]["enum"], json!(words), "{shown}");
-        }
+    for verb in ops::registry::VERBS.iter().filter(|verb| verb.surface == Surface::Continuity) {
+        let shown = row(&format!("vybe {}", verb.command));
+        assert_eq!(shown["mutates"], verb.effect.mutates(), "{shown}");
+        assert_eq!(shown["requires_request_id"], verb.effect.mutates(), "{shown}");
+    }
+    let words = [
+        (
+            "task list",
+            "status",
+            json!(["pending", "in_progress", "completed", "blocked", "failed", "canceled"]),
+        ),
+        ("task set-status", "status", json!(["pending", "in_progress", "completed", "blocked"])),
+        ("task complete", "outcome", json!(["done", "blocked"])),
+        ("memory set", "scope", json!(Scope::WORDS)),
+        ("memory set", "type", json!(ValueType::WORDS)),
+        ("memory set", "kind", json!(MemoryKind::WORDS)),
+    ];
+    for (command, argument, words) in words {
+        let shown = row(&format!("vybe {command}"));
+        assert_eq!(shown["args_schema"]["properties"][argument]["enum"], words, "{shown}");
     }
     let own =
         cli.run(["schema", "commands", "--output", "json"]).success().json()["data"]["commands"].clone();

@@ -23,5 +23,6 @@ mod runs;
 mod secrets;
 mod shapes;
 mod storm;
+mod walk;
 mod worklogs;
 mod world;
