@@ -2,6 +2,7 @@
 //! finding, and the published JSON Schema.
 
 pub mod check;
+pub mod ignored;
 pub mod schema;
 
 use crate::domain::time::Timestamp;

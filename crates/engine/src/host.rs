@@ -11,7 +11,7 @@ use contract::domain::id::{Attempt, Id};
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::{PlanPart, Task};
-use ops::host::{Host, HowToWork, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{Host, HowToWork, Installation, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::{Context, Error, Result};
 
@@ -31,6 +31,10 @@ pub trait Door {
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
     /// Who is told about the progress of these tasks.
     fn observer(&self, tasks: &[Task]) -> Box<dyn Observer>;
+    /// How a shell calls this program.
+    fn program(&self) -> String;
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation;
 }
 
 /// The machine this process runs on.
@@ -121,6 +125,14 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         crate::probe(owner)
+    }
+
+    fn program(&self) -> String {
+        self.door.program()
+    }
+
+    fn installation(&self, store: &Path) -> Installation {
+        self.door.installation(store)
     }
 
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {

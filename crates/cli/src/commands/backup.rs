@@ -14,14 +14,14 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A backup is a store. To look into it, name it with --db-path. To go back to it, end every writ that uses \
-                        the store, then put the copy in its place:\n\n    \
-                        rm -f STORE-wal STORE-shm\n    cp BACKUP STORE\n    writ audit verify --db-path STORE"
+    after_help = "A backup is a store: read it with --db-path. To restore it, stop every writ that uses the store, then \
+                  replace the file:\n\n    rm -f STORE-wal STORE-shm\n    cp BACKUP STORE\n    writ audit verify \
+                  --db-path STORE\n\nExamples:\n  writ backup store-copy.db\n  writ backup --force /mnt/usb/writ.db"
 )]
 pub(crate) struct Args {
-    /// The file to make, for its user alone
+    /// The file to write; only its owner can read it
     file: PathBuf,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }

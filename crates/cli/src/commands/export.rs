@@ -14,11 +14,12 @@ use crate::host;
 use crate::output::{Output, say};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ export store.ndjson\n  writ export - | gzip > store.ndjson.gz")]
 pub(crate) struct Args {
-    /// The file to make, for its user alone; `-` prints
+    /// The file to write; only its owner can read it; - for standard output
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }

@@ -14,8 +14,9 @@ use crate::output::Output;
 use crate::{config, host};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ gc --dry-run\n  writ gc")]
 pub(crate) struct Args {
-    /// Say what would go, but change nothing
+    /// Show what would be deleted, but change nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -1,15 +1,23 @@
 //! `writ schema`
 
-mod commands;
+pub(crate) mod commands;
 
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::validate::{Kind, schema};
+use ops::verb::Surface;
 use ops::{Error, Result};
 use serde_json::{Value, json};
 
+use crate::local::LocalCommand;
 use crate::output::{Format, Output};
+
+pub(crate) const LOCAL: &[LocalCommand] = &[
+    LocalCommand::reads("schema commands", Surface::Continuity),
+    LocalCommand::reads("schema list", Surface::Writ),
+    LocalCommand::reads("schema show", Surface::Writ),
+];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]

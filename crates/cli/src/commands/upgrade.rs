@@ -10,6 +10,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ upgrade")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
