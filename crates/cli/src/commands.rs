@@ -26,7 +26,7 @@ pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod looping;
 pub(crate) mod memory;
-mod not_yet_verbs;
+pub(crate) mod not_yet_verbs;
 pub(crate) mod orchestrate;
 pub(crate) mod personality;
 pub(crate) mod plan;

@@ -26,7 +26,7 @@ fn refuse_contradiction(judged: &Verdict, allow_stale: bool) -> Result<()> {
         (false, true) if allow_stale => Ok(()),
         (false, true) => {
             let hint =
-                "`writ watchdog sweep` takes back what they hold; --allow-stale leaves that to the receiver";
+                "`writ watchdog sweep` releases what they hold; `allow_stale` leaves that to the receiver";
             Err(denied(judged).hint(hint))
         }
         (false, false) => Err(denied(judged)),

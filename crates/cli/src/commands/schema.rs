@@ -13,16 +13,13 @@ use serde_json::{Value, json};
 use crate::local::LocalCommand;
 use crate::output::{Format, Output};
 
-pub(crate) const LOCAL: &[LocalCommand] = &[
-    LocalCommand::reads("schema commands", Surface::Continuity),
-    LocalCommand::reads("schema list", Surface::Writ),
-    LocalCommand::reads("schema show", Surface::Writ),
-];
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("schema commands", Surface::Continuity)];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Describe every command, its arguments and whether it changes something
+    #[command(after_help = "Examples:\n  writ schema commands --output json")]
     Commands,
     /// List the kinds of documents, and which have a schema
     List,

@@ -230,7 +230,7 @@ fn silent_workers_are_handed_on_only_if_somebody_says_so() {
     crew.world.clock().advance(Duration::from_secs(61));
     let refused = exported(&mut crew, false).unwrap_err();
     assert_eq!(refused.code.as_str(), "LEDGER_INCONSISTENT");
-    assert!(refused.hint.unwrap().contains("--allow-stale"));
+    assert!(refused.hint.unwrap().contains("`allow_stale`"));
     let sent = exported(&mut crew, true).unwrap();
     let mut other = empty(&crew.run);
     other.world.clock().advance(crew.world.temp.now().at.since(other.world.temp.now().at));
