@@ -27,10 +27,10 @@ pub struct Intake {
     pub document_digest: String,
 }
 
-/// Which program speaks for an agent, by its name or its provider, in lower case.
+/// Which program runs an agent, by its name or its provider, in lower case.
 pub type Executors = BTreeMap<String, Vec<String>>;
 
-/// Reads a plan, an AOP TASK or an AEE task, finding out by itself which it is. Reports every finding.
+/// Reads a plan, an AOP TASK or an AEE task and detects which it is. Reports every finding.
 pub fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, (DocumentKind, Findings)> {
     let document = document::read(bytes).map_err(|findings| (DocumentKind::Plan, findings))?;
     let digest = digest::of_bytes(bytes);
@@ -52,7 +52,8 @@ fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Resul
     }
 }
 
-/// A plan is looked through with its other faults; the other documents are kept as they came, so before all else.
+/// A plan is searched together with its other faults; the other documents are stored unchanged, so they are
+/// searched first.
 fn refuse_secrets(document: &Document) -> Result<(), Findings> {
     let mut value = document.value.clone();
     if let Some(fields) = value.as_object_mut() {

@@ -93,13 +93,13 @@ impl Budget {
         self.share().is_none()
     }
 
-    /// As the limit of a run; none where it says nothing. What it does not speak of is as good as not limited.
+    /// As the limit of a run; `None` where it names none. An amount it does not name is practically unlimited.
     pub fn limit(&self) -> Option<Amount> {
         let cost = self.cost.unwrap_or(MicroUsd(limits::AMOUNT_MAX));
         self.share().map(|_| Amount { cost, tokens: self.tokens.unwrap_or(limits::AMOUNT_MAX) })
     }
 
-    /// What has to be reserved for it; none where it says nothing.
+    /// What has to be reserved for it; `None` where it names no amount.
     pub fn share(&self) -> Option<Amount> {
         let said = self.cost.is_some() || self.tokens.is_some();
         said.then(|| Amount { cost: self.cost.unwrap_or_default(), tokens: self.tokens.unwrap_or_default() })

@@ -59,7 +59,7 @@ pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &Options) -> Verdict 
     }
 }
 
-/// The kind in the verdict on a document that nobody could name.
+/// The kind in the verdict on a document whose kind is unknown.
 const UNKNOWN_KIND: &str = "unknown";
 
 /// The code of a validator that could not work. The document is neither good nor bad, so it does not pass.

@@ -1,6 +1,7 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
 mod conclude;
+mod layers;
 pub(crate) mod start;
 mod waiting;
 
@@ -15,7 +16,6 @@ use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
-use contract::json::Value;
 use ops::crew::Hindrance;
 use ops::run::journal::{Entry, Written};
 use ops::{Caller, Context, Result};
@@ -164,27 +164,29 @@ impl<'d> Dispatcher<'d> {
             }
             let now_ms = self.now_ms();
             if self.live.is_empty() {
-                // First: what somebody was told is being canceled must not come back when the run is continued.
-                if self.canceled {
-                    return Ok(Finished::Canceled);
-                }
-                if let Some(signal) = self.settings.stop.raised() {
-                    return Ok(Finished::Interrupted(signal));
+                if let Some(finished) = self.stop_requested() {
+                    return Ok(finished);
                 }
                 if self.board.is_settled(now_ms) {
                     return Ok(Finished::Settled);
                 }
             }
-            match self.reports.recv_timeout(self.patience(now_ms)) {
-                Ok(message) => {
-                    // Heard first: what ends because of a signal has not failed.
-                    self.heed_signal();
-                    self.take_report(message)?;
-                }
-                Err(_) => self.observer.tick(),
-            }
-            self.enforce_deadlines();
+            self.turn()?;
         }
+    }
+
+    /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
+    pub(crate) fn turn(&mut self) -> Result<()> {
+        match self.reports.recv_timeout(self.patience(self.now_ms())) {
+            Ok(message) => {
+                // The signal comes first: what ends because of it has not failed.
+                self.heed_signal();
+                self.take_report(message)?;
+            }
+            Err(_) => self.observer.tick(),
+        }
+        self.enforce_deadlines();
+        self.take_answers()
     }
 
     /// After a fault: what happened to the attempts stays for whoever takes the run next.
@@ -269,7 +271,16 @@ impl<'d> Dispatcher<'d> {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.canceled || self.settings.stop.raised().is_some()
+        self.stop_requested().is_some()
+    }
+
+    /// How the loop ends if nothing is live any more. A canceled run must not come back when an interrupted one is
+    /// continued, so canceling comes first.
+    pub(crate) fn stop_requested(&self) -> Option<Finished> {
+        if self.canceled {
+            return Some(Finished::Canceled);
+        }
+        self.settings.stop.raised().map(Finished::Interrupted)
     }
 
     fn take_steps(&mut self) -> Result<()> {
@@ -462,7 +473,7 @@ impl<'d> Dispatcher<'d> {
                     watched.problem.get_or_insert_with(|| "took too long".to_owned());
                     live.kill();
                 }
-                Phase::Executing | Phase::Checking { .. } => {}
+                Phase::Executing | Phase::Checking { .. } | Phase::Judging => {}
             }
         }
     }
@@ -493,9 +504,4 @@ fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[
 
 pub(crate) fn millis(length: Duration) -> i64 {
     i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// A task's lesson from an earlier walk, if there is one.
-pub(crate) fn lesson(bundle: &contract::aocl::Bundle, number: i64) -> Option<String> {
-    bundle.get(&format!("C6.Audit.lessons.t{number}")).and_then(Value::as_str).map(str::to_owned)
 }

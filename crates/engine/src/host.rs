@@ -8,6 +8,7 @@ use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::{PlanPart, Task};
@@ -16,7 +17,7 @@ use ops::run::Liveness;
 use ops::{Context, Error, Result};
 
 use crate::git::Git;
-use crate::observer::Observer;
+use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
 use crate::supervisor::{AskError, Exit, LaunchSpec, Marker, ShimProgram, Stdin, ask, own_identity};
 use crate::verify::{CheckLocation, run_all};
@@ -32,9 +33,36 @@ pub trait Door {
     /// Who is told about the progress of these tasks.
     fn observer(&self, tasks: &[Task]) -> Box<dyn Observer>;
     /// How a shell calls this program.
-    fn program(&self) -> String;
+    fn program(&self) -> String {
+        "writ".to_owned()
+    }
     /// How this installation is set up around the store at this path.
-    fn installation(&self, store: &Path) -> Installation;
+    fn installation(&self, store: &Path) -> Installation {
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: std::fs::metadata(store).ok().map(|found| found.len()),
+            hooks: contract::json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+/// A door without configuration that works no runs.
+pub struct PlainDoor;
+
+impl Door for PlainDoor {
+    fn policy(&self, _: &Path) -> Result<Policy> {
+        Ok(Policy::default())
+    }
+
+    fn settings(&self, _: &Path, _: &HowToWork) -> Result<Settings> {
+        Err(Error::new(ErrorCode::Denied, "this door works no runs").hint("use `writ run --continue RUN`"))
+    }
+
+    fn observer(&self, _: &[Task]) -> Box<dyn Observer> {
+        Box::new(Nobody)
+    }
 }
 
 /// The machine this process runs on.

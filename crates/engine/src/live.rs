@@ -44,6 +44,8 @@ pub(crate) enum Phase {
         index: usize,
         watched: Box<Watched>,
     },
+    /// Nothing runs any more; a slow layer judges the attempt.
+    Judging,
 }
 
 impl Live {
@@ -55,6 +57,11 @@ impl Live {
                 handle.stop();
             }
         }
+    }
+
+    /// What the executor claimed. Known once it has ended.
+    pub(crate) fn claimed(&self) -> &Claim {
+        self.claim.as_ref().expect("BUG: an attempt is judged after its executor ended")
     }
 
     pub(crate) fn kill(&self) {

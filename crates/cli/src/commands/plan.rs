@@ -26,7 +26,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
     match command {
         Command::Schema => {
-            let schema = schema("writ plan", &Shape::Object(&contract::plan::shapes::PLAN));
+            let schema = schema("writ plan", &Shape::Object(contract::plan::shapes::PLAN));
             Ok(output.text(&format!("{schema:#}")))
         }
         Command::Check { file } => {

@@ -4,6 +4,7 @@
 
 mod agents_words;
 mod answers;
+mod aop_tasks;
 mod bad_plans;
 mod bad_stores;
 mod continuity;
@@ -21,6 +22,7 @@ mod kill_nine;
 mod layers;
 mod loops;
 mod memory;
+mod old_stores;
 mod opencode_bridge;
 mod outcomes;
 mod persona;

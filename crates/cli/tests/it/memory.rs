@@ -294,7 +294,7 @@ fn what_makes_no_sense_is_refused() {
         (&["--scope-id", "x"], "global scope cannot have a scope_id"),
         (&["-s", "task"], "task scope requires a scope_id"),
         (&["-t", "float"], "invalid value type 'float'"),
-        (&["-t", "number"], "the value is no number"),
+        (&["-t", "number"], "the value is not of type number"),
         (&["--kind", "myth"], "invalid kind 'myth'"),
         (&["--half-life-days", "-1"], half_life),
         (&["--half-life-days", "NaN"], half_life),

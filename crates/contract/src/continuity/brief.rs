@@ -18,7 +18,7 @@ use crate::domain::memory::{Memory, Scope};
 use crate::domain::status::Status;
 use crate::domain::task::Task;
 use crate::domain::time::Timestamp;
-use fit::{Shelf, choose, clip};
+use fit::{Group, choose, clip};
 
 /// Bytes that are counted as one token.
 pub(crate) const TOKEN_BYTES: usize = 4;
@@ -43,7 +43,7 @@ pub struct Situation<'s> {
     pub agent: &'s str,
     pub as_of: Timestamp,
     pub project_id: Option<&'s str>,
-    /// What is known of the project; nothing if nobody has been there.
+    /// What is known of the project; `None` if no agent has worked there.
     pub project: Option<ProjectView>,
     pub task: Option<&'s Task>,
     /// Dependencies of the task that are not done.
@@ -238,7 +238,7 @@ fn next_action(situation: &Situation<'_>, most: usize) -> String {
 fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let most = room / PARTS;
-    // The same name stands beside everything of a project, so it gets less.
+    // The name repeats beside every item of a project, so it gets less room.
     let name = |name: &str| clipped(name, most / 2);
     let event = |event: &EventView| {
         let too_long = event.metadata.to_string().len() > most;
@@ -257,20 +257,20 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let reasoning: Vec<EventView> = found.reasoning.iter().map(event).collect();
     let memories: Vec<MemoryView> = found.memories.iter().map(memory).collect();
     let pipeline = &situation.pipeline[..situation.pipeline.len().min(PIPELINE_MAX)];
-    let shelves = [
-        shelf(3, &blockers),
-        shelf(6, &memories),
-        shelf(3, &rejected),
-        shelf(3, &events),
-        shelf(2, pipeline),
-        shelf(2, &situation.finished),
-        shelf(2, &files),
-        shelf(2, &reasoning),
-        shelf(2, &situation.artifacts),
-        shelf(1, &situation.unlocks),
+    let groups = [
+        group(3, &blockers),
+        group(6, &memories),
+        group(3, &rejected),
+        group(3, &events),
+        group(2, pipeline),
+        group(2, &situation.finished),
+        group(2, &files),
+        group(2, &reasoning),
+        group(2, &situation.artifacts),
+        group(1, &situation.unlocks),
     ];
     let frame = fitting_frame(situation, &found.next_action, budget);
-    let chosen = choose(&shelves, room.saturating_sub(bytes(&frame)));
+    let chosen = choose(&groups, room.saturating_sub(bytes(&frame)));
     let mut brief = Brief {
         blockers: kept(&blockers, &chosen[0]),
         relevant_memory: kept(&memories, &chosen[1]),
@@ -348,9 +348,9 @@ fn clipped(text: &str, most: usize) -> String {
     if bytes(&short) > 2 * most { clip(text, most / 6).into_owned() } else { short.into_owned() }
 }
 
-fn shelf<T: Serialize>(weight: usize, things: &[T]) -> Shelf {
+fn group<T: Serialize>(weight: usize, things: &[T]) -> Group {
     // A comma between two things.
-    Shelf { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
+    Group { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
 }
 
 fn kept<T: Clone>(things: &[T], chosen: &[bool]) -> Vec<T> {

@@ -9,28 +9,39 @@ use crate::domain::memory::draft::{
 use crate::domain::memory::{Memory, MemoryKind};
 use crate::domain::task::Refusal;
 use crate::domain::time::Timestamp;
+use crate::shape::{Nullable, Shape, document};
 
-/// A memory as a caller writes it. Empty texts count as not given.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct MemoryText {
-    pub key: String,
-    pub value: String,
-    #[serde(default)]
-    pub value_type: Option<String>,
-    #[serde(default = "global")]
-    pub scope: String,
-    #[serde(default)]
-    pub scope_id: Option<String>,
-    #[serde(default)]
-    pub expires_at: Option<String>,
-    #[serde(default)]
-    pub kind: Option<String>,
-    #[serde(default)]
-    pub half_life_days: Option<f64>,
-    #[serde(default)]
-    pub pinned: Option<bool>,
-    #[serde(default)]
-    pub source_task_id: Option<String>,
+const ANY_NUMBER: Shape = Shape::Number { min: f64::MIN, max: f64::MAX };
+
+document! {
+    // A memory as a caller writes it. Empty texts count as not given.
+    #[shape(name = "push_memory", unknown = Kept)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct MemoryText {
+        pub key: String,
+        /// Always a text; its type says what is in it.
+        pub value: String,
+        #[serde(default)]
+        pub value_type: Nullable<String>,
+        /// global, project, task or agent
+        #[shape(required)]
+        #[serde(default = "global")]
+        pub scope: String,
+        #[serde(default)]
+        pub scope_id: Nullable<String>,
+        /// A time in RFC 3339 form.
+        #[serde(default)]
+        pub expires_at: Nullable<String>,
+        /// fact, directive or lesson
+        #[serde(default)]
+        pub kind: Nullable<String>,
+        #[serde(default)]
+        pub half_life_days: Nullable<f64> as Shape::Nullable(&ANY_NUMBER),
+        #[serde(default)]
+        pub pinned: Nullable<bool>,
+        #[serde(default)]
+        pub source_task_id: Nullable<String>,
+    }
 }
 
 pub fn global() -> String {

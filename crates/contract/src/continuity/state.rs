@@ -1,9 +1,9 @@
 //! The agent contract's words for where a task is and how it ended.
 
 use crate::domain::status::Status;
-use crate::domain::words::words;
+use crate::domain::words::field_words;
 
-words! {
+field_words! {
     /// Where a task is, in the agent contract's four words.
     TaskState, "status" {
         Pending = "pending",
@@ -13,7 +13,7 @@ words! {
     }
 }
 
-words! {
+field_words! {
     /// Which tasks to list. The agent contract shows failed and canceled tasks as blocked; here they can be told apart.
     StateFilter, "status" {
         Pending = "pending" | "todo",
@@ -25,7 +25,7 @@ words! {
     }
 }
 
-words! {
+field_words! {
     /// How a task was closed.
     CloseOutcome, "outcome" {
         Done = "done",

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::code::ErrorCode;
 use super::task::Refusal;
 use super::time::Timestamp;
-use super::words::words;
+use super::words::field_words;
 use super::workspace;
 
-words! {
+field_words! {
     /// Who a memory is for.
     Scope, "scope" {
         Global = "global",
@@ -23,7 +23,7 @@ words! {
     }
 }
 
-words! {
+field_words! {
     /// What the text of a memory holds.
     ValueType, "value type" {
         String = "string",
@@ -34,7 +34,7 @@ words! {
     }
 }
 
-words! {
+field_words! {
     /// What a memory is, and so how long it matters.
     MemoryKind, "kind" {
         Fact = "fact",

@@ -98,7 +98,7 @@ impl Lease {
         self.boot_id == now.boot.boot_id && now.boot.millis < self.until_millis
     }
 
-    /// How long it still lives; nothing once it is over.
+    /// The time that is left; `None` once it has ended.
     pub fn left(&self, now: &Now) -> Duration {
         if !self.is_live(now) {
             return Duration::ZERO;

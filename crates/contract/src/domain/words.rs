@@ -1,4 +1,5 @@
-//! Enums that are words on the wire: one declaration gives the words, the reader, its refusal and the JSON Schema.
+//! The words of a request's field: one declaration gives the words, the reader, its refusal and the JSON Schema. Words of
+//! published documents are declared with `shape::words`, whose validator reports them instead.
 
 use super::code::ErrorCode;
 use super::task::Refusal;
@@ -6,7 +7,7 @@ use super::text::quoted;
 
 /// Declares an enum of words. `$what` is the field's name in the refusal of another word; an alias is read but never
 /// written.
-macro_rules! words {
+macro_rules! field_words {
     ($(#[$about:meta])* $name:ident, $what:literal {
         $($(#[$each:meta])* $variant:ident = $word:literal $(| $alias:literal)*,)*
     }) => {
@@ -66,7 +67,7 @@ macro_rules! words {
     };
 }
 
-pub(crate) use words;
+pub(crate) use field_words;
 
 pub(crate) fn unknown(what: &str, word: &str, words: &[&str]) -> Refusal {
     let message = format!("invalid {what} {}", quoted(word));

@@ -9,7 +9,7 @@ use crate::domain::run::{DocumentKind, Intent};
 use crate::finding::{Finding, Findings};
 use crate::plan::{Plan, read};
 
-/// Intents of ours that carry work.
+/// Our own intents that carry work.
 pub const RUN_PLAN: &str = "writ.run.plan";
 pub const RUN_TASK: &str = "writ.run.task";
 

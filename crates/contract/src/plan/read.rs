@@ -1,18 +1,16 @@
-//! Reads a plan and reports everything that is wrong with it at once.
+//! Reads a plan and reports all of its faults together.
 
 mod rest;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 
+use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
 use super::{Budget, Executor, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
-use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 use crate::domain::time::parse_duration;
 use crate::finding::Findings;
@@ -22,7 +20,7 @@ use crate::shape::{Shape, check::check};
 
 /// Turns a plan's value into a checked plan.
 pub fn from_value(value: &Value) -> Result<Plan, Findings> {
-    let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
+    let mut findings = check(&Shape::Object(shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
         rest::add_faults(value, &mut findings);
@@ -38,7 +36,7 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
 
-/// TOML text as the JSON value it stands for.
+/// TOML text as the equivalent JSON value.
 pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -100,78 +98,6 @@ fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {
     path.truncate(length);
 }
 
-#[derive(Deserialize)]
-struct RawPlan {
-    objective: String,
-    workspace: Option<String>,
-    max_parallel: Option<usize>,
-    budget: Option<RawBudget>,
-    task: Vec<RawTask>,
-}
-
-#[derive(Deserialize)]
-struct RawTask {
-    id: String,
-    title: Option<String>,
-    executor: Option<Executor>,
-    command: Command,
-    #[serde(default)]
-    shell: bool,
-    prompt: Option<String>,
-    #[serde(default)]
-    writes: Vec<String>,
-    #[serde(default)]
-    reads: Vec<String>,
-    #[serde(default)]
-    scratch: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    depends_on: Vec<String>,
-    #[serde(default)]
-    priority: Priority,
-    timeout: Option<Length>,
-    #[serde(default)]
-    retries: u32,
-    #[serde(default)]
-    backoff: Vec<Length>,
-    #[serde(default)]
-    retry_safe: bool,
-    budget: Option<RawBudget>,
-    #[serde(default)]
-    checks: Vec<RawCheck>,
-}
-
-#[derive(Deserialize)]
-struct RawBudget {
-    max_cost_usd: Option<f64>,
-    max_tokens: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct RawCheck {
-    command: Command,
-    #[serde(default)]
-    expects: Expects,
-    #[serde(default)]
-    shell: bool,
-}
-
-/// A command as it may be written: a list, or one text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Command {
-    Arguments(Vec<String>),
-    Line(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Length {
-    Seconds(u64),
-    Text(String),
-}
-
 impl Length {
     fn millis(&self) -> u64 {
         let length = match self {
@@ -215,8 +141,7 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
         let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
         for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
             if lacks {
-                let message =
-                    "the plan has a budget, so the task has to say what it may spend; 0 is a word too";
+                let message = "the plan has a budget, so the task must say what it may spend; use 0 for none";
                 findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
             }
         }
@@ -231,7 +156,7 @@ impl RawTask {
             findings.push(format!("{at}.prompt"), "missing", "an `aop-stdio` task needs a `prompt`");
         }
         if executor == Executor::Shell && self.prompt.is_some() {
-            findings.push(format!("{at}.prompt"), "unused", "a `shell` task has no use for a `prompt`");
+            findings.push(format!("{at}.prompt"), "unused", "a `shell` task takes no `prompt`");
         }
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
@@ -316,7 +241,7 @@ fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
 fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {
     let amount = MicroUsd::from_dollars(usd);
     if amount.is_none() {
-        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "is more than a billion dollars");
+        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "must be at most a billion dollars");
     }
     amount
 }

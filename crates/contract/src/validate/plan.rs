@@ -17,7 +17,7 @@ pub(super) fn validate(bytes: &[u8]) -> Verdict {
         Err(findings) => return denied(findings),
     };
     if document.kind != DocumentKind::Plan {
-        let message = format!("this is no plan but an {}", document.kind.as_str());
+        let message = format!("this is not a plan but an {}", document.kind.as_str());
         return *judge::refuse_whole(KIND, "other_kind", message);
     }
     match read::from_value(&document.value) {

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::aee::Type;
-use contract::aocl::Layer;
 use contract::aop::effective;
 use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
@@ -16,19 +15,21 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use super::{Committed, Dispatcher, Message, lesson, millis};
+use super::layers::Preparation;
+use super::{Committed, Dispatcher, Message, millis};
 use crate::executor::Ended;
 use crate::executor::aop_stdio::Conversation;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
+use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::pipeline::{Mark, l5_context, l6_shape};
 use crate::supervisor::logs::{LogWriter, Scrub};
 use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
         if !self.still_waits(task)? {
+            self.pipeline.forget_answers(Some(task));
             return Ok(());
         }
         let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
@@ -39,9 +40,10 @@ impl Dispatcher<'_> {
                 return self.refuse(task, &format!("{}: {}", error.code.as_str(), error.message), mark);
             }
         };
-        let shaped = match self.shape(task, number)? {
-            Ok(shaped) => shaped,
-            Err(reason) => return self.refuse(task, &format!("E_PERMISSION_DENIED: {reason}"), mark),
+        let shaped = match self.prepare(task, number)? {
+            Preparation::Ready(shaped) => *shaped,
+            Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
+            Preparation::Awaited => return Ok(()),
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
@@ -70,8 +72,12 @@ impl Dispatcher<'_> {
             Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
             Committed::Hindered(hindrance) => return self.hindered(task, hindrance),
             // Someone moved the task while it was being prepared; the board knows it now and nothing is started.
-            Committed::Moved | Committed::Fenced => return self.refresh(task),
+            Committed::Moved | Committed::Fenced => {
+                self.pipeline.forget_answers(Some(task));
+                return self.refresh(task);
+            }
         }
+        self.pipeline.forget_answers(Some(task));
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slots[task].name, attempt: number });
@@ -92,46 +98,9 @@ impl Dispatcher<'_> {
             .map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
     }
 
-    /// The exact work, or why there is none.
-    fn shape(&mut self, task: usize, number: i64) -> Result<std::result::Result<Shaped, String>> {
-        let begun = Instant::now();
-        let lesson = lesson(self.pipeline.bundle(), self.part(task).number);
-        let subject = &self.tasks[task];
-        let known = l5_context::Known {
-            objective: &self.run.asked.objective,
-            task: subject,
-            part: self.part(task),
-            dependencies: self.tasks.iter().filter(|other| subject.depends_on.contains(&other.id)).collect(),
-            attempts: &self.attempts[task],
-            lesson: lesson.as_deref(),
-        };
-        let (context, brief) = l5_context::run(&known);
-        let context_ms = elapsed_ms(begun);
-        let begun = Instant::now();
-        let environment = &self.settings.environment;
-        let lookup =
-            |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
-        let given = l6_shape::Given {
-            run: &self.run.asked,
-            task: subject,
-            part: self.part(task),
-            attempt_number: number,
-            brief: &brief,
-            timeout_max: self.settings.policy.timeout_max,
-            lookup: &lookup,
-            now: self.cx.now().at,
-        };
-        let (shape, shaped) = l6_shape::run(&given);
-        let shaped =
-            shaped.ok_or_else(|| shape.decisions.iter().map(|decision| decision.reason.clone()).collect());
-        let id = subject.id.clone();
-        self.pipeline.record(Layer::Context, context, context_ms, Some(&id))?;
-        self.pipeline.record(Layer::Shape, shape, elapsed_ms(begun), Some(&id))?;
-        Ok(shaped)
-    }
-
-    /// The task could not even be shaped: it fails without an attempt.
+    /// The task could not be prepared: it fails without an attempt.
     fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
+        self.pipeline.forget_answers(Some(task));
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
             to: Status::Failed,
@@ -263,9 +232,4 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Timings of layers are for people; nothing is decided by them.
-pub(crate) fn elapsed_ms(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,9 @@
-//! The supervisor with real processes.
+//! The supervisor and whole runs with real processes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod death;
+mod drive;
 mod ending;
 mod faults;
 mod frame_corpus;

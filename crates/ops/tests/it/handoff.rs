@@ -132,6 +132,24 @@ fn a_run_in_the_middle_of_everything_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn a_handoff_names_its_dependencies_blockers_and_targets() {
+    let sent = bundle(&mut busy());
+    let pairs = |list: &str, one: &str, other: &str| -> Vec<(Value, Value)> {
+        let items = sent[list].as_array().unwrap().iter();
+        items.map(|item| (item[one].clone(), item[other].clone())).collect()
+    };
+    assert_eq!(
+        pairs("dependencies", "task_id", "depends_on_task_id"),
+        [(json!("T-4"), json!("T-1")), (json!("T-4"), json!("T-2"))]
+    );
+    assert_eq!(pairs("open_blockers", "task_id", "code"), [(json!("T-3"), json!("TASK_TIMEOUT"))]);
+    let targets = pairs("acceptance_targets", "task_id", "criteria");
+    assert_eq!(targets.len(), 5);
+    assert!(targets.iter().all(|(_, criteria)| *criteria == json!(["it works"])), "{targets:?}");
+    assert!(sent["constraints"].is_object() || sent["constraints"].is_array(), "{sent}");
+}
+
+#[test]
 fn the_holder_goes_on_with_its_token_for_as_long_as_its_silence_has_left() {
     let mut other = round(&mut busy());
     // It was heard 5 seconds before, and may be silent for 60.

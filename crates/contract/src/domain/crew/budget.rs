@@ -41,7 +41,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What nobody accounts for counts as spent.
+    /// Amounts without a report count as spent.
     pub fn of(self, reserved: Amount) -> Amount {
         Amount { cost: self.cost.unwrap_or(reserved.cost), tokens: self.tokens.unwrap_or(reserved.tokens) }
     }
@@ -53,7 +53,7 @@ impl From<Option<Amount>> for Spent {
     }
 }
 
-/// The books of a run. `limit = free + reserved + spent` at all times.
+/// The budget of a run. `limit = free + reserved + spent` at all times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Purse {
     pub limit: Amount,
@@ -64,13 +64,13 @@ pub struct Purse {
 /// Why nothing can be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetFault {
-    #[error("the run has a budget, and the task does not say what it may spend")]
+    #[error("the run has a budget, but the task does not say what it may spend")]
     NoShare,
     #[error("the run has less left than the task may spend")]
     Exhausted,
     #[error("an amount must not be negative")]
     Negative,
-    #[error("less than what is spent and reserved already")]
+    #[error("less than what is already spent and reserved")]
     BelowUse,
 }
 
@@ -86,7 +86,7 @@ impl BudgetFault {
 }
 
 impl Purse {
-    /// What nobody has a claim on. Below zero only by what was in flight when it ran over.
+    /// What is neither reserved nor spent. Negative only by what was in progress when the budget was exceeded.
     pub fn free(&self) -> Amount {
         self.limit.minus(self.reserved).minus(self.spent)
     }

@@ -11,7 +11,7 @@ use crate::domain::time::{Lease, Now, Timestamp};
 use crate::operator::fencing::Refused;
 use crate::operator::{Mode, TaskRef};
 
-/// All that one task was granted at once. All of it is held, or nothing.
+/// Everything that was granted to one task in one grant: all of it is held, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// Grows with every grant of the store.
@@ -67,7 +67,7 @@ pub fn lease(now: &Now, timeout: Duration) -> Lease {
     Lease::starting(now, timeout.saturating_add(Duration::from_millis(1)))
 }
 
-/// The lock that stands in the way of `wanted`, if one does. Locks of the same task never do. An expired lock is
+/// The lock that conflicts with `wanted`, if one does. Locks of the same task never do. An expired lock is
 /// still held: only the watchdog's sweep frees it.
 pub fn obstacle<'h>(
     task_id: &TaskId,

@@ -40,7 +40,7 @@ fn a_cycle_is_named() {
         task("b", "depends_on = [\"a\"]"),
         task("c", "depends_on = [\"b\"]")
     );
-    insta::assert_snapshot!(run(&plan), @"$.task[0].depends_on [cycle] the tasks wait for each other: a -> c -> b -> a");
+    insta::assert_snapshot!(run(&plan), @"$.task[0].depends_on [cycle] the dependencies form a cycle: a -> c -> b -> a");
     insta::assert_snapshot!(run(&format!("{HEAD}{}", task("a", "depends_on = [\"a\"]"))), @"$.task[0].depends_on[0] [cycle] a task cannot depend on itself");
 }
 
@@ -50,7 +50,7 @@ fn a_dependency_must_exist_and_an_id_be_unique() {
     insta::assert_snapshot!(run(&plan), @r"
     $.task[1].depends_on[0] [unknown_dependency] there is no task `buidl`; did you mean `build`?
     $.task[1].depends_on[1] [unknown_dependency] there is no task `zzz`
-    $.task[1].id [duplicate] `build` is the id of $.task[0] already
+    $.task[1].id [duplicate] `build` is already the id of $.task[0]
     ");
 }
 
@@ -80,7 +80,7 @@ fn wrong_types_and_unknown_fields_are_all_named() {
     $.task[0].checks[0].expects [enum] must be one of EXIT_CODE_0, MATCH_FOUND, NO_MATCH, FILE_EXISTS; is `OK`
     $.task[0].command [type] must be a list of arguments such as ["cargo", "test"]; or set `shell = true`
     $.task[0].id [form] must be a name of letters, digits, `-`, `_` and `.`, starting with a letter or digit
-    $.task[0].timeout [form] must be a length of time such as `90s`, `5m` or `1h30m`, up to 7 days
+    $.task[0].timeout [form] must be a duration such as `90s`, `5m` or `1h30m`, up to 7 days
     $.task[0].timout [unknown_field] unknown field `timout`; did you mean `timeout`?
     $.task[0].writes[0] [workspace_escape] leads out of the workspace
     $.task[0].writes[1] [glob_not_supported] globs are not supported; name the file or its directory
@@ -88,7 +88,7 @@ fn wrong_types_and_unknown_fields_are_all_named() {
     let plan = "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = \"make all\"\nwrites = [\"../x\", \"*.rs\"]\nprompt = \"p\"";
     insta::assert_snapshot!(run(plan), @r#"
     $.task[0].command [type] must be a list of arguments such as ["cargo", "test"]; or set `shell = true`
-    $.task[0].prompt [unused] a `shell` task has no use for a `prompt`
+    $.task[0].prompt [unused] a `shell` task takes no `prompt`
     $.task[0].writes[0] [workspace_escape] leads out of the workspace
     $.task[0].writes[1] [glob_not_supported] globs are not supported; name the file or its directory
     "#);
@@ -155,7 +155,7 @@ fn faults_of_the_text_itself_have_a_line_and_a_column() {
     let findings = document::read(b"objective = \"\xff\"").unwrap_err().sorted();
     assert_eq!(findings[0].to_string(), "$: line 1, column 14: not valid UTF-8");
     let findings = document::read(&vec![b' '; 10 * 1024 * 1024]).unwrap_err().sorted();
-    assert_eq!(findings[0].to_string(), "$: is longer than 1048576 bytes, the most that is read");
+    assert_eq!(findings[0].to_string(), "$: is longer than the limit of 1048576 bytes");
 }
 
 #[test]

@@ -4,7 +4,10 @@
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ::serde::Serialize, ::serde::Deserialize)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord,
+            ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema,
+        )]
         pub enum $name {
             $($(#[$inner])* #[serde(rename = $word)] $variant),+
         }
@@ -12,7 +15,6 @@ macro_rules! words {
         impl $name {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             pub const WORDS: &'static [&'static str] = &[$($word),+];
-            pub const SHAPE: $crate::shape::Shape = $crate::shape::Shape::Word(Self::WORDS);
 
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
@@ -21,6 +23,10 @@ macro_rules! words {
             pub fn parse(word: &str) -> Option<Self> {
                 match word { $($word => Some(Self::$variant),)+ _ => None }
             }
+        }
+
+        impl $crate::shape::Described for $name {
+            const SHAPE: $crate::shape::Shape = $crate::shape::Shape::Word(Self::WORDS);
         }
 
         impl ::std::fmt::Display for $name {

@@ -1,4 +1,4 @@
-//! A ledger and what belongs to it, read as far as it can be read.
+//! A ledger and its locks, events, blockers and results, as far as they are readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,18 +11,18 @@ use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::operator::document::objects;
 use crate::operator::ids::{TaskRef, parse_utc};
-use crate::operator::locks::{self, Held};
+use crate::operator::locks::{self, ParsedLock};
 use crate::operator::options::Options;
 use crate::operator::result;
 use crate::operator::watchdog::seconds;
 
-/// Everything there is to reconcile. What is `None` was not given and is not asked for.
+/// Everything there is to reconcile. What is `None` was not given and is not checked.
 #[derive(Debug)]
-pub(crate) struct Books<'v> {
+pub(crate) struct Records<'v> {
     pub(super) rows: Vec<Entry<'v>>,
     index: BTreeMap<&'v str, usize>,
     pub(super) unreadable: Vec<Issue>,
-    locks: Option<Vec<Held<'v>>>,
+    locks: Option<Vec<ParsedLock<'v>>>,
     holders: BTreeSet<&'v str>,
     pub(super) events: Vec<(String, &'v str)>,
     blockers: Option<BTreeSet<&'v str>>,
@@ -60,9 +60,9 @@ impl Entry<'_> {
     }
 }
 
-impl<'v> Books<'v> {
+impl<'v> Records<'v> {
     pub(crate) fn of_ledger(ledger: &'v Value, options: &Options) -> Self {
-        let mut books = Books {
+        let mut records = Records {
             rows: Vec::new(),
             index: BTreeMap::new(),
             unreadable: Vec::new(),
@@ -75,9 +75,9 @@ impl<'v> Books<'v> {
             fold: options.fold,
         };
         for (index, row) in ledger.as_array().into_iter().flatten().enumerate() {
-            books.add_row(row, format!("$.ledger[{index}]"));
+            records.add_row(row, format!("$.ledger[{index}]"));
         }
-        books
+        records
     }
 
     fn add_row(&mut self, row: &'v Value, path: String) {
@@ -119,12 +119,12 @@ impl<'v> Books<'v> {
         });
     }
 
-    pub(crate) fn set_locks(&mut self, locks: Vec<Held<'v>>) {
+    pub(crate) fn set_locks(&mut self, locks: Vec<ParsedLock<'v>>) {
         self.holders = locks.iter().filter(|lock| lock.active).map(|lock| lock.task_id).collect();
         self.locks = Some(locks);
     }
 
-    /// Dependencies that stand beside the rows, as pairs.
+    /// Dependencies that are listed beside the rows, as pairs.
     pub(crate) fn add_dependencies(&mut self, pairs: &'v Value) {
         for (_, pair) in objects(pairs) {
             let text = |name: &str| pair.get(name).and_then(Value::as_str);
@@ -193,12 +193,12 @@ impl<'v> Books<'v> {
         self.locks.is_some() && !self.holders.contains(task_id)
     }
 
-    pub(super) fn active_locks(&self) -> impl Iterator<Item = &Held<'v>> {
+    pub(super) fn active_locks(&self) -> impl Iterator<Item = &ParsedLock<'v>> {
         self.locks.iter().flatten().filter(|lock| lock.active)
     }
 
     /// Active locks of different tasks that overlap, in pairs.
-    pub(super) fn overlaps(&self) -> Vec<(&Held<'v>, &Held<'v>)> {
+    pub(super) fn overlaps(&self) -> Vec<(&ParsedLock<'v>, &ParsedLock<'v>)> {
         let locks = self.locks.as_deref().unwrap_or(&[]);
         locks::overlapping_pairs(locks, self.fold, limits::FINDINGS_MAX)
     }

@@ -1,8 +1,8 @@
-//! Changes of a text as a list of small edits, which can be shown, made and taken back.
+//! Changes of a text as a list of small edits, which can be stored, applied and reversed.
 
 use serde::{Deserialize, Serialize};
 
-/// At one place, `removed` gives way to `inserted`.
+/// Replaces `removed` by `inserted` at one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Edit {
     /// In bytes from the beginning of the text before any edit.
@@ -12,16 +12,12 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    pub(crate) fn insert(at: usize, inserted: String) -> Self {
-        Self { at, removed: String::new(), inserted }
-    }
-
     pub(crate) fn replace(text: &str, place: std::ops::Range<usize>, inserted: String) -> Self {
         Self { at: place.start, removed: text.get(place).unwrap_or_default().to_owned(), inserted }
     }
 }
 
-/// The text after the edits; `None` where one of them does not fit it.
+/// The text after the edits; `None` where one of them does not match it.
 pub(crate) fn apply(text: &str, edits: &[Edit]) -> Option<String> {
     let mut made = String::with_capacity(text.len());
     let mut done = 0;
@@ -37,7 +33,7 @@ pub(crate) fn apply(text: &str, edits: &[Edit]) -> Option<String> {
     Some(made)
 }
 
-/// The edits that take these back.
+/// The edits that undo these.
 pub(crate) fn reversed(edits: &[Edit]) -> Vec<Edit> {
     let (mut before, mut after) = (0, 0);
     let reverse = |edit: &Edit| {
@@ -54,10 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_are_made_and_taken_back() {
+    fn edits_are_applied_and_undone() {
         let text = "one two three";
         let edits = [
-            Edit::insert(0, "zero ".to_owned()),
+            Edit::replace(text, 0..0, "zero ".to_owned()),
             Edit::replace(text, 4..7, "2".to_owned()),
             Edit::replace(text, 7..13, String::new()),
         ];
@@ -67,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn edits_of_another_text_are_not_made() {
+    fn edits_of_another_text_are_not_applied() {
         assert_eq!(apply("abc", &[Edit::replace("xyz", 0..1, String::new())]), None);
-        assert_eq!(apply("abc", &[Edit::insert(9, "x".to_owned())]), None);
-        assert_eq!(apply("ä", &[Edit::insert(1, "x".to_owned())]), None);
+        assert_eq!(apply("abc", &[Edit { at: 9, removed: String::new(), inserted: "x".to_owned() }]), None);
+        assert_eq!(apply("ä", &[Edit { at: 1, removed: String::new(), inserted: "x".to_owned() }]), None);
     }
 }
