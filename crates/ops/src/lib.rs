@@ -8,6 +8,7 @@ pub mod audit;
 pub mod budget;
 pub mod context;
 pub mod crew;
+pub mod document;
 pub mod error;
 pub mod event;
 pub mod gc;

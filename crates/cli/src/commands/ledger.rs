@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use contract::json::Value;
 use ops::Result;
 use ops::ledger::{apply, close, open, reconcile, show};
-use ops::run::submit;
+use ops::run::document::Document;
 
 use super::crew::{answer_verdict, read_document};
 use crate::app::Globals;
+use crate::host;
 use crate::output::{Output, one_line};
-use crate::{config, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -119,19 +119,11 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 }
 
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let config = config::load(&host::absolute(super::run::directory_of(plan)))?;
-    let document = super::run::read_document(plan, &config)?;
-    let request = submit::Request {
-        kind: document.intake.kind,
-        workspace: document.workspace.to_string_lossy().into_owned(),
-        plan: document.intake.plan,
-        objective: document.intake.objective,
-        intent: document.intake.intent,
-        corr: document.intake.corr,
-        depth: 1,
-        parent_run: None,
-        parent_task: None,
-        document_digest: document.intake.document_digest,
+    let directory = host::absolute(super::run::directory_of(plan));
+    let request = open::Request {
+        document: Document::Text(super::run::text_of(plan, &directory)?),
+        directory: directory.to_string_lossy().into_owned(),
+        name: Some(plan.display().to_string()),
     };
     host::answer::<open::Open>(globals, output, &request, text)
 }

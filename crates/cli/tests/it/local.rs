@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::domain::limits;
+use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{BootTime, Clock, Now, Timestamp};
+use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::observer::Nobody;
 use engine::supervisor::{ShimProgram, boot_id};
@@ -27,6 +29,14 @@ impl Door for TestDoor {
         Ok(Policy::default())
     }
 
+    fn executors(&self, _: &Path) -> Result<Executors> {
+        Ok(Executors::new())
+    }
+
+    fn logs(&self) -> Result<PathBuf> {
+        Ok(self.logs.clone())
+    }
+
     fn settings(&self, _: &Path, how: &HowToWork) -> Result<Settings> {
         std::fs::create_dir_all(&self.logs).unwrap();
         Ok(Settings {
@@ -40,7 +50,7 @@ impl Door for TestDoor {
         })
     }
 
-    fn observer(&self, _: &[Task]) -> Box<dyn Observer> {
+    fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
         Box::new(Nobody)
     }
 }

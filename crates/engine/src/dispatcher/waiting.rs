@@ -52,8 +52,8 @@ impl Dispatcher<'_> {
         let lost = ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner, &tokens)?;
         for (task, _) in self.held.iter().filter(|(_, token)| lost.contains(token)) {
             if let Some(live) = self.live.get_mut(task) {
-                live.stop(Stopped::Fenced);
-                live.kill();
+                live.stop(Stopped::Fenced, &*self.children);
+                self.children.kill(live.process);
             }
         }
         self.watch(now_ms);

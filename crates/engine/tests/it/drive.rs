@@ -9,7 +9,7 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId, RunState};
 use engine::host::{LocalHost, PlainDoor};
 use engine::supervisor::ShimProgram;
-use engine::{Ending, Observer, Policy, Progress, Settings, StopSignal, drive};
+use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
 use ops::run::{cancel, show, submit};
 use ops::{Caller, Context};
@@ -32,7 +32,8 @@ impl Bench {
         let cx = open(&store, 1);
         let path = ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
         let settings = Settings {
-            shim: ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] },
+            launcher: Arc::new(shim()),
+            executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             policy: Policy::default(),
             environment: BTreeMap::from([path]),
@@ -88,9 +89,13 @@ impl Bench {
     }
 }
 
+fn shim() -> ShimProgram {
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] }
+}
+
 fn open(store: &TempStore, seed: u64) -> Context {
-    let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] };
-    let host = LocalHost { shim, environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let host =
+        LocalHost { launcher: Arc::new(shim()), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }

@@ -45,7 +45,7 @@ pub(super) fn unpack(
     view: &HostView,
 ) -> Result<()> {
     let run = new_run(work, run_id, bundle, &request.workspace);
-    let about = crate::run::submit::announce(work, &run)?;
+    let about = crate::run::accept::announce(work, &run)?;
     let about = About { reply_to: Some(run.origin_id), ..about };
     let workspace = &request.workspace;
     let tasks = BTreeMap::new();

@@ -168,7 +168,7 @@ pub(crate) fn load_or_create(
         return Ok((LedgerState::load(work.tx, run)?.of_a_crew()?, false));
     }
     let run = new_run(work, run_id, parts)?;
-    crate::run::submit::accept(work, &run)?;
+    crate::run::accept::accept(work, &run)?;
     let run = crate::run::required(work.tx, &run.id)?;
     Ok((LedgerState::load(work.tx, run)?, true))
 }
@@ -178,7 +178,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
         return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so workspace is required"));
     };
     let objective = parts.objective.unwrap_or("work of a crew").to_owned();
-    crate::run::submit::refuse_secrets_in(&json!([objective, workspace]))?;
+    crate::run::accept::refuse_secrets_in(&json!([objective, workspace]))?;
     let digest = contract::digest::of_value(parts.document)
         .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
     Ok(NewRun {

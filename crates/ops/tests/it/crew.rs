@@ -291,7 +291,7 @@ fn planned(crew: &mut Crew) -> String {
         tasks: vec![task],
         ..Plan::default()
     };
-    let request = run::submit::Request { plan, workspace: crew.workspace.clone(), ..submit(&["a"]) };
+    let request = run::accept::Submission { plan, workspace: crew.workspace.clone(), ..submit(&["a"]) };
     let opened = ledger::open::open(&mut crew.world.cx, &key("person", "open"), &request).unwrap();
     crew.run = opened.answer.run_id;
     opened.answer.x_run.to_string()
@@ -301,7 +301,7 @@ fn planned(crew: &mut Crew) -> String {
 fn a_plan_that_writes_outside_its_workspace_is_not_opened() {
     let mut crew = Crew::new();
     let mut open = |path: &str, name: &str| {
-        let mut request = run::submit::Request { workspace: crew.workspace.clone(), ..submit(&["a"]) };
+        let mut request = run::accept::Submission { workspace: crew.workspace.clone(), ..submit(&["a"]) };
         request.plan.tasks[0].writes = vec![contract::domain::scope::Scope::parse(path, None).unwrap()];
         ledger::open::open(&mut crew.world.cx, &key("person", name), &request)
     };

@@ -37,7 +37,7 @@ impl Scene {
         self.run_as(tasks, |_| {})
     }
 
-    fn run_as(&mut self, tasks: &[(&str, &str)], more: impl FnOnce(&mut run::submit::Request)) -> RunId {
+    fn run_as(&mut self, tasks: &[(&str, &str)], more: impl FnOnce(&mut run::accept::Submission)) -> RunId {
         let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
         let mut request = submit(&names);
         for (task, (_, writes)) in request.plan.tasks.iter_mut().zip(tasks) {
@@ -46,7 +46,7 @@ impl Scene {
         }
         more(&mut request);
         let key = key("setup", &format!("run {}", names.join(" ")));
-        let run = run::submit::submit(&mut self.world.cx, &key, &request).unwrap().answer.run_id;
+        let run = run::accept::submit(&mut self.world.cx, &key, &request).unwrap().answer.run_id;
         self.world.own(&run, 7);
         run
     }

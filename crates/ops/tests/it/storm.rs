@@ -67,7 +67,7 @@ fn prepare(place: &Path) -> String {
     }
     let plan =
         Plan { objective: "a storm".to_owned(), workspace: None, max_parallel: 1, tasks, ..Plan::default() };
-    let request = run::submit::Request { plan, workspace: "/storm".to_owned(), ..submit(&["storm"]) };
+    let request = run::accept::Submission { plan, workspace: "/storm".to_owned(), ..submit(&["storm"]) };
     let opened = ledger::open::open(&mut cx, &key("person", "open"), &request).unwrap();
     let run = opened.answer.run_id;
     let limit = budget::set::Request { run: run.clone(), cost: Some(MicroUsd(LIMIT)), tokens: Some(0) };
