@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::domain::memory::{MemoryKind, Scope, ValueType};
-use ops::verb::Surface;
+use ops::verb::{Effect, Surface};
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
@@ -152,7 +152,7 @@ fn every_command_is_described_for_programs() {
     for verb in ops::registry::VERBS.iter().filter(|verb| verb.surface == Surface::Continuity) {
         let shown = row(&format!("vybe {}", verb.command));
         assert_eq!(shown["mutates"], verb.effect.mutates(), "{shown}");
-        assert_eq!(shown["requires_request_id"], verb.effect.mutates(), "{shown}");
+        assert_eq!(shown["requires_request_id"], verb.effect == Effect::Once, "{shown}");
     }
     let words = [
         (
