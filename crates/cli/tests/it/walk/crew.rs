@@ -23,7 +23,7 @@ command = ["grep", "-q", "hello", "src/a/a.txt"]
 fn issued(cli: &Cli) -> (String, serde_json::Value) {
     let run = opened(cli, PLAN);
     let words = ["assignment", "issue", "--run", &run, "--task", "T-1", "--owner", "w"];
-    let packet = cli.run(words).success().json();
+    let packet = cli.run(words).success().json()["data"]["packet"].clone();
     (run, packet)
 }
 
