@@ -79,6 +79,14 @@ fn approval(cli: &Cli) -> (String, String) {
 
 pub(super) const ROWS: &[Row] = &[
     Row {
+        verb: "ledger.open",
+        prepare: |cli| {
+            cli.scratch().write("project/plan.toml", PLAN);
+            let request = json!({"document": PLAN, "directory": project(cli), "name": "plan.toml"});
+            Example::new(request, &["ledger", "open", "plan.toml"])
+        },
+    },
+    Row {
         verb: "ledger.show",
         prepare: |cli| {
             let (run, _) = assigned(cli);

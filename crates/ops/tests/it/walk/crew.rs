@@ -38,6 +38,15 @@ fn requested_approval(crew: &mut Crew) -> String {
 
 pub(super) const SAMPLES: &[Sample] = &[
     Sample {
+        verb: "ledger.open",
+        prepare: |crew| {
+            let document = json!({"objective": "o", "task": [{"id": "a", "command": ["true"]}]});
+            let request =
+                json!({"document": document.to_string(), "directory": WORKSPACE, "name": "plan.json"});
+            (Some(crew.key()), request)
+        },
+    },
+    Sample {
         verb: "ledger.show",
         prepare: |crew| {
             assigned(crew);
