@@ -292,7 +292,7 @@ fn planned(crew: &mut Crew) -> String {
         ..Plan::default()
     };
     let request = run::accept::Submission { plan, workspace: crew.workspace.clone(), ..submit(&["a"]) };
-    let opened = ledger::open::open(&mut crew.world.cx, &key("person", "open"), &request).unwrap();
+    let opened = ledger::open::open_submission(&mut crew.world.cx, &key("person", "open"), &request).unwrap();
     crew.run = opened.answer.run_id;
     opened.answer.x_run.to_string()
 }
@@ -303,7 +303,7 @@ fn a_ledger_is_not_opened_for_what_lies_outside_of_its_workspace() {
     let mut open = |path: &str, name: &str| {
         let mut request = run::accept::Submission { workspace: crew.workspace.clone(), ..submit(&["a"]) };
         request.plan.tasks[0].writes = vec![contract::domain::scope::Scope::parse(path, None).unwrap()];
-        ledger::open::open(&mut crew.world.cx, &key("person", name), &request)
+        ledger::open::open_submission(&mut crew.world.cx, &key("person", name), &request)
     };
     let refused = open("/etc/hosts", "open").unwrap_err();
     assert!(refused.message.starts_with("$.task[0].writes[0]") && refused.hint.is_some(), "{refused:?}");

@@ -286,7 +286,7 @@ fn planned(done: bool) -> Crew {
     let mut request = submit(&[]);
     request.plan = Plan { tasks: vec![task, next], ..request.plan };
     let key = crew.key();
-    let opened = ledger::open::open(&mut crew.world.cx, &key, &request).unwrap().answer;
+    let opened = ledger::open::open_submission(&mut crew.world.cx, &key, &request).unwrap().answer;
     crew.run = opened.run_id;
     if done {
         let token = crew.issue("T-1").unwrap().token;

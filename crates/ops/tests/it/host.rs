@@ -188,7 +188,7 @@ impl Host for TestHost {
 
     fn executors(&self, _: &str) -> Result<Executors> {
         self.note("executors");
-        Ok(Executors::new())
+        Ok(Executors::default())
     }
 
     fn read_log(&self, _: &Id<Attempt>) -> Result<Vec<LogPiece>> {
