@@ -12,7 +12,7 @@ use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId};
 use ops::context::Key;
-use ops::run::{cancel, show, submit};
+use ops::run::{accept, cancel, show};
 use ops::{Caller, Context};
 use serde_json::json;
 use testkit::{ManualClock, SeededIds, TempStore};
@@ -58,7 +58,7 @@ impl World {
     fn submit(&mut self, document: &Value) -> RunId {
         let bytes = document.to_string();
         let read = contract::intake::read(bytes.as_bytes(), &contract::intake::Executors::default()).unwrap();
-        let request = submit::Request {
+        let request = accept::Submission {
             kind: read.kind,
             plan: read.plan,
             objective: read.objective,
@@ -70,7 +70,7 @@ impl World {
             parent_task: None,
             document_digest: read.document_digest,
         };
-        submit::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
+        accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }
 
     fn drive(&mut self, stack: LayerStack, id: &RunId, watcher: &mut Watcher<'_>) -> Ending {

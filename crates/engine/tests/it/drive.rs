@@ -11,7 +11,7 @@ use engine::host::{LocalHost, PlainDoor};
 use engine::supervisor::ShimProgram;
 use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
-use ops::run::{cancel, show, submit};
+use ops::run::{accept, cancel, show};
 use ops::{Caller, Context};
 use serde_json::{Value, json};
 use testkit::{ManualClock, SeededIds, TempStore};
@@ -47,7 +47,7 @@ impl Bench {
     fn submit(&mut self, document: &Value) -> RunId {
         let bytes = document.to_string();
         let read = contract::intake::read(bytes.as_bytes(), &contract::intake::Executors::default()).unwrap();
-        let request = submit::Request {
+        let request = accept::Submission {
             kind: read.kind,
             plan: read.plan,
             objective: read.objective,
@@ -59,7 +59,7 @@ impl Bench {
             parent_task: None,
             document_digest: read.document_digest,
         };
-        submit::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
+        accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }
 
     /// Drives the run; `on_tick` is called while the engine waits.

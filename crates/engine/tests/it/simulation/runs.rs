@@ -18,7 +18,7 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, RunId};
 use engine::{Ending, Executors, Policy, Settings, StopSignal, drive};
 use ops::context::Key;
-use ops::run::{cancel, submit};
+use ops::run::{accept, cancel};
 use ops::{Caller, Context};
 use tempfile::TempDir;
 use testkit::{ManualClock, SeededIds};
@@ -125,7 +125,7 @@ impl Simulation {
     fn submit(&mut self, number: u64) {
         let plan = self.roll(|world| plan::random(&mut world.dice, &format!("r{number}t")));
         let mut cx = self.open();
-        let request = submit::Request {
+        let request = accept::Submission {
             kind: DocumentKind::Plan,
             objective: plan.objective.clone(),
             workspace: self.place.path().join("workspace").to_str().unwrap().to_owned(),
@@ -137,7 +137,7 @@ impl Simulation {
             document_digest: format!("sha256:{number}"),
             plan,
         };
-        let run = submit::submit(&mut cx, &self.key(), &request).unwrap().answer.run_id;
+        let run = accept::submit(&mut cx, &self.key(), &request).unwrap().answer.run_id;
         let tasks = ops::run::show::tasks(&mut cx, &run).unwrap();
         self.roll(|world| {
             world.writes.extend(request.plan.tasks.into_iter().map(|task| (task.id, task.writes)));

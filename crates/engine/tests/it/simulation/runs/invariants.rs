@@ -33,10 +33,11 @@ pub(super) fn check_run(cx: &mut Context, world: &World, id: &RunId, a_person_re
         }
     }
     let request = ops::lock::list::Request { run: Some(id.to_string()), history: false };
-    assert_eq!(ops::lock::list::list(cx, &request).unwrap(), [], "locks are left");
-    if let Some(books) = ops::budget::show(cx, id.as_str()).unwrap() {
-        assert_eq!(books.purse.reserved, Amount::default(), "money stays reserved");
-        assert_eq!(books.free.cost.0 + books.purse.spent.cost.0, books.purse.limit.cost.0, "money is lost");
+    assert_eq!(ops::lock::list::list(cx, &request).unwrap().locks, [], "locks are left");
+    let books = ops::budget::show::show(cx, &ops::budget::show::Request { run: id.to_string() }).unwrap();
+    if let (Some(limit), Some(spent), Some(free)) = (books.limit, books.spent, books.free) {
+        assert_eq!(books.reserved, Some(Amount::default()), "money stays reserved");
+        assert_eq!(free.cost.0 + spent.cost.0, limit.cost.0, "money is lost");
     }
 }
 
