@@ -33,7 +33,7 @@ const SEEDS: u64 = 2_000;
 /// Small enough that each has ended long before the test runner calls it stuck.
 const PARTS: u64 = 20;
 /// One seed in so many is also replayed from its log: that takes as long as the run itself.
-const REPLAYED: u64 = 10;
+const REPLAYED: u64 = 11;
 /// Longer than any lease.
 const LEASES_MAX: Duration = Duration::from_mins(1);
 /// More engines than any run here needs.
