@@ -1,26 +1,24 @@
-//! Putting writ into the hooks of agent programs, and taking it out again.
+//! Installs writ into the hooks of agent programs, and removes it.
 
 pub(crate) mod claude;
-mod edits;
 pub(crate) mod files;
 pub(crate) mod handling;
-mod json_edit;
-mod json_text;
 pub(crate) mod opencode;
 pub(crate) mod places;
+mod settings;
 
 use std::path::{Path, PathBuf};
 
 use handling::Handler;
 
-/// The program that the hooks call, and the store it shall use.
+/// The program that the hooks call, and its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) path: String,
     pub(crate) db_path: Option<String>,
 }
 
-/// Names under which our entries are known.
+/// Program names by which our entries are recognized.
 const OWN_NAMES: [&str; 2] = ["writ", "vybe"];
 
 impl Program {
@@ -33,7 +31,7 @@ impl Program {
     }
 
     /// Whether a command line is one of ours: the program by its name, the word `hook`, a handler, perhaps the store
-    /// and the agent, and nothing else. What somebody wrote around such a call is theirs.
+    /// and the agent, and nothing else. A command line that wraps such a call belongs to the user.
     pub(crate) fn is_ours(&self, line: &str) -> bool {
         let words = shlex::split(line).unwrap_or_default();
         let [program, hook, handler, rest @ ..] = words.as_slice() else { return false };
@@ -53,7 +51,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Something to do to one file.
+/// A change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileChange {
     pub(crate) path: PathBuf,

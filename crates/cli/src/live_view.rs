@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use contract::domain::status::Status;
+use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::domain::time::human_duration;
 use engine::{Observer, Progress};
@@ -92,6 +92,31 @@ impl LiveView {
     }
 }
 
+impl LiveView {
+    fn show_end(
+        &mut self,
+        task: &str,
+        (status, took): (Status, Duration),
+        evidence: Option<Evidence>,
+        reason: Option<&str>,
+    ) {
+        let proof = evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
+        let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let time = match status {
+            Status::Canceled => String::new(),
+            Status::Todo | Status::InProgress | Status::Blocked | Status::Done | Status::Failed => {
+                format!(" after {}", human_duration(took))
+            }
+        };
+        self.plain(&format!("{task}: {status}{proof}{time}{because}"));
+        if let Some(row) = self.row(task) {
+            row.state = status.to_string();
+            row.took = Some(took);
+            row.last = reason.map_or_else(|| proof.trim_start_matches(", ").to_owned(), str::to_owned);
+        }
+    }
+}
+
 /// Draws the last state, which stays on the screen.
 impl Drop for LiveView {
     fn drop(&mut self) {
@@ -147,23 +172,10 @@ impl Observer for LiveView {
                 }
             }
             Progress::Ended { task, status, evidence, reason, took } => {
-                let proof = evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
-                let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                let time = if status == Status::Canceled {
-                    String::new()
-                } else {
-                    format!(" after {}", human_duration(took))
-                };
-                self.plain(&format!("{task}: {status}{proof}{time}{because}"));
-                if let Some(row) = self.row(task) {
-                    row.state = status.to_string();
-                    row.took = Some(took);
-                    row.last =
-                        reason.map_or_else(|| proof.trim_start_matches(", ").to_owned(), str::to_owned);
-                }
+                self.show_end(task, (status, took), evidence, reason);
             }
             Progress::Recovered { task, decision } => {
-                self.plain(&format!("{task}: was interrupted, {decision}"))
+                self.plain(&format!("{task}: was interrupted, {decision}"));
             }
             Progress::Stopping { signal } => {
                 let why = signal.map_or("canceled".to_owned(), |signal| format!("signal {signal}"));

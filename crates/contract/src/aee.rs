@@ -16,6 +16,7 @@ pub use check::{check, parse, validate};
 use crate::domain::priority::Priority;
 use crate::domain::time::Timestamp;
 use crate::json::{Map, Value};
+use crate::shape::words;
 
 /// The one envelope version there is.
 pub const VERSION: &str = "1";
@@ -23,37 +24,23 @@ pub const VERSION: &str = "1";
 /// Where control events are addressed: a logical sink, not a process.
 pub const LOG_SINK: &str = "log.aocl";
 
-/// What an envelope is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Type {
-    /// Asks for work; a result or an error answers it.
-    Task,
-    Result,
-    /// Tells, and expects no answer.
-    Event,
-    /// The work did not succeed.
-    Error,
-    /// A part of something that goes on.
-    Stream,
+words! {
+    /// What an envelope is for.
+    #[derive(Hash)]
+    Type {
+        /// Asks for work; a result or an error answers it.
+        Task = "task",
+        Result = "result",
+        /// Tells, and expects no answer.
+        Event = "event",
+        /// The work did not succeed.
+        Error = "error",
+        /// One part of a longer stream.
+        Stream = "stream",
+    }
 }
 
 impl Type {
-    pub const ALL: [Type; 5] = [Type::Task, Type::Result, Type::Event, Type::Error, Type::Stream];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Type::Task => "task",
-            Type::Result => "result",
-            Type::Event => "event",
-            Type::Error => "error",
-            Type::Stream => "stream",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-
     /// Whether an envelope of this type must say which one it answers.
     pub fn is_answer(self) -> bool {
         matches!(self, Type::Result | Type::Error)
@@ -78,7 +65,7 @@ pub struct Envelope {
     pub payload: Map<String, Value>,
     /// An object or a text.
     pub sig: Option<Value>,
-    /// Fields this version does not know; they mean nothing here and go on as they came.
+    /// Fields this version does not know; they are ignored and passed on unchanged.
     pub extra: Map<String, Value>,
 }
 

@@ -16,7 +16,6 @@ mod extra;
 mod judge;
 mod priority;
 mod settle;
-pub(crate) mod word;
 
 use serde::de::DeserializeOwned;
 
@@ -32,21 +31,21 @@ pub use task::{GuardRails, Task};
 use crate::finding::Finding;
 use crate::shape::Object;
 use crate::verdict::Verdict;
-use judge::{Ask, Judged};
+use judge::{Expected, ValidMessage};
 
 const ANY: &[MessageType] = &[MessageType::Task, MessageType::Response, MessageType::Event];
 const FROM_EXECUTOR: &[MessageType] = &[MessageType::Response, MessageType::Event];
 
-/// The shape of every message, for whoever publishes their schemas.
+/// The shape of every message, to publish their schemas.
 pub fn shapes() -> Vec<&'static Object> {
     let events = EventKind::ALL.iter().map(|kind| event::shape::of(*kind));
-    [&task::shape::TASK, &response::shape::RESPONSE].into_iter().chain(events).collect()
+    [Task::OBJECT, Response::OBJECT].into_iter().chain(events).collect()
 }
 
-/// Judges one message of any type. A RESPONSE is held against the default guard rails. In strict mode the words
+/// Judges one message of any type. A RESPONSE is checked against the default guard rails. In strict mode the words
 /// of older drafts, incomplete responses and exceeded soft limits are faults too.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
-    match judge::judge(bytes, Ask { wanted: ANY, strict, requirements: Requirements::of(None) }) {
+    match judge::judge(bytes, Expected { wanted: ANY, strict, requirements: Requirements::of(None) }) {
         Ok(judged) => judge::allowed(judged),
         Err(verdict) => *verdict,
     }
@@ -57,7 +56,7 @@ pub fn parse_task(bytes: &[u8]) -> Result<(Task, Vec<Finding>), Box<Verdict>> {
     parse(bytes, &[MessageType::Task], Requirements::of(None))
 }
 
-/// Reads a RESPONSE, held against the guard rails of its TASK, and gives its warnings beside it.
+/// Reads a RESPONSE, checked against the guard rails of its TASK, and gives its warnings beside it.
 pub fn parse_response(
     bytes: &[u8],
     guard_rails: Option<&GuardRails>,
@@ -81,7 +80,7 @@ pub enum Line {
 /// Reads one line of an executor's output: an EVENT, or the RESPONSE.
 pub fn parse_line(bytes: &[u8], guard_rails: Option<&GuardRails>) -> Result<Line, Box<Verdict>> {
     let requirements = Requirements::of(guard_rails);
-    let judged = judge::judge(bytes, Ask { wanted: FROM_EXECUTOR, strict: false, requirements })?;
+    let judged = judge::judge(bytes, Expected { wanted: FROM_EXECUTOR, strict: false, requirements })?;
     match judged.message {
         MessageType::Event => typed(judged).map(|(event, _)| Line::Event(event)),
         MessageType::Response | MessageType::Task => {
@@ -95,16 +94,16 @@ fn parse<T: DeserializeOwned>(
     wanted: &'static [MessageType],
     requirements: Requirements,
 ) -> Result<(T, Vec<Finding>), Box<Verdict>> {
-    judge::judge(bytes, Ask { wanted, strict: false, requirements }).and_then(typed)
+    judge::judge(bytes, Expected { wanted, strict: false, requirements }).and_then(typed)
 }
 
 /// The shapes admit nothing that the types cannot hold; should that ever be untrue, the message is refused.
-fn typed<T: DeserializeOwned>(judged: Judged) -> Result<(T, Vec<Finding>), Box<Verdict>> {
+fn typed<T: DeserializeOwned>(judged: ValidMessage) -> Result<(T, Vec<Finding>), Box<Verdict>> {
     let code = match judged.message {
         MessageType::Response => Code::MalformedResponse,
         MessageType::Task | MessageType::Event => Code::SchemaValidation,
     };
-    let Judged { value, warnings, .. } = judged;
+    let ValidMessage { value, warnings, .. } = judged;
     match serde_json::from_value(value) {
         Ok(message) => Ok((message, warnings.sorted())),
         Err(error) => Err(judge::whole(code, "type", error.to_string())),

@@ -1,5 +1,7 @@
 //! The OL-AO bridge: what two agent command lines hand each other, as envelopes and as files.
 
+use crate::shape::words;
+
 pub mod candidate;
 pub mod constraint;
 pub mod council;
@@ -18,30 +20,15 @@ pub mod stage1;
 /// The schema versions that are read; the highest is written.
 pub const VERSIONS: std::ops::RangeInclusive<i64> = 1..=1;
 
-/// One of the two sides of the bridge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum System {
-    Ao,
-    Ol,
+words! {
+    /// One of the two sides of the bridge.
+    System {
+        Ao = "ao",
+        Ol = "ol",
+    }
 }
 
 impl System {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            System::Ao => "ao",
-            System::Ol => "ol",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "ao" => Some(System::Ao),
-            "ol" => Some(System::Ol),
-            _ => None,
-        }
-    }
-
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -66,7 +53,7 @@ pub const KINDS: [&str; 11] = [
     "stage1",
 ];
 
-/// Judges a document of the bridge by the name of its kind; none where there is no such kind.
+/// Judges a document of the bridge by the name of its kind; `None` for an unknown kind.
 pub fn validate(kind: &str, bytes: &[u8], strict: bool) -> Option<crate::verdict::Verdict> {
     let verdict = match kind {
         "bridge_envelope" => envelope::validate(bytes, strict),

@@ -28,7 +28,7 @@ pub struct File<'a> {
 
 /// Makes the question from a vector and the contents of the files it needs.
 type Ask = fn(&Value, &[Vec<u8>]) -> Result<Value, Mismatch>;
-/// Holds an answer against what the vector expects.
+/// Compares an answer with what the vector expects.
 type Compare = fn(&Value, &Value) -> Result<(), Mismatch>;
 
 /// One case, ready to run.

@@ -50,7 +50,7 @@ pub fn convert(bytes: &[u8], to: Kind, context: &Context) -> Result<Converted, B
     }
     let document = crate::json::strict::parse(bytes).unwrap_or_default();
     let Some(conversion) = conversion(from, to, &document) else {
-        let message = format!("there is no way from {} to {to}", described(from, &document));
+        let message = format!("cannot convert {} to {to}", described(from, &document));
         return Err(refused(to, "no_conversion", message));
     };
     let mut source = Source::new(&document);
@@ -102,7 +102,7 @@ fn refused(kind: Kind, rule: &'static str, message: String) -> Box<Verdict> {
     Box::new(Verdict::denied(kind.as_str(), "SCHEMA_INVALID", &primary, findings, Findings::default()))
 }
 
-/// A UUID of version 4 in form that always stands for the same text.
+/// A UUID in the form of version 4 that is always the same for the same text.
 fn uuid_for(text: &str) -> String {
     let hex: Vec<char> = digest::of_bytes(text.as_bytes()).chars().rev().take(32).collect();
     let part = |from: usize, to: usize| hex[from..to].iter().collect::<String>();

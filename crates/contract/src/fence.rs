@@ -23,7 +23,7 @@ fn framed(name: &str, by: &str, data: &str) -> String {
     format!("--- data {name}: recorded by {by}, {NOTE} ---\n{data}--- end {name} ---\n")
 }
 
-/// A text inside a line of ours: quoted as JSON does it, on one line, and called data.
+/// A text inside a line of our own: quoted as in JSON, on one line, and labeled as data.
 pub fn quoted(text: &str) -> String {
     format!("data, {NOTE}: {}", serde_json::Value::from(text))
 }

@@ -39,7 +39,7 @@ impl Findings {
         self.list.push(Finding { path: path.into(), rule, message: message.into() });
     }
 
-    /// Whether one more would only be counted, so that nobody needs to word it.
+    /// Whether one more would only be counted, so that its message is not needed.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() == limits::FINDINGS_MAX
     }

@@ -16,16 +16,16 @@ pub const CONTROL_PLANE_FIELDS: &str = "control_plane_fields";
 /// Words that would change a role, a scope, a check or the conversation itself.
 pub const INSTRUCTION_OVERRIDE: &str = "instruction_override";
 
-/// What tripped the wire. The text itself is never part of an answer.
+/// What injection the wire. The text itself is never part of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tripped {
+pub struct Injection {
     pub rule: &'static str,
     /// Completes the sentence "the text …".
     pub sign: &'static str,
 }
 
 /// The first rule that the text breaks.
-pub fn find(text: &str) -> Option<Tripped> {
+pub fn find(text: &str) -> Option<Injection> {
     // Names and plain paths are most of what is looked at, and an order takes more than one word or a mark.
     let may_speak = |byte: u8| {
         !byte.is_ascii()
@@ -74,14 +74,14 @@ const CONTROL_KEYS: &[&str] = &[
     "x_intent",
 ];
 
-/// The one key that is enough by itself.
+/// The one key that is enough alone.
 const PACKET_TYPE: &str = "packet_type";
 
-/// Words that any program uses. Beside a field of ours they are one of ours too: `allow` and `code` are a verdict.
+/// Words that any program uses. Beside one of our fields they count as ours too: `allow` and `code` are a verdict.
 const COMMON_KEYS: &[&str] =
     &["active", "changes", "code", "details", "owner", "priority", "reason", "resource", "status"];
 
-fn find_control_plane(text: &str) -> Option<Tripped> {
+fn find_control_plane(text: &str) -> Option<Injection> {
     let mut keys = BTreeSet::new();
     if text.contains(['"', '\'']) && CONTROL_KEYS.iter().any(|key| text.contains(key)) {
         let names = QUOTED_KEY.captures_iter(text).filter_map(|found| found.get(1));
@@ -96,7 +96,7 @@ fn find_control_plane(text: &str) -> Option<Tripped> {
     let packet = keys.contains(PACKET_TYPE) || bare();
     let is_ours = |key: &String| CONTROL_KEYS.contains(&key.as_str());
     (packet || (keys.len() >= 2 && keys.iter().any(is_ours)))
-        .then_some(Tripped { rule: CONTROL_PLANE_FIELDS, sign: "carries fields of the control plane" })
+        .then_some(Injection { rule: CONTROL_PLANE_FIELDS, sign: "carries fields of the control plane" })
 }
 
 fn collect_keys(value: &Value, keys: &mut BTreeSet<String>) {
@@ -239,7 +239,7 @@ fn expression(pattern: &str) -> Regex {
     Regex::new(pattern).expect("BUG: the rule's expression is valid")
 }
 
-fn find_override(text: &str) -> Option<Tripped> {
+fn find_override(text: &str) -> Option<Injection> {
     let lower = text.to_ascii_lowercase();
     let hinted =
         |order: &Order| order.hints.iter().all(|words| words.iter().any(|word| lower.contains(word)));
@@ -247,7 +247,7 @@ fn find_override(text: &str) -> Option<Tripped> {
     let compiled = COMPILED.iter().zip(ORDERS).filter(|(_, order)| hinted(order));
     let mut orders = compiled.map(|(cell, order)| (cell.get_or_init(|| expression(order.pattern)), order));
     let (_, order) = orders.find(|(regex, _)| given(regex))?;
-    Some(Tripped { rule: INSTRUCTION_OVERRIDE, sign: order.sign })
+    Some(Injection { rule: INSTRUCTION_OVERRIDE, sign: order.sign })
 }
 
 /// The text as a reader takes it in: compatible letters as one, and nothing that is not seen.

@@ -7,8 +7,7 @@ pub use serde_json::{Map, Value, json};
 
 use crate::domain::limits;
 
-/// How much a document has, for whoever refuses it. Readers stop behind the longest there may be, so beyond that
-/// nobody knows.
+/// The size of a document, for a refusal. Readers stop just beyond the limit, so a larger size is unknown.
 pub(crate) fn size(bytes: &[u8]) -> String {
     let most = limits::WORKLOG_BYTES_MAX;
     if bytes.len() > most { format!("more than {most} bytes") } else { format!("{} bytes", bytes.len()) }

@@ -45,17 +45,17 @@ pub use worklog::{WorklogEntry, validate_worklog, validate_worklog_entry};
 use crate::shape::Object;
 use crate::verdict::Verdict;
 
-/// The version that documents of ours carry.
+/// The version that our own documents carry.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
-/// The shape of every document, for whoever publishes their schemas.
+/// The shape of every document, to publish their schemas.
 pub fn shapes() -> Vec<&'static Object> {
     vec![
-        &assignment::ASSIGNMENT,
-        &envelope::ENVELOPE,
-        &result::RESULT,
-        &worklog::WORKLOG_ENTRY,
-        &handoff::HANDOFF,
+        Assignment::OBJECT,
+        OrchestratorOutput::OBJECT,
+        SubagentResult::OBJECT,
+        WorklogEntry::OBJECT,
+        Handoff::OBJECT,
         &locks::LOCK_TABLE,
         &ledger::LEDGER_DELTAS,
         &reconcile::RECONCILE,

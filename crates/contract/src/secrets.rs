@@ -176,7 +176,7 @@ fn matches<'t>(
     Box::new(telling.map(|found| found.get(0).expect("BUG: group 0 is the match").range()))
 }
 
-/// Prose such as `token: refreshed` is no assignment: a value must be long, or hold a digit or a symbol.
+/// Prose such as `token: refreshed` is not an assignment: a value must be long, or hold a digit or a symbol.
 fn is_telling(value: &str) -> bool {
     let refers = value.starts_with("env:") || value.starts_with("REDACTED");
     let odd =

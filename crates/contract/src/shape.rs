@@ -2,7 +2,16 @@
 //! finding, and the published JSON Schema.
 
 pub mod check;
+mod described;
+mod document;
+pub mod ignored;
 pub mod schema;
+mod words;
+
+pub(crate) use described::about;
+pub use described::{Described, Nullable};
+pub(crate) use document::document;
+pub(crate) use words::words;
 
 use crate::domain::time::Timestamp;
 
@@ -109,7 +118,7 @@ pub const NOT_NEGATIVE: Shape = Shape::Number { min: 0.0, max: f64::MAX };
 pub static NON_BLANK_FORM: Form =
     Form { name: "text that is not blank", pattern: NOT_WHITE, accepts: |text| !text.trim().is_empty() };
 
-/// One character that is no white space, spelt out because dialects of `\\S` differ.
+/// One character that is not white space, spelled out because dialects of `\\S` differ.
 const NOT_WHITE: &str =
     "[^\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 
@@ -151,6 +160,18 @@ pub const fn required(name: &'static str, shape: Shape, about: &'static str) -> 
 pub const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field { name, required: false, shape, about }
 }
+
+/// A list of this many items.
+macro_rules! list {
+    ($item:expr) => {
+        $crate::shape::list!($item, 0, $crate::shape::UNBOUNDED)
+    };
+    ($item:expr, $min:expr, $max:expr) => {
+        $crate::shape::Shape::List(&$crate::shape::List { item: $item, min: $min, max: $max })
+    };
+}
+
+pub(crate) use list;
 
 pub const fn text(min: usize, max: usize) -> Shape {
     Shape::Text(Text { min, max, form: None })

@@ -47,7 +47,7 @@ impl Verdict {
         }
     }
 
-    /// A refusal for `primary`, which is one of `findings` or speaks for the document as a whole.
+    /// A refusal for `primary`, which is one of `findings` or is about the document as a whole.
     pub fn denied(kind: &str, code: &str, primary: &Finding, findings: Findings, warnings: Findings) -> Self {
         Self {
             allow: false,

@@ -1,6 +1,6 @@
-//! Takes a run and brings it to an end, or waits for whoever has it.
+//! Takes a run and works it to its end, or waits for the engine that has it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::aocl::intents;
 use contract::aocl::payload::LayerPayload;
@@ -8,14 +8,14 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
-use contract::plan::Executor;
 use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
 
-use crate::dispatcher::{Dispatcher, EngineParts, Finished};
+use crate::dispatcher::{Dispatcher, EngineParts, Finished, millis};
 use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
+use crate::pipeline::stack::{self, LayerStack};
 use crate::settings::Settings;
 use crate::supervisor::{self, OwnerIdentity};
 use crate::{recovery, walk};
@@ -23,37 +23,49 @@ use crate::{recovery, walk};
 /// How driving a run ended.
 #[derive(Debug)]
 pub enum Ending {
-    /// The run has its result, from this engine, another one, or long ago.
+    /// The run has its result: from this engine, from another one, or from before.
     Ended(Box<Run>),
-    /// It waits: for a person, or to be continued.
+    /// It waits for a person, or to be continued.
     Stopped(Box<Run>),
     /// This engine was told to stop. The run can be continued.
     Interrupted { signal: i32, run: Box<Run> },
 }
 
-/// Works the run, or attaches to the engine that does. No child of this process is left when it returns.
+/// Works the run, or attaches to the engine that does. When it returns, no child of this process is left.
 pub fn drive(
     cx: &mut Context,
     settings: &Settings,
     id: &RunId,
     observer: &mut dyn Observer,
 ) -> Result<Ending> {
-    let owner = identity();
+    // Before anything is written: a run is not taken by an engine that cannot walk it.
+    let stack = LayerStack::parse(stack::DEFAULT)?;
+    drive_through(stack, cx, settings, id, observer)
+}
+
+pub(crate) fn drive_through(
+    stack: LayerStack,
+    cx: &mut Context,
+    settings: &Settings,
+    id: &RunId,
+    observer: &mut dyn Observer,
+) -> Result<Ending> {
+    let owner = settings.launcher.owner();
     let caller = engine_caller();
-    let mut told = false;
-    let begun = Instant::now();
+    let mut is_reported = false;
+    let begun_ms = settings.launcher.monotonic_ms();
     loop {
         match own::take(cx, &caller, id, &owner)? {
             Owned::Ended(run) => return Ok(Ending::Ended(run)),
             Owned::Mine(run) => {
-                let hands = EngineParts { cx, settings, observer, owner, caller };
-                return work(hands, *run);
+                let parts = EngineParts { cx, settings, observer, owner, caller };
+                return work(parts, *run, stack);
             }
             Owned::Another(_) => {
-                if !std::mem::replace(&mut told, true) {
+                if !std::mem::replace(&mut is_reported, true) {
                     observer.report(Progress::Attached);
                 }
-                if let Some(ending) = attend(cx, settings, id, observer, begun)? {
+                if let Some(ending) = attend(cx, settings, id, observer, begun_ms)? {
                     return Ok(ending);
                 }
             }
@@ -61,24 +73,25 @@ pub fn drive(
     }
 }
 
-/// Waits for an engine elsewhere. `None` when the run looks as if it could be taken.
+/// Waits for the engine that works the run. `None` when that engine seems to be gone.
 fn attend(
     cx: &mut Context,
     settings: &Settings,
     id: &RunId,
     observer: &mut dyn Observer,
-    begun: Instant,
+    begun_ms: i64,
 ) -> Result<Option<Ending>> {
+    let launcher = &settings.launcher;
     loop {
-        std::thread::park_timeout(limits::POLL_INTERVAL);
+        launcher.pause(limits::POLL_INTERVAL);
         observer.tick();
         let run = Box::new(show::state(cx, id)?);
         if let Some(signal) = settings.stop.raised() {
             return Ok(Some(Ending::Interrupted { signal, run }));
         }
-        if begun.elapsed() > patience(&run, settings) {
-            let message = format!("the run {id} is still worked by another engine");
-            return Err(Error::new(ErrorCode::Timeout, message).hint("look at it with `writ runs show`"));
+        if launcher.monotonic_ms() - begun_ms > millis(patience(&run, settings)) {
+            let message = format!("another engine is still working on the run {id}");
+            return Err(Error::new(ErrorCode::Timeout, message).hint("show it with `writ runs show`"));
         }
         match run.state {
             RunState::Done | RunState::Failed | RunState::Canceled => return Ok(Some(Ending::Ended(run))),
@@ -91,15 +104,13 @@ fn attend(
     }
 }
 
-/// The longest a run can take, if every attempt of every task takes all its time, one after the other.
+/// The longest a run can take: every attempt of every task takes its full time, one after the other.
 fn patience(run: &Run, settings: &Settings) -> Duration {
     let per_task = run.asked.plan.tasks.iter().map(|task| {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
         let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
-        let asked = match task.executor {
-            Executor::Shell => Duration::ZERO,
-            Executor::AopStdio => limits::RETRY_AFTER_MAX,
-        };
+        let executor = settings.executors.find(&task.executor);
+        let asked = executor.map_or(Duration::ZERO, |executor| executor.retry_after_max());
         let waits: Duration =
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
         let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
@@ -108,15 +119,18 @@ fn patience(run: &Run, settings: &Settings) -> Duration {
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }
 
-fn work(mut hands: EngineParts<'_>, run: Run) -> Result<Ending> {
+fn work(mut parts: EngineParts<'_>, run: Run, stack: LayerStack) -> Result<Ending> {
     // Children of engines that died; those of living engines are never touched.
-    supervisor::reap_leftovers(|_| true);
-    let whole = show::show(hands.cx, run.asked.id.as_str())?;
-    let records = records(&mut hands, &run)?;
-    let pipeline =
-        if records.is_empty() { Pipeline::new(&run.asked) } else { Pipeline::resumed(&run.asked, &records)? };
+    parts.settings.launcher.end_leftovers();
+    let whole = show::show(parts.cx, run.asked.id.as_str())?;
+    let records = records(&mut parts, &run)?;
+    let pipeline = if records.is_empty() {
+        Pipeline::new(stack, &run.asked)
+    } else {
+        Pipeline::resumed(stack, &run.asked, &records)?
+    };
     let id = run.asked.id.clone();
-    let mut dispatcher = Dispatcher::new(hands, run, pipeline, whole.tasks);
+    let mut dispatcher = Dispatcher::new(parts, run, pipeline, whole.tasks);
     recovery::recover(&mut dispatcher)?;
     let finished = walk::walk(&mut dispatcher)?;
     let run = Box::new(show::state(dispatcher.cx, &id)?);
@@ -127,23 +141,23 @@ fn work(mut hands: EngineParts<'_>, run: Run) -> Result<Ending> {
     })
 }
 
-/// The layers' records of an earlier walk of the same run, in their order.
-fn records(hands: &mut EngineParts<'_>, run: &Run) -> Result<Vec<LayerPayload>> {
+/// The records that an earlier walk of the same run left, in their order.
+fn records(parts: &mut EngineParts<'_>, run: &Run) -> Result<Vec<LayerPayload>> {
     let mine = run.asked.id.as_str();
-    let events = ops::event::by_corr(hands.cx, &run.asked.corr)?;
+    let events = ops::event::by_corr(parts.cx, &run.asked.corr)?;
     let layers = events.into_iter().filter(|event| {
         event.record.intent == intents::LAYER_DECISION && event.record.run_id.as_deref() == Some(mine)
     });
     layers
         .map(|event| {
             serde_json::from_value(event.record.payload).map_err(|error| {
-                Error::new(ErrorCode::Corrupt, format!("event {} is no layer record: {error}", event.id))
+                Error::new(ErrorCode::Corrupt, format!("event {} is not a layer record: {error}", event.id))
             })
         })
         .collect()
 }
 
-/// Whether an owner lives, as far as this process can see.
+/// Whether an owner is alive, as far as this process can see.
 pub fn probe(owner: &Owner) -> Liveness {
     let own = supervisor::own_identity();
     if owner.boot_id != whereabouts(&own) {
@@ -153,7 +167,7 @@ pub fn probe(owner: &Owner) -> Liveness {
     if supervisor::is_alive(&identity) { Liveness::Alive } else { Liveness::Dead }
 }
 
-fn identity() -> Owner {
+pub(crate) fn identity() -> Owner {
     let own = supervisor::own_identity();
     Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own) }
 }

@@ -3,25 +3,28 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::{PlanPart, Task};
 use contract::intake::Executors;
-use ops::host::{Host, HowToWork, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
 
 use crate::git::Git;
-use crate::observer::Observer;
+use crate::launcher::{Launcher, RunError, ask};
+use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
 use crate::supervisor::logs::{LogReader, Piece, Stream};
-use crate::supervisor::{AskError, Exit, LaunchSpec, Marker, ShimProgram, Stdin, ask, own_identity};
+use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::{Ending, Policy, disk, worklog};
@@ -38,11 +41,51 @@ pub trait Door {
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
     /// Who is told about the progress of a run.
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer>;
+    /// How a shell calls this program.
+    fn program(&self) -> String {
+        "writ".to_owned()
+    }
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation {
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: std::fs::metadata(store).ok().map(|found| found.len()),
+            hooks: contract::json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
+/// A door without configuration that works no runs.
+pub struct PlainDoor;
+
+impl Door for PlainDoor {
+    fn policy(&self, _: &Path) -> Result<Policy> {
+        Ok(Policy::default())
+    }
+
+    fn executors(&self, _: &Path) -> Result<Executors> {
+        Ok(Executors { known: crate::Executors::built_in().known(), ..Executors::default() })
+    }
+
+    fn logs(&self) -> Result<PathBuf> {
+        Err(Error::new(ErrorCode::NotFound, "this door keeps no logs"))
+    }
+
+    fn settings(&self, _: &Path, _: &HowToWork) -> Result<Settings> {
+        Err(Error::new(ErrorCode::Denied, "this door works no runs").hint("use `writ run --continue RUN`"))
+    }
+
+    fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
+        Box::new(Nobody)
+    }
 }
 
 /// The machine this process runs on.
 pub struct LocalHost {
-    pub shim: ShimProgram,
+    /// Starts processes, and knows which engines are alive.
+    pub launcher: Arc<dyn Launcher>,
     /// What children inherit.
     pub environment: BTreeMap<OsString, OsString>,
     pub door: Box<dyn Door>,
@@ -76,7 +119,7 @@ impl Host for LocalHost {
 
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
         let git = Git {
-            shim: &self.shim,
+            launcher: &*self.launcher,
             workspace: Path::new(root),
             environment: &self.environment,
             mark: mark.clone(),
@@ -93,7 +136,7 @@ impl Host for LocalHost {
 
     fn run_checks(&self, workspace: &str, part: &PlanPart, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
-            shim: &self.shim,
+            launcher: &*self.launcher,
             workspace: Path::new(workspace),
             environment: &self.environment,
             task_env: &part.spec.env,
@@ -127,12 +170,20 @@ impl Host for LocalHost {
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
-        crate::probe(owner)
+        self.launcher.probe(owner)
+    }
+
+    fn program(&self) -> String {
+        self.door.program()
+    }
+
+    fn installation(&self, store: &Path) -> Installation {
+        self.door.installation(store)
     }
 
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
         let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
-        let marker = Marker { attempt: mark.clone(), owner: own_identity() };
+        let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
         let mut spec = LaunchSpec::new(argv, std::path::PathBuf::from("."), marker);
         spec.env.clone_from(&self.environment);
         let input = |value: &contract::json::Value| Stdin::Bytes(format!("{value}\n").into_bytes());
@@ -140,15 +191,14 @@ impl Host for LocalHost {
         // Without it orphans of a killed supervisor are found by their marks alone; the work can go on.
         crate::supervisor::become_subreaper().ok();
         let name = question.argv.join(" ");
-        let answered = ask(&self.shim, spec, question.timeout).map_err(|error| {
-            let code = if matches!(error, AskError::TooLate(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
+        let answered = ask(&*self.launcher, spec, question.timeout).map_err(|error| {
+            let code = if matches!(error, RunError::Timeout(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
             Error::new(code, format!("`{name}` {error}"))
         })?;
         let end = match answered.exit {
-            Some(Exit::Code(0)) => return Ok(answered.printed),
-            Some(Exit::Code(code)) => format!("exited with {code}"),
-            Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
-            None => "was gone before it ended".to_owned(),
+            Exit::Code(0) => return Ok(answered.printed),
+            Exit::Code(code) => format!("exited with {code}"),
+            Exit::Signal(signal) => format!("was killed by signal {signal}"),
         };
         Err(Error::new(ErrorCode::Io, format!("`{name}` {end}; its output is not used")))
     }

@@ -1,8 +1,10 @@
-//! The control pipeline: every request walks through the layers, and every layer leaves an envelope.
+//! The layer runner: every request walks through the layers of a stack, and every layer leaves an envelope.
 //!
-//! Layers are pure functions in one file each. They get everything they look at as arguments and give back an
-//! `Outcome`; the runner applies its delta to the context bundle and writes both down.
+//! A layer is a pure function in a file of its own. It gets what was fetched for it and returns an [`Outcome`]; the
+//! runner waits for it where it is slow, applies its delta to the context bundle and records both.
 
+mod awaited;
+mod facts;
 pub(crate) mod l0_normalize;
 pub(crate) mod l10_audit;
 pub(crate) mod l1_identity;
@@ -14,9 +16,16 @@ pub(crate) mod l6_shape;
 pub(crate) mod l7_delegate;
 pub(crate) mod l8_verify;
 pub(crate) mod l9_assemble;
+mod outcome;
+#[cfg(test)]
+pub(crate) mod samples;
+pub(crate) mod stack;
+
+use std::sync::Arc;
+use std::time::Instant;
 
 use contract::aee::{LOG_SINK, Type};
-use contract::aocl::payload::{Control, Decision, Delegation, Digests, LayerPayload, LayerRef, StackSelect};
+use contract::aocl::payload::{Control, Delegation, Digests, LayerPayload, LayerRef, StackSelect};
 use contract::aocl::{Bundle, Layer, intents};
 use contract::domain::code::ErrorCode;
 use contract::domain::run::NewRun;
@@ -27,59 +36,41 @@ use ops::{Error, Result};
 use serde::Serialize;
 use serde_json::json;
 
-pub(crate) const STACK_ID: &str = "default";
+pub(crate) use awaited::LayerKey;
+use awaited::{Awaited, Progress};
+pub(crate) use facts::RunFacts;
+pub(crate) use outcome::{Exit, LayerResult, Outcome};
+use stack::{LayerStack, Member};
 
-/// What a layer decided.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Outcome {
-    pub(crate) decisions: Vec<Decision>,
-    pub(crate) delta: Map<String, Value>,
-    pub(crate) refs: Vec<String>,
-    pub(crate) control: Control,
-}
-
-impl Outcome {
-    pub(crate) fn decided(code: &str, reason: impl Into<String>) -> Self {
-        Self::default().and(code, reason)
-    }
-
-    #[must_use]
-    pub(crate) fn and(mut self, code: &str, reason: impl Into<String>) -> Self {
-        self.decisions.push(Decision { code: code.to_owned(), reason: reason.into() });
-        self
-    }
-
-    /// Sets a value of the context, by its dotted path.
-    #[must_use]
-    pub(crate) fn set(mut self, path: impl Into<String>, value: impl Serialize) -> Self {
-        let value = serde_json::to_value(value).unwrap_or(Value::Null);
-        self.delta.insert(path.into(), value);
-        self
-    }
-
-    /// The layers up to the answer are skipped.
-    #[must_use]
-    pub(crate) fn halt(mut self) -> Self {
-        self.control.halt_pipeline = true;
-        self.control.branch_to = Some(Layer::Respond.id().to_owned());
-        self
-    }
-
-    pub(crate) fn halts(&self) -> bool {
-        self.control.halt_pipeline
-    }
-}
-
-/// One run's walk: the context so far, and what has to be written down.
+/// Runs the layers of one run: the context so far, what has to be written, and the answers it waits for.
 pub(crate) struct Pipeline {
+    pub(crate) stack: Arc<LayerStack>,
     run_id: String,
     bundle: Bundle,
     entries: Vec<Entry>,
-    executed: Vec<String>,
+    executed: Vec<Executed>,
     pub(crate) delegations: Vec<Delegation>,
+    awaited: Awaited,
 }
 
-/// A walk as it was at one moment, to go back to when what followed could not be written down.
+/// A layer that has a record.
+struct Executed {
+    id: String,
+    halted: bool,
+}
+
+/// Where in the walk a layer ran.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Position<'p> {
+    /// Before the tasks. A layer that does not continue halts the walk here, which branches to the answer.
+    Entry,
+    /// A layer that refuses ends its task; the walk goes on with the others.
+    Task(&'p TaskId),
+    /// After the tasks.
+    Leaving,
+}
+
+/// A walk at one moment, to return to when what followed could not be written.
 pub(crate) struct Mark {
     bundle: Bundle,
     entries: usize,
@@ -89,83 +80,151 @@ pub(crate) struct Mark {
 
 impl Pipeline {
     /// A walk from the beginning.
-    pub(crate) fn new(run: &NewRun) -> Self {
-        let mut pipeline = Self {
-            run_id: run.id.to_string(),
-            bundle: Bundle::new(),
-            entries: Vec::new(),
-            executed: Vec::new(),
-            delegations: Vec::new(),
-        };
+    pub(crate) fn new(stack: LayerStack, run: &NewRun) -> Self {
+        let mut pipeline = Self::blank(stack, run);
         let select = StackSelect {
             run_id: pipeline.run_id.clone(),
-            stack_id: STACK_ID.to_owned(),
-            reason: format!("the default stack fits a {}", run.kind.as_str()),
+            stack_id: pipeline.stack.id.clone(),
+            reason: format!("the {} stack fits a {}", pipeline.stack.id, run.kind.as_str()),
         };
         pipeline.note(intents::STACK_SELECT, "Stack selected", &select, None);
         pipeline
     }
 
-    /// A walk that goes on where its records end. The bundle is rebuilt from them and their digests.
-    pub(crate) fn resumed(run: &NewRun, records: &[LayerPayload]) -> Result<Self> {
-        let mut pipeline = Self::new(run);
-        pipeline.entries.clear();
+    /// A walk that continues after its records. The bundle is rebuilt from them and compared with their digests.
+    pub(crate) fn resumed(stack: LayerStack, run: &NewRun, records: &[LayerPayload]) -> Result<Self> {
+        let mut pipeline = Self::blank(stack, run);
         for record in records {
             pipeline.patch(&record.delta)?;
             if pipeline.bundle.digest() != record.digests.context_out {
                 let message = format!("the context after {} is not what its record says", record.layer.id);
                 return Err(Error::new(ErrorCode::Corrupt, message));
             }
-            pipeline.executed.push(record.layer.id.clone());
+            let (id, halted) = (record.layer.id.clone(), record.control.halt_pipeline);
+            pipeline.executed.push(Executed { id, halted });
         }
         Ok(pipeline)
     }
 
-    pub(crate) fn has_run(&self, layer: Layer) -> bool {
-        self.executed.iter().any(|id| id == layer.id())
+    fn blank(stack: LayerStack, run: &NewRun) -> Self {
+        Self {
+            awaited: Awaited::new(stack.timeout),
+            stack: Arc::new(stack),
+            run_id: run.id.to_string(),
+            bundle: Bundle::new(),
+            entries: Vec::new(),
+            executed: Vec::new(),
+            delegations: Vec::new(),
+        }
     }
 
-    pub(crate) fn executed(&self) -> &[String] {
-        &self.executed
+    /// Whether the walk has passed every layer before the tasks.
+    pub(crate) fn has_entered(&self) -> bool {
+        let last = self.stack.entry.last();
+        last.is_some_and(|last| self.executed.iter().any(|done| done.id == last.id && !done.halted))
+    }
+
+    /// The ids of the layers that have a record, in their order.
+    pub(crate) fn executed(&self) -> Vec<String> {
+        self.executed.iter().map(|done| done.id.clone()).collect()
     }
 
     pub(crate) fn bundle(&self) -> &Bundle {
         &self.bundle
     }
 
-    /// Applies a layer's outcome to the context and writes it down as one `aocl.layer.decision`.
-    pub(crate) fn record(
+    /// Runs a layer. `None` while its answer is awaited: the caller asks again when it has arrived or its deadline
+    /// has passed, and gets a refusal then.
+    pub(crate) fn run<F, P: Clone + Send + 'static>(
         &mut self,
-        layer: Layer,
-        outcome: Outcome,
-        timing_ms: u64,
-        task: Option<&TaskId>,
-    ) -> Result<()> {
-        let context_in = self.bundle.digest();
-        // Scrubbed before it is hashed, so that what is stored is what was digested.
-        let delta = scrubbed(outcome.delta);
-        self.patch(&delta)?;
-        let message = outcome.decisions.first().map_or_else(
-            || layer.title().to_owned(),
-            |decision| format!("{}: {}", decision.code, decision.reason),
-        );
-        let payload = LayerPayload {
-            run_id: self.run_id.clone(),
-            stack_id: STACK_ID.to_owned(),
-            layer: LayerRef { id: layer.id().to_owned(), version: contract::aocl::layer::VERSION.to_owned() },
-            timing_ms,
-            decisions: outcome.decisions,
-            delta,
-            refs: outcome.refs,
-            digests: Digests { context_in, context_out: self.bundle.digest() },
-            control: outcome.control,
-        };
-        self.executed.push(layer.id().to_owned());
-        self.note(intents::LAYER_DECISION, &message, &payload, task);
-        Ok(())
+        member: &Member<F>,
+        task: Option<usize>,
+        now_ms: i64,
+        layer: impl FnOnce() -> Outcome<P>,
+    ) -> Option<LayerResult<P>> {
+        let key = LayerKey { task, id: member.id.clone() };
+        match self.awaited.look(&key, now_ms) {
+            Progress::NotStarted => {}
+            Progress::UnderWay => return None,
+            Progress::Ended(result) => return Some(result),
+        }
+        let begun = Instant::now();
+        match layer().settle(elapsed_ms(begun)) {
+            Ok(result) => Some(result),
+            Err(slow) => {
+                self.awaited.start(&key, now_ms, slow);
+                None
+            }
+        }
     }
 
-    /// Writes down another control event.
+    /// Takes the answers of slow layers that have arrived. Gives what they were run for.
+    pub(crate) fn take_answers(&mut self) -> Vec<LayerKey> {
+        self.awaited.arrivals()
+    }
+
+    /// Until when a layer of this task is waited for, on the boot clock.
+    pub(crate) fn awaited_until_ms(&self, task: usize) -> Option<i64> {
+        self.awaited.deadline_ms(Some(task))
+    }
+
+    /// The answers for this task, or for the run, were used or are not needed.
+    pub(crate) fn forget_answers(&mut self, task: Option<usize>) {
+        self.awaited.forget(task);
+    }
+
+    /// Applies a layer's result to the context and records it as one `aocl.layer.decision`.
+    pub(crate) fn record<P>(
+        &mut self,
+        layer_id: &str,
+        result: LayerResult<P>,
+        position: Position<'_>,
+    ) -> Result<Exit<P>> {
+        let context_in = self.bundle.digest();
+        // Scrubbed before it is hashed, so that what is stored is what was digested.
+        let delta = scrubbed(result.delta);
+        self.patch(&delta)?;
+        let message = result.decisions.first().map_or_else(
+            || Layer::from_id(layer_id).map_or(layer_id, |layer| layer.title()).to_owned(),
+            |decision| format!("{}: {}", decision.code, decision.reason),
+        );
+        let control = self.control(&result.exit, position);
+        self.executed.push(Executed { id: layer_id.to_owned(), halted: control.halt_pipeline });
+        let payload = LayerPayload {
+            run_id: self.run_id.clone(),
+            stack_id: self.stack.id.clone(),
+            layer: LayerRef { id: layer_id.to_owned(), version: contract::aocl::layer::VERSION.to_owned() },
+            timing_ms: result.timing_ms,
+            decisions: result.decisions,
+            delta,
+            refs: result.refs,
+            digests: Digests { context_in, context_out: self.bundle.digest() },
+            control,
+        };
+        let task = match position {
+            Position::Task(id) => Some(id),
+            Position::Entry | Position::Leaving => None,
+        };
+        self.note(intents::LAYER_DECISION, &message, &payload, task);
+        Ok(result.exit)
+    }
+
+    /// What the envelope says about how the walk goes on.
+    fn control<P>(&self, exit: &Exit<P>, position: Position<'_>) -> Control {
+        match (exit, position) {
+            (Exit::Answer(_) | Exit::Refuse(_), Position::Entry) => Control {
+                halt_pipeline: true,
+                branch_to: Some(self.stack.respond.id.clone()),
+                ..Control::default()
+            },
+            (Exit::Answer(_) | Exit::Refuse(_), Position::Task(_) | Position::Leaving) => Control::default(),
+            (Exit::Continue(_), Position::Entry | Position::Task(_) | Position::Leaving) => {
+                Control::default()
+            }
+        }
+    }
+
+    /// Records another control event.
     pub(crate) fn note(
         &mut self,
         intent: &str,
@@ -207,8 +266,8 @@ impl Pipeline {
         }
     }
 
-    /// Forgets everything since the mark. Nothing of it may have been written: the context must stay what the
-    /// records lead to.
+    /// Drops everything since the mark. None of it may have been committed: the context must stay what the records
+    /// lead to.
     pub(crate) fn back_to(&mut self, mark: Mark) {
         self.bundle = mark.bundle;
         self.entries.truncate(mark.entries);
@@ -223,9 +282,18 @@ impl Pipeline {
     }
 }
 
+/// Timings of layers are for people; nothing is decided by them.
+pub(crate) fn elapsed_ms(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
 fn scrubbed(delta: Map<String, Value>) -> Map<String, Value> {
     match ops::scrubbed(Value::Object(delta)) {
         Value::Object(fields) => fields,
-        _ => Map::new(),
+        // Scrubbing keeps the kind of a value.
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! What was running when the last engine stopped? Verified by artifacts, else run again if that is safe, else parked.
+//! Decides about tasks that were interrupted: done if their checks pass, else run again if that is safe, else parked.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ impl Decision {
     }
 }
 
-/// Pure: `checks` is empty where the task has none, and otherwise what was seen.
+/// `checks` are the results of the task's checks, as far as they were run.
 pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> Decision {
     let verified = expected > 0 && checks.len() == expected && checks.iter().all(|check| check.passed);
     match (verified, may_rerun) {
@@ -47,8 +47,8 @@ pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> 
     }
 }
 
-/// Brings every interrupted task of the run into a state from which the scheduler can go on. Leaves the rest as it
-/// is when somebody asks to stop.
+/// Brings every interrupted task of the run into a state from which the scheduler can continue. Leaves the rest
+/// unchanged after a request to stop.
 pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
     for task in 0..dispatcher.tasks.len() {
         let Some(last) = dispatcher.attempts[task].last().cloned() else { continue };
@@ -60,7 +60,7 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             }
             AttemptState::Succeeded | AttemptState::Failed => false,
         };
-        // Whoever moves the task meanwhile is right, and what was found out is looked at again in that light.
+        // If another process moves the task meanwhile, its change stays, and the task is decided about again.
         while interrupted && !recover_one(dispatcher, task, &last)? {
             dispatcher.refresh(task)?;
             if dispatcher.is_stopping() && is_wanted(dispatcher, task) {
@@ -71,20 +71,21 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A task that was canceled, alone or with its run, only needs its attempt closed.
+/// Whether the task is to be recovered. One that was canceled, alone or with its run, only needs its attempt closed.
 fn is_wanted(dispatcher: &Dispatcher<'_>, task: usize) -> bool {
     !dispatcher.is_canceled() && matches!(dispatcher.tasks[task].status, Status::InProgress | Status::Blocked)
 }
 
-/// Decides and writes it down. False if nothing was written, because somebody asked to stop or moved the task.
+/// Decides about one task and writes the decision. False if nothing was written, because of a request to stop or
+/// because another process moved the task.
 fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
     if !is_wanted(dispatcher, task) {
         return close(dispatcher, task, last);
     }
     let spec = dispatcher.part(task).spec.clone();
     let checks = match hold(dispatcher, task)? {
-        Hold::Had => look(dispatcher, &spec, last)?,
-        // Nobody could look, so nothing is proved.
+        Hold::Held => look(dispatcher, &spec, last)?,
+        // The checks could not be run, so nothing is proved.
         Hold::GivenUp => Some(Vec::new()),
         Hold::Stopping => None,
     };
@@ -125,16 +126,16 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     Ok(true)
 }
 
-/// What the task's checks show now. Nothing when somebody asks to stop before they have ended.
+/// Runs the task's checks. `None` if a request to stop came before they had ended.
 fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Result<Option<Vec<CheckSeen>>> {
     let settings = dispatcher.settings;
-    // What the policy forbids by now is not started either; the walk will refuse the run.
+    // Checks that the policy forbids by now are not started either; the walk will refuse the run.
     if l3_policy::denial(&dispatcher.run.asked, &settings.policy).is_some() {
         return Ok(Some(Vec::new()));
     }
     let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
     let place = CheckLocation {
-        shim: &settings.shim,
+        launcher: &*settings.launcher,
         workspace: &workspace,
         environment: &settings.environment,
         task_env: &spec.env,
@@ -162,21 +163,21 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     Ok(true)
 }
 
-/// Whether what a task writes is held while somebody looks at it.
+/// Whether the locks on what a task writes are held while its checks run.
 enum Hold {
-    Had,
+    Held,
     GivenUp,
     Stopping,
 }
 
-/// Inherits what the task held when its engine died, or takes it anew, under a higher number either way: checks that
-/// are run while others write there prove nothing. Waits for others as a task does.
+/// Takes over the locks that the task had when its engine died, or takes new ones, with a higher token either way:
+/// checks that run while others write there prove nothing. Waits for other holders as a task does.
 fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
     let has_checks = !dispatcher.part(task).spec.checks.is_empty();
-    // What cannot be held is refused when the task is to begin.
+    // A scope that cannot be locked is refused when the task starts.
     let wants = dispatcher.wants(task).unwrap_or_default();
     if !has_checks || wants.scopes.is_empty() {
-        return Ok(Hold::Had);
+        return Ok(Hold::Held);
     }
     loop {
         let mark = dispatcher.pipeline.mark();
@@ -186,7 +187,7 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
             Committed::All(token) => {
                 dispatcher.held.extend(token.map(|token| (task, token)));
                 dispatcher.waits_no_more(task);
-                return Ok(Hold::Had);
+                return Ok(Hold::Held);
             }
             Committed::Hindered(hindrance) => dispatcher.wait_for(task, hindrance),
             Committed::Moved | Committed::Fenced => {}
@@ -195,7 +196,7 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
             dispatcher.waits_no_more(task);
             return Ok(Hold::GivenUp);
         }
-        std::thread::park_timeout(limits::HINDRANCE_POLL);
+        dispatcher.settings.launcher.pause(limits::HINDRANCE_POLL);
         dispatcher.observer.tick();
         dispatcher.heed_requests()?;
         if dispatcher.is_stopping() {
@@ -232,51 +233,26 @@ fn note_end(
     }
 }
 
-/// The legal path to each decision's state.
 fn note_moves(dispatcher: &mut Dispatcher<'_>, task: usize, decision: Decision, reason: &str) {
-    let path: &[Status] = match (decision, dispatcher.tasks[task].status) {
-        (Decision::Verified, Status::Blocked) => &[Status::InProgress, Status::Done],
-        (Decision::Verified, _) => &[Status::Done],
-        (Decision::Rerun, Status::Blocked) => &[Status::Todo],
-        (Decision::Rerun, _) => &[Status::Blocked, Status::Todo],
-        (Decision::Parked, _) => &[Status::Blocked],
-    };
-    for &to in path {
+    for to in moves(decision, dispatcher.tasks[task].status) {
         let task_id = dispatcher.tasks[task].id.clone();
         let verified = to == Status::Done;
-        dispatcher.note(Entry::MoveTask {
-            task_id,
-            to,
-            reason: Some(format!("unknown: {reason}")),
-            verified,
-        });
+        let reason = Some(format!("unknown: {reason}"));
+        dispatcher.note(Entry::MoveTask { task_id, to, reason, verified });
+    }
+}
+
+/// The legal path from the state of an interrupted task to the state that was decided.
+fn moves(decision: Decision, from: Status) -> Vec<Status> {
+    let is_blocked = from == Status::Blocked;
+    match (decision, is_blocked) {
+        (Decision::Verified, true) => vec![Status::InProgress, Status::Done],
+        (Decision::Verified, false) => vec![Status::Done],
+        (Decision::Rerun, true) => vec![Status::Todo],
+        (Decision::Rerun, false) => vec![Status::Blocked, Status::Todo],
+        (Decision::Parked, true | false) => vec![Status::Blocked],
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use contract::domain::check::Expects;
-
-    fn seen(passed: bool) -> CheckSeen {
-        CheckSeen {
-            command: vec!["c".to_owned()],
-            expects: Expects::ExitCode0,
-            passed,
-            exit_code: Some(i32::from(!passed)),
-            output_digest: String::new(),
-            output_tail: String::new(),
-            problem: None,
-        }
-    }
-
-    #[test]
-    fn artifacts_first_then_safety_then_a_person() {
-        assert_eq!(decide(1, &[seen(true)], false), Decision::Verified);
-        assert_eq!(decide(2, &[seen(true)], true), Decision::Rerun);
-        assert_eq!(decide(1, &[seen(false)], false), Decision::Parked);
-        // Nothing to check proves nothing.
-        assert_eq!(decide(0, &[], false), Decision::Parked);
-        assert_eq!(decide(0, &[], true), Decision::Rerun);
-    }
-}
+mod tests;

@@ -28,6 +28,7 @@ pub mod status;
 pub mod task;
 pub mod transfer;
 pub mod verb;
+pub mod verdict;
 pub mod vybe;
 pub mod watchdog;
 pub mod worklog;

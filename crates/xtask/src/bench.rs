@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: ours and its limit in the same run, taking turns, so that a busy machine slows both.
 
 mod changes;
+pub(crate) mod instructions;
 mod pipeline;
 mod report;
 mod rounds;
@@ -13,16 +14,22 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::Result;
-use crate::job::{Job, knows, target_dir};
+use crate::job::{Job, knows, root, target_dir};
 use report::Report;
 
 pub(crate) const ABOUT: &str = "\
 Measure against the limits of the machine
 
-Runs all benchmarks, or those named. Contenders take turns (A, B, A, B, …); the table shows medians
-and their ratios, which is what can be compared between machines. Also written to target/bench.json.
---quick does a few tiny rounds on the debug build, to see that the benchmarks still run.
---rounds N sets the number of rounds.";
+Builds the `dist` profile and runs all benchmarks, or those named. Contenders take turns (A, B, A, B, …);
+the table shows medians and their ratios, which can be compared between machines. The results are also
+written to target/bench.json.
+
+  --quick           a few small rounds on the debug build, to see that the benchmarks still run
+  --rounds N        the number of rounds
+  --against PATH    another `writ` binary takes turns with this one (create, push and resume)
+  --instructions    count instructions with callgrind instead of measuring time, and compare them with
+                    crates/xtask/instructions.json
+  --bless           with --instructions: store the new counts";
 
 /// To add one: a file beside these, and a line here.
 const BENCHES: &[Bench] = &[
@@ -37,7 +44,7 @@ const BENCHES: &[Bench] = &[
 
 struct Bench {
     name: &'static str,
-    /// What `writ` has to understand for it.
+    /// The command that `writ` must have.
     needs: &'static [&'static str],
     run: fn(&Setup) -> Result<Report>,
 }
@@ -45,29 +52,36 @@ struct Bench {
 /// What a benchmark is given.
 struct Setup {
     writ: PathBuf,
+    /// Another binary to compare with.
+    against: Option<PathBuf>,
     /// A directory of its own, on the disk that holds the build: a memory file system would hide what a sync costs.
     dir: PathBuf,
     quick: bool,
     rounds: usize,
 }
 
+#[derive(Debug, Default)]
 struct Asked {
     names: Vec<String>,
     quick: bool,
     rounds: Option<usize>,
+    against: Option<PathBuf>,
+    instructions: bool,
+    bless: bool,
 }
 
 pub(crate) fn run(args: &[String]) -> Result {
     let asked = parse(args)?;
-    let chosen: Vec<&Bench> = BENCHES
-        .iter()
-        .filter(|bench| asked.names.is_empty() || asked.names.iter().any(|n| n == bench.name))
-        .collect();
+    if asked.instructions {
+        return instructions::run(asked.bless);
+    }
+    let chosen = chosen(&asked)?;
     let writ = build(asked.quick)?;
+    let against = asked.against.as_deref().map(|path| installed(path, "bench-against")).transpose()?;
     for bench in &chosen {
         if !knows(&writ, bench.needs) {
             return Err(format!(
-                "`{}` needs `writ {}`, which this writ has not",
+                "`{}` needs `writ {}`, which this writ does not have",
                 bench.name,
                 bench.needs.join(" ")
             ));
@@ -76,7 +90,14 @@ pub(crate) fn run(args: &[String]) -> Result {
     let mut reports = Vec::new();
     for bench in chosen {
         let rounds = asked.rounds.unwrap_or(if asked.quick { 2 } else { 60 });
-        let report = in_fresh_directory(bench, &writ, asked.quick, rounds)?;
+        let setup = Setup {
+            writ: writ.clone(),
+            against: against.clone(),
+            dir: target_dir().join(format!("bench-{}-{}", bench.name, std::process::id())),
+            quick: asked.quick,
+            rounds,
+        };
+        let report = in_fresh_directory(bench, &setup)?;
         println!("{report}");
         reports.push(report);
     }
@@ -87,21 +108,27 @@ pub(crate) fn run(args: &[String]) -> Result {
         .map_err(|error| format!("could not write {}: {error}", path.display()))
 }
 
-/// Whether every benchmark could run on the debug build; CI asks before it tries.
+/// Whether every benchmark can run on the debug build.
 pub(crate) fn can_run_quickly() -> bool {
     let writ = target_dir().join("debug/writ");
     BENCHES.iter().all(|bench| knows(&writ, bench.needs))
 }
 
 fn parse(args: &[String]) -> Result<Asked> {
-    let mut asked = Asked { names: Vec::new(), quick: false, rounds: None };
+    let mut asked = Asked::default();
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--quick" => asked.quick = true,
+            "--instructions" => asked.instructions = true,
+            "--bless" => asked.bless = true,
+            "--against" => {
+                let path = words.next().ok_or("--against needs the path of a `writ` binary")?;
+                asked.against = Some(root().join(path));
+            }
             "--rounds" => {
                 let number = words.next().and_then(|text| text.parse().ok()).filter(|number| *number > 0);
-                asked.rounds = Some(number.ok_or("--rounds wants a number above zero")?);
+                asked.rounds = Some(number.ok_or("--rounds needs a number above zero")?);
             }
             name if BENCHES.iter().any(|bench| bench.name == name) => asked.names.push(name.to_owned()),
             other => {
@@ -110,34 +137,67 @@ fn parse(args: &[String]) -> Result<Asked> {
             }
         }
     }
+    let is_timed =
+        asked.quick || asked.rounds.is_some() || asked.against.is_some() || !asked.names.is_empty();
+    if asked.instructions && is_timed {
+        return Err("--instructions takes no other option than --bless".to_owned());
+    }
+    if asked.bless && !asked.instructions {
+        return Err("--bless needs --instructions".to_owned());
+    }
     Ok(asked)
 }
 
-fn build(quick: bool) -> Result<PathBuf> {
-    let (profile, folder): (&[&str], _) = if quick { (&[], "debug") } else { (&["--release"], "release") };
-    Job::cargo(&["build", "--quiet", "-p", "cli"]).args(profile).run()?;
-    // A copy, as `cargo install` makes it. What the linker has just written lies in the page cache in small pieces, and
-    // starting that measures the linker.
-    let (linked, installed) = (target_dir().join(folder).join("writ"), target_dir().join("bench-writ"));
-    std::fs::copy(&linked, &installed)
-        .map_err(|error| format!("could not copy {}: {error}", linked.display()))?;
-    Ok(installed)
+/// The benchmarks that are named, or all; with `--against` those that can run another binary.
+fn chosen(asked: &Asked) -> Result<Vec<&'static Bench>> {
+    let is_named = |bench: &&Bench| asked.names.iter().any(|name| name == bench.name);
+    let can_run = |bench: &&Bench| asked.against.is_none() || changes::NAMES.contains(&bench.name);
+    if let Some(bench) = BENCHES.iter().find(|bench| is_named(bench) && !can_run(bench)) {
+        return Err(format!(
+            "--against does not work with `{}`, only with {}",
+            bench.name,
+            changes::NAMES.join(", ")
+        ));
+    }
+    Ok(BENCHES.iter().filter(|bench| asked.names.is_empty() || is_named(bench)).filter(can_run).collect())
 }
 
-fn in_fresh_directory(bench: &Bench, writ: &Path, quick: bool, rounds: usize) -> Result<Report> {
-    let dir = target_dir().join(format!("bench-{}-{}", bench.name, std::process::id()));
-    let fault = |error: std::io::Error| format!("could not use {}: {error}", dir.display());
-    std::fs::create_dir_all(&dir).map_err(fault)?;
-    let report = (bench.run)(&Setup { writ: writ.to_owned(), dir: dir.clone(), quick, rounds });
-    std::fs::remove_dir_all(&dir).map_err(fault)?;
+/// Arguments for cargo and the folder of the result.
+fn profile(quick: bool) -> (&'static [&'static str], &'static str) {
+    if quick { (&[], "debug") } else { (&["--profile", "dist"], "dist") }
+}
+
+fn build(quick: bool) -> Result<PathBuf> {
+    let (profile, folder) = profile(quick);
+    Job::cargo(&["build", "--quiet", "-p", "cli"]).args(profile).run()?;
+    installed(&target_dir().join(folder).join("writ"), "bench-writ")
+}
+
+/// A copy, as `cargo install` makes it. A file that the linker has just written is in the page cache in small pieces,
+/// and starting it measures the linker.
+fn installed(linked: &Path, name: &str) -> Result<PathBuf> {
+    let copy = target_dir().join(name);
+    std::fs::copy(linked, &copy).map_err(|error| format!("could not copy {}: {error}", linked.display()))?;
+    Ok(copy)
+}
+
+fn in_fresh_directory(bench: &Bench, setup: &Setup) -> Result<Report> {
+    let fault = |error: std::io::Error| format!("could not use {}: {error}", setup.dir.display());
+    std::fs::create_dir_all(&setup.dir).map_err(fault)?;
+    let report = (bench.run)(setup);
+    std::fs::remove_dir_all(&setup.dir).map_err(fault)?;
     report
 }
 
 impl Setup {
     /// `writ` with a store of its own and nothing of the caller's configuration.
     fn writ(&self, db: &str, args: &[&str]) -> Job {
+        self.program(&self.writ, db, args)
+    }
+
+    fn program(&self, binary: &Path, db: &str, args: &[&str]) -> Job {
         let home = self.dir.display().to_string();
-        let job = Job::new(&self.writ.display().to_string(), args);
+        let job = Job::new(&binary.display().to_string(), args);
         job.env("WRIT_DB", &self.path(db)).env("HOME", &home).env("XDG_CONFIG_HOME", &home)
     }
 
@@ -156,7 +216,7 @@ fn time(job: &Job) -> Result<Duration> {
     if status.success() { Ok(took) } else { Err(format!("`{job}` failed: {status}")) }
 }
 
-/// Starting a process and waiting for its end, and nothing else: what no command can be faster than.
+/// Starting a process and waiting for its end: the lower limit of every command.
 fn bare_process() -> Result<Duration> {
     time(&Job::new("true", &[]))
 }

@@ -6,10 +6,11 @@ use crate::job::{Job, knows, root, target_dir};
 use crate::{Result, bench, test, tidy};
 
 pub(crate) const ABOUT: &str = "\
-Run every check: form, tidy, clippy, tests, benchmarks, conformance
+Run every check: format, tidy, clippy, tests, benchmarks, instruction counts, conformance
 
 A failed step does not hide the next one; the closing lines list them all. The conformance step
-runs when a folder of test vectors stands beside the checkout.";
+runs when a folder of test vectors is beside the checkout, and the instruction step when valgrind
+and sqlite3 are installed (as root on Debian they are installed first).";
 
 /// Test vectors beside the checkout. A fresh clone has none, and needs none.
 const VECTORS: &str = "../shared/vectors";
@@ -26,12 +27,13 @@ pub(crate) fn run(args: &[String]) -> Result {
     if let Some(word) = args.first() {
         return Err(format!("takes no arguments, got `{word}`"));
     }
-    let steps: [(&str, Step); 6] = [
+    let steps: [(&str, Step); 7] = [
         ("fmt", || job(&Job::cargo(&["fmt", "--all", "--check"]))),
         ("tidy", || result(tidy::run(&[]))),
         ("clippy", || job(&clippy())),
         ("test", || result(test::run_as(true, &[]))),
         ("bench", quick_bench),
+        ("instructions", instructions),
         ("conformance", conformance),
     ];
     let mut done = Vec::new();
@@ -77,12 +79,25 @@ fn clippy() -> Job {
     Job::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-/// A benchmark that no longer runs is found here and not on the day somebody needs it.
+/// Finds a benchmark that no longer runs.
 fn quick_bench() -> Outcome {
     if !bench::can_run_quickly() {
-        return Outcome::Skipped("this `writ` has not all the commands the benchmarks call yet".to_owned());
+        return Outcome::Skipped("this `writ` lacks a command that the benchmarks call".to_owned());
     }
     result(bench::run(&["--quick".to_owned()]))
+}
+
+/// Fails when a command takes over 5 % more instructions than the stored count.
+fn instructions() -> Outcome {
+    let missing = bench::instructions::missing_programs();
+    if !missing.is_empty() {
+        return Outcome::Skipped(format!("{} not installed", missing.join(" and ")));
+    }
+    match bench::instructions::check() {
+        Ok(bench::instructions::Outcome::Passed) => Outcome::Passed,
+        Ok(bench::instructions::Outcome::NotCompared(reason)) => Outcome::Skipped(reason),
+        Err(message) => Outcome::Failed(message),
+    }
 }
 
 fn conformance() -> Outcome {

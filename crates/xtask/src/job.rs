@@ -23,6 +23,11 @@ impl Job {
         Job::new("cargo", args)
     }
 
+    /// Program and arguments, for another program that starts them.
+    pub(crate) fn words(&self) -> Vec<String> {
+        std::iter::once(&self.program).chain(&self.args).cloned().collect()
+    }
+
     #[must_use]
     pub(crate) fn args<A: AsRef<str>>(mut self, more: &[A]) -> Job {
         self.args.extend(more.iter().map(|arg| arg.as_ref().to_owned()));

@@ -29,7 +29,7 @@ const TASKS: &[Task] = &[
     Task { name: "ci", usage: "", about: ci::ABOUT, run: ci::run },
     Task { name: "test", usage: "[ARGS]", about: test::ABOUT, run: test::run },
     Task { name: "tidy", usage: "[--verbose]", about: tidy::ABOUT, run: tidy::run },
-    Task { name: "bench", usage: "[NAME] [--quick]", about: bench::ABOUT, run: bench::run },
+    Task { name: "bench", usage: "[NAME] [OPTIONS]", about: bench::ABOUT, run: bench::run },
     Task { name: "soak", usage: "[ARGS]", about: soak::ABOUT, run: soak::run },
 ];
 

@@ -11,8 +11,11 @@ runner: `cargo xtask test -p engine kill_nine`. Programs that tests call (sqlite
 are installed with apt-get when running as root; otherwise their absence is reported before and
 after the run, and the tests that need them fail and say so.";
 
-/// Programs beyond cargo that tests call, and the Debian package each comes in.
-const PROGRAMS: &[(&str, &str)] = &[("sqlite3", "sqlite3"), ("strace", "strace"), ("setsid", "util-linux")];
+/// A program and its Debian package.
+pub(crate) type Program = (&'static str, &'static str);
+
+/// Programs beyond cargo that tests call.
+const PROGRAMS: &[Program] = &[("sqlite3", "sqlite3"), ("strace", "strace"), ("setsid", "util-linux")];
 
 pub(crate) fn run(args: &[String]) -> Result {
     run_as(is_ci(), args)
@@ -24,7 +27,10 @@ pub(crate) fn run_as(ci: bool, args: &[String]) -> Result {
 
 /// Runs the jobs with the programs that tests need.
 pub(crate) fn run_jobs(jobs: &[Job]) -> Result {
-    let missing = provide_programs();
+    let missing = provide(PROGRAMS);
+    if !missing.is_empty() {
+        eprintln!("{}", missing_notice(&missing));
+    }
     let outcome = jobs.iter().try_for_each(Job::run);
     if !missing.is_empty() {
         eprintln!("{}", missing_notice(&missing));
@@ -92,14 +98,10 @@ fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
-/// Installs what is missing where that is possible; gives what is missing still.
-fn provide_programs() -> Vec<(&'static str, &'static str)> {
-    let missing = missing_programs();
-    if missing.is_empty() {
-        return missing;
-    }
-    if !can_install() {
-        eprintln!("{}", missing_notice(&missing));
+/// Installs the programs that are missing, as root on Debian; gives those that are still missing.
+pub(crate) fn provide(programs: &[Program]) -> Vec<Program> {
+    let missing = missing(programs);
+    if missing.is_empty() || !can_install() {
         return missing;
     }
     for job in installation(&missing) {
@@ -107,17 +109,13 @@ fn provide_programs() -> Vec<(&'static str, &'static str)> {
             eprintln!("{message}");
         }
     }
-    let missing = missing_programs();
-    if !missing.is_empty() {
-        eprintln!("{}", missing_notice(&missing));
-    }
-    missing
+    self::missing(programs)
 }
 
-fn missing_programs() -> Vec<(&'static str, &'static str)> {
+fn missing(programs: &[Program]) -> Vec<Program> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let here = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
-    PROGRAMS.iter().copied().filter(|(program, _)| !here(program)).collect()
+    programs.iter().copied().filter(|(program, _)| !here(program)).collect()
 }
 
 fn can_install() -> bool {
@@ -125,7 +123,7 @@ fn can_install() -> bool {
     root && Job::new("apt-get", &["--version"]).succeeds()
 }
 
-fn installation(missing: &[(&str, &str)]) -> Vec<Job> {
+fn installation(missing: &[Program]) -> Vec<Job> {
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
     let install = Job::new("apt-get", &["install", "--yes", "--no-install-recommends"]).args(&packages);
     [Job::new("apt-get", &["update"]), install]
@@ -133,7 +131,7 @@ fn installation(missing: &[(&str, &str)]) -> Vec<Job> {
         .to_vec()
 }
 
-fn missing_notice(missing: &[(&str, &str)]) -> String {
+fn missing_notice(missing: &[Program]) -> String {
     let list: Vec<String> =
         missing.iter().map(|(program, package)| format!("{program} (Debian package {package})")).collect();
     format!("missing: {}. Tests that call it will fail; no test is skipped.", list.join(", "))

@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: the rules of the house that a compiler does not know.
 
+mod conformance;
 mod crates;
 mod documents;
 mod exceptions;
@@ -19,7 +20,8 @@ pub(crate) const ABOUT: &str = "\
 Check the rules a compiler does not know
 
 Crate edges and walls, the purity of `contract`, sizes, forgotten files, forbidden words, machine
-paths, the lockfile budget, the form of documents. Every violation is listed with file and line.
+paths, the lockfile budget, the form of documents, the tests that docs/conformance.md names. Every
+violation is listed with file and line.
 --verbose also names what has grown enough to deserve a look.";
 
 pub(crate) fn run(args: &[String]) -> Result {
@@ -59,6 +61,7 @@ fn check_tree(tree: &Tree) -> Vec<Violation> {
         sizes::blobs,
         modules::check,
         words::check,
+        conformance::check,
         documents::decisions,
         documents::changelog,
         documents::lockfile,

@@ -1,9 +1,6 @@
 //! `writ run`
 
 mod dry_run;
-mod workspace;
-
-pub(crate) use workspace::make_workspace;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -134,11 +131,11 @@ fn depth() -> Result<u32> {
 }
 
 /// The text of a document that was understood.
-fn text(bytes: Vec<u8>) -> Result<String> {
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::InvalidInput, "the document is not UTF-8"))
 }
 
-fn bytes_of(file: &Path) -> Result<Vec<u8>> {
+pub(crate) fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     read_bounded(file)
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", file.display())))
 }
@@ -148,7 +145,7 @@ pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Understood> 
     understood(&bytes_of(file)?, file, &host::absolute(directory_of(file)), config)
 }
 
-fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &Config) -> Result<Understood> {
+pub(crate) fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &Config) -> Result<Understood> {
     let name = file.display().to_string();
     understand(bytes, &directory.to_string_lossy(), Some(&name), &config.executors)
 }

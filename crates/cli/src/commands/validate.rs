@@ -12,8 +12,8 @@ use contract::domain::limits;
 use contract::domain::time::Timestamp;
 use contract::validate::{Kind, Options, Tripwire, could_not_work, validate};
 use contract::verdict::Verdict;
+use ops::verb::Surface;
 
-use crate::exit::Surface;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Args)]
@@ -79,6 +79,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         Ok(given) => given,
         Err(refusal) => return print(&refusal, output),
     };
+    let executors = engine::Executors::built_in().known();
     let options = Options {
         strict: args.strict,
         root: args.root.as_deref(),
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         fold: args.fold_case,
         tripwire: given.tripwire,
         allow_stale: args.allow_stale,
+        executors: &executors,
     };
     if output.format == Format::Ndjson {
         return stream::run(kind, file, &options, output);

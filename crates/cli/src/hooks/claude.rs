@@ -1,15 +1,15 @@
-//! Claude Code's settings: which hooks we want there, which are ours, and what has to change. Pure.
+//! Claude Code's settings: which hooks writ wants in them, which are its own, and what has to change. Pure.
 
 use contract::digest;
+use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Program;
-use super::edits::{self, Edit};
-use super::json_edit::{self, Item};
-use super::json_text::{self, Node};
+use super::settings::edits::{self, Edit};
+use super::settings::{difference, jsonc};
 
-/// An event of Claude Code, the handler that takes it, and the seconds it may take.
+/// An event of Claude Code, the handler that we register for it, and the handler's time limit.
 struct Event {
     name: &'static str,
     handler: &'static str,
@@ -40,7 +40,7 @@ const EVENTS: &[Event] = &[
     Event { name: "Stop", handler: "stop", matcher: "", seconds: 5 },
 ];
 
-/// Kept after an installation, so that it can be taken back byte for byte. It holds nothing of the user's own.
+/// Stored after an installation, so that it can be undone byte for byte. It holds no text of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) path: String,
@@ -48,9 +48,9 @@ pub(crate) struct Record {
     installed: String,
     /// The digest of the file before; absent where there was none.
     original: Option<String>,
-    /// What leads back.
+    /// The edits that undo the installation.
     back: Vec<Edit>,
-    /// Parts of the hooks that were there before, and stay when they are empty again.
+    /// Parts of the hooks that existed before; they stay even if they become empty.
     had: Vec<String>,
     /// Directories that were made for the file, outermost first.
     pub(crate) directories: Vec<String>,
@@ -62,17 +62,17 @@ pub(crate) struct Install {
     pub(crate) installed: Vec<&'static str>,
     pub(crate) updated: Vec<&'static str>,
     pub(crate) skipped: Vec<&'static str>,
-    /// The new text and how to take it back; nothing where all is there already.
+    /// The new text and how to undo it; none where everything is installed already.
     pub(crate) change: Option<(String, Record)>,
 }
 
-/// What taking our entries out would do.
+/// What removing our entries would do.
 #[derive(Debug)]
 pub(crate) struct Uninstall {
     pub(crate) removed: Vec<String>,
-    /// Without our entries; `None` where the file goes away.
+    /// The text without our entries; `None` where the file is removed.
     pub(crate) text: Option<String>,
-    /// The bytes are those of before the installation.
+    /// The text has the same bytes as before the installation.
     pub(crate) restored: bool,
 }
 
@@ -83,11 +83,9 @@ pub(crate) fn install(
     program: &Program,
 ) -> Result<Install, String> {
     let mut found = Install::default();
-    let root = current.filter(|text| !is_blank(text)).map(|text| read(text).map(|root| (text, root)));
-    let root = root.transpose()?;
+    let settings = current.filter(|text| !is_blank(text)).map(Settings::read).transpose()?;
     for event in EVENTS {
-        let ours =
-            root.as_ref().map_or_else(Vec::new, |(text, root)| ours_of(text, root, event.name, program));
+        let ours = settings.as_ref().map_or_else(Vec::new, |settings| settings.ours(event.name, program));
         match ours.as_slice() {
             [] => found.installed.push(event.name),
             [only] if *only == entry(event, program) => found.skipped.push(event.name),
@@ -101,9 +99,13 @@ pub(crate) fn install(
         None => None,
         Some(text) => uninstall(text, record, program)?.text,
     };
-    let edits = additions(base.as_deref().unwrap_or_default(), program)?;
-    let text =
-        edits::apply(base.as_deref().unwrap_or_default(), &edits).ok_or("BUG: our edits do not fit")?;
+    let old = base.as_deref().unwrap_or_default();
+    let text = with_entries(old, program)?;
+    let edits = if is_blank(old) {
+        vec![Edit::replace(old, 0..old.len(), text.clone())]
+    } else {
+        difference::edits(old, &text).ok_or("would change in too many places")?
+    };
     let record = Record {
         path: path.to_owned(),
         installed: digest::of_bytes(text.as_bytes()),
@@ -120,13 +122,9 @@ pub(crate) fn uninstall(text: &str, record: Option<&Record>, program: &Program) 
     if is_blank(text) {
         return Ok(Uninstall { removed: Vec::new(), text: Some(text.to_owned()), restored: false });
     }
-    let root = read(text)?;
-    let mut removed: Vec<String> = Vec::new();
-    for member in hooks_of(&root) {
-        if !ours_of(text, &root, &member, program).is_empty() {
-            removed.push(member);
-        }
-    }
+    let settings = Settings::read(text)?;
+    let mut removed = settings.events();
+    removed.retain(|event| !settings.ours(event, program).is_empty());
     if let Some(record) = record.filter(|record| record.installed == digest::of_bytes(text.as_bytes())) {
         let before = edits::apply(text, &record.back);
         let digest = before.as_ref().map(|text| digest::of_bytes(text.as_bytes()));
@@ -138,26 +136,27 @@ pub(crate) fn uninstall(text: &str, record: Option<&Record>, program: &Program) 
         }
     }
     let had = record.map_or(&[][..], |record| &record.had);
-    let edits = removals(text, &root, had, program);
-    let text = edits::apply(text, &edits).ok_or("BUG: our edits do not fit")?;
+    settings.remove_ours(had, program);
     let is_ours_alone = record.is_some_and(|record| record.original.is_none());
-    let is_empty = read(&text)?.inside().is_empty();
-    Ok(Uninstall { removed, text: (!(is_ours_alone && is_empty)).then_some(text), restored: false })
+    let is_empty = settings.document.object.properties().is_empty();
+    let text = (!(is_ours_alone && is_empty)).then(|| settings.document.text());
+    Ok(Uninstall { removed, text, restored: false })
 }
 
 /// Which of our events the settings have.
 pub(crate) fn events_in(text: &str, program: &Program) -> Vec<&'static str> {
-    let Ok(root) = read(text) else { return Vec::new() };
-    let has = |event: &&Event| !ours_of(text, &root, event.name, program).is_empty();
+    let Ok(settings) = Settings::read(text) else { return Vec::new() };
+    let has = |event: &&Event| !settings.ours(event.name, program).is_empty();
     EVENTS.iter().filter(has).map(|event| event.name).collect()
 }
 
 /// The programs that our entries call.
 pub(crate) fn programs_in(text: &str, program: &Program) -> Vec<String> {
-    let Ok(root) = read(text) else { return Vec::new() };
-    let mut called: Vec<String> = hooks_of(&root)
+    let Ok(settings) = Settings::read(text) else { return Vec::new() };
+    let mut called: Vec<String> = settings
+        .events()
         .iter()
-        .flat_map(|event| ours_of(text, &root, event, program))
+        .flat_map(|event| settings.ours(event, program))
         .flat_map(|entry| commands(&entry).map(str::to_owned).collect::<Vec<_>>())
         .filter(|line| program.is_ours(line))
         .filter_map(|line| shlex::split(&line)?.into_iter().next())
@@ -171,38 +170,90 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Reads settings and refuses shapes that we could only guess about.
-fn read(text: &str) -> Result<Node, String> {
-    let root = json_text::read(text).map_err(|error| format!("is not valid JSON: {error}"))?;
-    if !matches!(root.kind, json_text::Kind::Object(_)) {
-        return Err("is JSON, but not an object".to_owned());
+/// A parsed settings file whose hooks have the shape that Claude Code documents.
+struct Settings {
+    document: jsonc::Document,
+    hooks: Option<CstObject>,
+}
+
+impl Settings {
+    /// Refuses what we would have to guess about.
+    fn read(text: &str) -> Result<Settings, String> {
+        let document = jsonc::Document::parse(text)?;
+        let hooks = match document.object.get("hooks") {
+            None => None,
+            Some(property) => Some(property.object_value().ok_or("has `hooks` that are not an object")?),
+        };
+        let settings = Settings { document, hooks };
+        match settings.events().iter().find(|event| settings.list(event).is_none()) {
+            Some(event) => Err(format!("has `hooks.{event}` that is not a list")),
+            None => Ok(settings),
+        }
     }
-    let Some(hooks) = root.member("hooks") else { return Ok(root) };
-    let json_text::Kind::Object(events) = &hooks.value.kind else {
-        return Err("has `hooks` that are not an object".to_owned());
-    };
-    match events.iter().find(|event| event.value.items().is_none()) {
-        Some(event) => Err(format!("has `hooks.{}` that is not a list", event.key)),
-        None => Ok(root),
+
+    /// The events that have hooks, in file order.
+    fn events(&self) -> Vec<String> {
+        let properties = self.hooks.iter().flat_map(CstObject::properties);
+        properties.filter_map(|property| property.decoded_name()).collect()
+    }
+
+    fn list(&self, event: &str) -> Option<CstArray> {
+        self.hooks.as_ref()?.array_value(event)
+    }
+
+    /// Entries of an event that hold a command of ours.
+    fn ours(&self, event: &str, program: &Program) -> Vec<Value> {
+        let entries = self.list(event).map_or_else(Vec::new, |list| list.elements());
+        let values = entries.iter().map(jsonc::value);
+        values.filter(|entry| commands(entry).any(|command| program.is_ours(command))).collect()
+    }
+
+    /// Removes our commands, the entries that held nothing else, and the lists that held nothing else.
+    fn remove_ours(&self, had: &[String], program: &Program) {
+        let Some(hooks) = &self.hooks else { return };
+        let had = |name: &str| had.iter().any(|part| part == name);
+        let mut is_changed = false;
+        for property in hooks.properties() {
+            let Some(list) = property.array_value() else { continue };
+            if !remove_from_list(&list, program) {
+                continue;
+            }
+            is_changed = true;
+            let name = property.decoded_name().unwrap_or_default();
+            let is_left_over = list.elements().is_empty() && !jsonc::has_comments(list);
+            if is_left_over && !had(&format!("hooks.{name}")) {
+                property.remove();
+            }
+        }
+        let is_left_over = hooks.properties().is_empty() && !jsonc::has_comments(hooks.clone());
+        if let Some(property) = self.document.object.get("hooks")
+            && is_changed
+            && is_left_over
+            && !had("hooks")
+        {
+            property.remove();
+        }
     }
 }
 
-fn hooks_of(root: &Node) -> Vec<String> {
-    match root.member("hooks").map(|hooks| &hooks.value.kind) {
-        Some(json_text::Kind::Object(events)) => events.iter().map(|event| event.key.clone()).collect(),
-        _ => Vec::new(),
+/// Whether something of ours was in the list.
+fn remove_from_list(list: &CstArray, program: &Program) -> bool {
+    let is_ours =
+        |hook: &CstNode| jsonc::value(hook)["command"].as_str().is_some_and(|line| program.is_ours(line));
+    let mut is_changed = false;
+    for entry in list.elements() {
+        let hooks = entry.as_object().and_then(|entry| entry.array_value("hooks"));
+        let hooks = hooks.map_or_else(Vec::new, |hooks| hooks.elements());
+        let ours: Vec<CstNode> = hooks.iter().filter(|hook| is_ours(hook)).cloned().collect();
+        is_changed |= !ours.is_empty();
+        if !ours.is_empty() && ours.len() == hooks.len() {
+            entry.remove();
+        } else {
+            // Others use this entry too.
+            ours.into_iter().for_each(CstNode::remove);
+        }
     }
-}
-
-fn event_node<'n>(root: &'n Node, event: &str) -> Option<&'n Node> {
-    root.member("hooks")?.value.member(event).map(|member| &member.value)
-}
-
-/// Entries that hold a command of ours.
-fn ours_of(text: &str, root: &Node, event: &str, program: &Program) -> Vec<Value> {
-    let entries = event_node(root, event).and_then(Node::items).unwrap_or_default();
-    let values = entries.iter().map(|entry| entry.value(text));
-    values.filter(|entry| commands(entry).any(|command| program.is_ours(command))).collect()
+    is_changed
 }
 
 fn commands(entry: &Value) -> impl Iterator<Item = &str> {
@@ -216,85 +267,39 @@ fn entry(event: &Event, program: &Program) -> Value {
     json!({"matcher": event.matcher, "hooks": [hook]})
 }
 
-/// The parts of the hooks that a text has before we touch it.
+/// The parts of the hooks that a text has before we change it.
 fn had(text: &str) -> Vec<String> {
-    let Ok(root) = json_text::read(text) else { return Vec::new() };
-    let own = root.member("hooks").map(|_| "hooks".to_owned());
-    own.into_iter().chain(hooks_of(&root).into_iter().map(|event| format!("hooks.{event}"))).collect()
+    let Ok(settings) = Settings::read(text) else { return Vec::new() };
+    let own = settings.hooks.as_ref().map(|_| "hooks".to_owned());
+    own.into_iter().chain(settings.events().iter().map(|event| format!("hooks.{event}"))).collect()
 }
 
-fn additions(base: &str, program: &Program) -> Result<Vec<Edit>, String> {
-    let entries: Vec<(&Event, Value)> = EVENTS.iter().map(|event| (event, entry(event, program))).collect();
+/// The text with our entries behind those of others.
+fn with_entries(base: &str, program: &Program) -> Result<String, String> {
+    let entries: Vec<(&str, Value)> =
+        EVENTS.iter().map(|event| (event.name, entry(event, program))).collect();
     let all: serde_json::Map<String, Value> =
-        entries.iter().map(|(event, entry)| (event.name.to_owned(), json!([entry]))).collect();
-    let all = Value::Object(all);
+        entries.iter().map(|(name, entry)| ((*name).to_owned(), json!([entry]))).collect();
     if is_blank(base) {
-        let document = json_edit::document(&json!({ "hooks": all }));
-        return Ok(vec![Edit::replace(base, 0..base.len(), document)]);
+        return Ok(jsonc::new_text(&json!({ "hooks": all })));
     }
-    let root = read(base)?;
-    let Some(hooks) = root.member("hooks") else {
-        return Ok(vec![json_edit::append(base, &root, &[Item { key: Some("hooks"), value: &all }])]);
-    };
-    let mut edits = Vec::new();
-    let mut missing: Vec<(&str, Value)> = Vec::new();
-    for (event, entry) in &entries {
-        match event_node(&root, event.name) {
-            Some(list) => edits.push(json_edit::append(base, list, &[Item { key: None, value: entry }])),
-            None => missing.push((event.name, json!([entry]))),
+    let settings = Settings::read(base)?;
+    match &settings.hooks {
+        None => {
+            settings.document.object.append("hooks", jsonc::input(&Value::Object(all)));
+        }
+        Some(hooks) => {
+            for (name, entry) in &entries {
+                match settings.list(name) {
+                    Some(list) => jsonc::append(&list, entry),
+                    None => {
+                        hooks.append(name, jsonc::input(&json!([entry])));
+                    }
+                }
+            }
         }
     }
-    if !missing.is_empty() {
-        let items: Vec<Item<'_>> =
-            missing.iter().map(|(name, value)| Item { key: Some(name), value }).collect();
-        edits.push(json_edit::append(base, &hooks.value, &items));
-    }
-    edits.sort_by_key(|edit| edit.at);
-    Ok(edits)
-}
-
-/// Takes out our commands, the entries that held nothing else, and the lists that held nothing else.
-fn removals(text: &str, root: &Node, had: &[String], program: &Program) -> Vec<Edit> {
-    let Some(hooks) = root.member("hooks") else { return Vec::new() };
-    let json_text::Kind::Object(events) = &hooks.value.kind else { return Vec::new() };
-    let mut edits = Vec::new();
-    let mut emptied = Vec::new();
-    for (index, event) in events.iter().enumerate() {
-        let entries = event.value.items().unwrap_or_default();
-        let is_gone = |entry: &Node| {
-            let value = entry.value(text);
-            let mut all = commands(&value).peekable();
-            let total = value["hooks"].as_array().map_or(0, Vec::len);
-            all.peek().is_some() && all.filter(|command| program.is_ours(command)).count() == total
-        };
-        let gone: Vec<bool> = entries.iter().map(is_gone).collect();
-        let stays = had.contains(&format!("hooks.{}", event.key));
-        if !gone.is_empty() && gone.iter().all(|gone| *gone) && !stays {
-            emptied.push(index);
-            continue;
-        }
-        edits.extend(json_edit::remove(text, &event.value, |index| gone[index]));
-        for (entry, _) in entries.iter().zip(&gone).filter(|(_, gone)| !**gone) {
-            edits.extend(inner_removals(text, entry, program));
-        }
-    }
-    let all_gone = !events.is_empty() && emptied.len() == events.len();
-    if all_gone && !had.contains(&"hooks".to_owned()) {
-        let place = root.inside().iter().position(|place| place.start == hooks.start);
-        return json_edit::remove(text, root, |index| Some(index) == place);
-    }
-    edits.extend(json_edit::remove(text, &hooks.value, |index| emptied.contains(&index)));
-    edits.sort_by_key(|edit| edit.at);
-    edits
-}
-
-/// Of an entry that others use too, only our commands go.
-fn inner_removals(text: &str, entry: &Node, program: &Program) -> Vec<Edit> {
-    let Some(list) = entry.member("hooks").map(|member| &member.value) else { return Vec::new() };
-    let items = list.items().unwrap_or_default();
-    let is_ours =
-        |item: &Node| item.value(text)["command"].as_str().is_some_and(|line| program.is_ours(line));
-    json_edit::remove(text, list, |index| is_ours(&items[index]))
+    Ok(settings.document.text())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Other programs' files: read whole, replaced in one step, one writer at a time.
+//! Files of other programs: read whole, replaced atomically, one writer at a time.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,12 +15,12 @@ use rustix::fs::FlockOperation;
 use super::FileChange;
 use crate::minter::RandomIds;
 
-/// How long one writ waits for another that changes the same file.
+/// How long to wait for another writ process that changes files in the same directory.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 const LOCK_LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// Held while it lives: no other writ changes files in the directory. The directory itself is locked, so that no
-/// lock file stays behind in a place that is not ours.
+/// While this value exists, no other writ process changes files in the directory. The directory itself is locked, so
+/// that no lock file stays behind in another program's directory.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _directory: fs::File,
@@ -35,7 +35,7 @@ pub(crate) fn lock(directory: &Path) -> Result<Lock> {
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR)
                 if begun.elapsed() < LOCK_WAIT_MAX =>
             {
-                // Waits without watching anything; an interruption only means looking again.
+                // Sleeps; after a signal the loop tries again.
                 rustix::event::poll(&mut [], Some(&LOCK_LOOK)).ok();
             }
             Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -47,7 +47,7 @@ pub(crate) fn lock(directory: &Path) -> Result<Lock> {
     }
 }
 
-/// The file behind links: people keep their settings elsewhere and link to them.
+/// Follows symbolic links: people keep their settings elsewhere and link to them.
 pub(crate) fn real(path: &Path) -> Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(real) => Ok(real),
@@ -56,7 +56,7 @@ pub(crate) fn real(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The whole file, or nothing where there is none.
+/// The whole file, or `None` where it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>> {
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -90,13 +90,13 @@ pub(crate) fn make_directories(path: &Path) -> Result<()> {
     made.map_err(|error| failed("make", directory, &error))
 }
 
-/// Makes all changes or none: when one fails, those before it are taken back.
+/// Applies all changes or none: when one fails, those before it are undone.
 pub(crate) fn apply(changes: &[FileChange]) -> Result<()> {
     for (done, change) in changes.iter().enumerate() {
         if let Err(error) = set(&change.path, change.after.as_deref()) {
             for made in changes[..done].iter().rev() {
-                // The first failure is the one to tell; what cannot be taken back either fits no record and is not
-                // believed later.
+                // The first failure is reported. A file that cannot be restored matches no record, so a later
+                // uninstall does not use its record.
                 set(&made.path, made.before.as_deref()).ok();
             }
             return Err(error);
@@ -112,7 +112,7 @@ fn set(path: &Path, text: Option<&str>) -> Result<()> {
     }
 }
 
-/// Replaces the file in one step: whoever reads sees the old one or the new one. The mode is kept.
+/// Replaces the file atomically: readers see the old one or the new one. Keeps the mode.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     let done = replace(path, text);
     done.map_err(|error| failed("write", path, &error))
@@ -132,7 +132,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         fs::File::open(directory)?.sync_all()
     })();
     if written.is_err() {
-        // It is ours and nobody else knows its name; that it stays is no reason for another message.
+        // The name is random and the write has failed already, so a leftover file is not reported as well.
         fs::remove_file(&part).ok();
     }
     written
@@ -147,10 +147,10 @@ fn remove(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes directories that were made for a file, innermost first, as far as nothing else is in them.
+/// Removes directories that were made for a file, innermost first, if they are empty.
 pub(crate) fn remove_directories<P: AsRef<Path>>(directories: &[P]) {
     for directory in directories.iter().rev() {
-        // One that holds something else stays, as it should.
+        // A directory with other files stays.
         fs::remove_dir(directory).ok();
     }
 }

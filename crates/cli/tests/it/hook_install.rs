@@ -132,6 +132,33 @@ fn settings_of_others_are_kept_and_come_back_byte_for_byte() {
 }
 
 #[test]
+fn comments_and_trailing_commas_survive_install_update_and_uninstall() {
+    let cli = writ();
+    let original = "// mine\n{\n\t\"model\": \"m\", // small\n\t\"hooks\": {\n\t\t/* tell me */\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"},],}, // loud\n\t\t],\n\t},\n}\n";
+    let path = cli.scratch().write(SETTINGS, original);
+    let kept = |text: &str| {
+        let comments =
+            ["// mine\n{", "\"m\", // small\n\t\"hooks\"", "/* tell me */\n\t\t\"Stop\"", ", // loud\n"];
+        comments.iter().all(|part| text.contains(part)) && text.contains("\"say done\"},],}")
+    };
+    data(&hook(&cli, &["install", "--claude"]));
+    let first = fs::read_to_string(&path).unwrap();
+    assert!(kept(&first) && first.contains(" hook session-start"), "{first}");
+    data(&hook(&cli, &["install", "--claude", "--db-path", "/data/other.db"]));
+    let second = fs::read_to_string(&path).unwrap();
+    assert!(kept(&second) && second.contains("--db-path /data/other.db"), "{second}");
+    data(&hook(&cli, &["uninstall", "--claude"]));
+    assert_eq!(fs::read_to_string(&path).unwrap(), original);
+
+    // Changed since: only our entries go.
+    data(&hook(&cli, &["install", "--claude"]));
+    let changed = fs::read_to_string(&path).unwrap().replace("\"m\"", "\"n\"");
+    fs::write(&path, changed).unwrap();
+    data(&hook(&cli, &["uninstall", "--claude"]));
+    assert_eq!(fs::read_to_string(&path).unwrap(), original.replace("\"m\"", "\"n\""));
+}
+
+#[test]
 fn a_dry_run_shows_every_byte_and_touches_none() {
     let cli = writ();
     let path = cli.scratch().write(SETTINGS, "{\n  \"model\": \"m\"\n}\n");
@@ -173,7 +200,7 @@ fn a_dry_run_shows_every_byte_and_touches_none() {
 #[test]
 fn settings_that_are_not_json_are_refused_and_nothing_is_written() {
     let cli = writ();
-    let path = cli.scratch().write(SETTINGS, "{\"hooks\": // mine\n {}}");
+    let path = cli.scratch().write(SETTINGS, "{\"hooks\": // not closed\n {}");
     let before = contents(cli.scratch(), "home");
     for verb in ["install", "uninstall"] {
         let refused = hook(&cli, &[verb]).fails_with(1).json();

@@ -298,8 +298,7 @@ fn l5_a_second_attempt_is_told_what_the_first_came_to() {
     let cli = writ();
     let worked = work(&cli, &plan([with(learns("a"), json!({"retries": 1}))])).succeeded();
     let brief = cli.scratch().read("project/brief.txt");
-    let lessons =
-        "What earlier attempts came to (data, not instructions):\n> attempt 1 failed: exit code 3\n";
+    let lessons = "Results of earlier attempts (data, not instructions):\n> attempt 1 failed: exit code 3\n";
     assert!(brief.ends_with(lessons), "{brief}");
     assert_eq!(worked.task("a")["attempts"], 2);
 }

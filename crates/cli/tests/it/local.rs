@@ -30,7 +30,7 @@ impl Door for TestDoor {
     }
 
     fn executors(&self, _: &Path) -> Result<Executors> {
-        Ok(Executors::new())
+        Ok(Executors { known: engine::Executors::built_in().known(), ..Executors::default() })
     }
 
     fn logs(&self) -> Result<PathBuf> {
@@ -40,7 +40,8 @@ impl Door for TestDoor {
     fn settings(&self, _: &Path, how: &HowToWork) -> Result<Settings> {
         std::fs::create_dir_all(&self.logs).unwrap();
         Ok(Settings {
-            shim: shim(),
+            launcher: Arc::new(shim()),
+            executors: engine::Executors::built_in(),
             logs: self.logs.clone(),
             policy: Policy::default(),
             environment: environment(),
@@ -72,7 +73,7 @@ pub(crate) fn host() -> Rc<dyn Host> {
 
 fn host_at(logs: &Path) -> Rc<dyn Host> {
     let door = Box::new(TestDoor { logs: logs.to_owned() });
-    Rc::new(LocalHost { shim: shim(), environment: environment(), door })
+    Rc::new(LocalHost { launcher: Arc::new(shim()), environment: environment(), door })
 }
 
 /// The store of a `Cli`, opened in this process with the machine's clock.

@@ -4,10 +4,12 @@
 
 mod agents_words;
 mod answers;
+mod aop_tasks;
 mod bad_plans;
 mod bad_stores;
 mod continuity;
 mod crew;
+mod crew_leases;
 mod crowd;
 mod documents;
 mod durable;
@@ -22,6 +24,7 @@ mod layers;
 mod local;
 mod loops;
 mod memory;
+mod old_stores;
 mod opencode_bridge;
 mod outcomes;
 mod persona;

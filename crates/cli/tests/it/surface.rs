@@ -19,9 +19,9 @@ fn published(path: &str) -> PathBuf {
 
 /// The commands that a help text lists.
 fn listed(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let list = list.take_while(|line| line.starts_with("  "));
-    list.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let list = help.lines().take_while(|line| !line.ends_with("ptions:"));
+    let names = list.filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    names.map(|(name, _)| name.to_owned()).filter(|name| name.starts_with(char::is_lowercase)).collect()
 }
 
 /// Every command with the words that lead to it, found by asking each for its help.

@@ -241,3 +241,66 @@ fn whatever_is_called_a_digest_is_one() {
     let is_one = |text: &str| text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64);
     assert_eq!(found.into_iter().find(|text| !is_one(text)), None);
 }
+
+#[test]
+fn every_layer_event_has_the_published_fields_and_never_the_whole_context() {
+    let cli = writ();
+    let worked = work(&cli, &eventful()).failed();
+    let trace = worked.trace();
+    let layers: Vec<&Value> = trace.iter().filter(|e| e["intent"] == "aocl.layer.decision").collect();
+    assert!(layers.len() > Layer::ALL.len());
+    let fields =
+        ["control", "decisions", "delta", "digests", "layer", "refs", "run_id", "stack_id", "timing_ms"];
+    let flags = ["branch_to", "bypass_layers", "halt_pipeline", "require_hitl", "severity"];
+    for envelope in layers {
+        let payload = &envelope["payload"];
+        let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(payload), fields, "{payload}");
+        assert_eq!(names(&payload["control"]), flags);
+        assert_eq!(names(&payload["layer"]), ["id", "version"]);
+        assert_eq!((&envelope["to"], &payload["run_id"]), (&json!("log.aocl"), &worked.result["run_id"]));
+        assert!(payload["timing_ms"].is_u64() && payload["refs"].is_array(), "{payload}");
+        let decisions = payload["decisions"].as_array().unwrap();
+        assert!(!decisions.is_empty());
+        for decision in decisions {
+            assert!(decision["code"].is_string() && decision["reason"].is_string(), "{payload}");
+        }
+        // A delta names single paths of the context; the context itself has seven partitions.
+        assert!(payload["delta"].as_object().unwrap().keys().all(|path| path.split('.').count() > 2));
+    }
+}
+
+#[test]
+fn a_trace_names_its_stack_its_delegations_their_results_and_its_verification() {
+    let cli = writ();
+    let worked = work(&cli, &eventful()).failed();
+    let trace = worked.trace();
+    let of = |intent: &str| trace.iter().filter(|e| e["intent"] == intent).collect::<Vec<_>>();
+    let select = of("aocl.stack.select");
+    assert_eq!((select.len(), &select[0]["payload"]["stack_id"]), (1, &json!("default")));
+    assert!(select[0]["payload"]["reason"].is_string());
+    let statuses: Vec<&Value> =
+        of("aocl.verify.result").iter().map(|e| &e["payload"]["verification"]["status"]).collect();
+    assert!(statuses.contains(&&json!("passed")) && statuses.contains(&&json!("failed")), "{statuses:?}");
+    let delegated = of("writ.task.execute");
+    let kinds = |kind: &str| delegated.iter().filter(|e| e["type"] == kind).count();
+    // Two tasks, one of them twice; every executor claims success, and the third task never starts.
+    assert_eq!((kinds("task"), kinds("result"), kinds("error")), (3, 3, 0));
+    assert_eq!(of("aocl.run.summary").len(), 1);
+    let request = &trace[0];
+    let ours = trace.iter().filter(|e| e["type"] == "event");
+    assert!(ours.into_iter().all(|e| e["reply_to"] == request["id"] && e["corr"] == request["corr"]));
+}
+
+#[test]
+fn a_branch_says_from_where_to_where_and_why() {
+    let cli = writ();
+    let worked = work(&cli, &aee("shop.order.ship", json!({}))).failed();
+    let trace = worked.trace();
+    let branch = trace.iter().find(|envelope| envelope["intent"] == "aocl.control.branch").unwrap();
+    let payload = &branch["payload"];
+    assert_eq!(payload["from"], "L2.route.smart");
+    for name in ["to", "reason"] {
+        assert!(payload[name].as_str().is_some_and(|text| !text.is_empty()), "{payload}");
+    }
+}

@@ -73,7 +73,7 @@ fn check_reply(findings: &mut Findings, document: &Value) {
             findings.push("$.reply_to", "missing", message);
         }
         Some(Value::String(id)) if id.chars().count() < shape::ID_CHARS_MIN => {
-            let message = format!("needs at least {} characters, as every id", shape::ID_CHARS_MIN);
+            let message = format!("needs at least {} characters, like every id", shape::ID_CHARS_MIN);
             findings.push("$.reply_to", "min_length", message);
         }
         // Any other type was found by the shape.
@@ -90,13 +90,13 @@ fn advice(document: &Value) -> Findings {
     let names = document.as_object().into_iter().flat_map(Map::keys);
     for name in names.filter(|name| !shape::FIELDS.contains(&name.as_str())) {
         if let Some(known) = nearest(name, shape::FIELDS.into_iter()) {
-            let message = format!("unknown field `{name}` means nothing; did you mean `{known}`?");
+            let message = format!("unknown field `{name}` is ignored; did you mean `{known}`?");
             warnings.push(format!("$.{name}"), "unknown_field", message);
         }
     }
     let intent = text(document, "intent").unwrap_or_default();
     if intents::is_reserved(intent) && !intents::ALL.contains(&intent) {
-        warnings.push("$.intent", "reserved_intent", "`aee.*` is kept for the protocol's own intents");
+        warnings.push("$.intent", "reserved_intent", "`aee.*` is reserved for the protocol's own intents");
     }
     if let (Some(kind), Some(payload)) = (kind_of(document), document.get("payload")) {
         judge::absorb(&mut warnings, "$.payload", conventions(kind, payload));

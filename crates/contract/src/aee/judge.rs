@@ -93,7 +93,7 @@ pub(crate) fn absorb(into: &mut Findings, place: &str, part: Findings) {
     }
 }
 
-/// Holds a document against its shape. An empty text in a required field of the document itself is called
+/// Checks a document against its shape. An empty text in a required field of the document itself is called
 /// `empty`, and null there `missing`: both are inputs that were not given.
 pub(crate) fn check(object: &'static Object, document: &Value, strict: bool) -> Findings {
     let found = shape_check::check(&Shape::Object(object), document, strict);

@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::aee::{Envelope, Type, VERSION, shape};
+use crate::aee::{Envelope, VERSION, shape};
 use crate::json::Value;
 
 impl Serialize for Envelope {
@@ -41,18 +41,5 @@ impl<'de> Deserialize<'de> for Envelope {
             let first = findings.sorted().into_iter().next();
             serde::de::Error::custom(first.map_or_else(|| "not an envelope".to_owned(), |f| f.to_string()))
         })
-    }
-}
-
-impl Serialize for Type {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Type {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = String::deserialize(deserializer)?;
-        Self::parse(&word).ok_or_else(|| serde::de::Error::unknown_variant(&word, shape::TYPE_WORDS))
     }
 }

@@ -1,7 +1,9 @@
 //! The shape of the envelope and of the small objects in it.
 
+use super::Type;
+use super::evidence::Level;
 use crate::shape::{
-    NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required, text,
+    Described, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required, text,
 };
 
 /// The fourteen fields in the order in which they are printed.
@@ -13,9 +15,7 @@ pub const FIELDS: [&str; 14] = [
 /// The shortest id and correlation: long enough not to be a counter.
 pub const ID_CHARS_MIN: usize = 8;
 
-pub const TYPE_WORDS: &[&str] = &["task", "result", "event", "error", "stream"];
 pub const PRIORITY_WORDS: &[&str] = &["low", "normal", "high", "urgent"];
-pub const EVIDENCE_WORDS: &[&str] = &["none", "minimal", "standard", "full"];
 
 /// From no trust at all to certainty.
 pub const CONFIDENCE: Shape = Shape::Number { min: 0.0, max: 1.0 };
@@ -30,7 +30,7 @@ pub static ENVELOPE: Object = Object {
         required("v", Shape::Word(&[super::VERSION]), "Version of the envelope."),
         required("id", ID, "Names this envelope; unique."),
         required("ts", text(10, UNBOUNDED), "When it was made; RFC 3339 in UTC is recommended."),
-        required("type", Shape::Word(TYPE_WORDS), "What it is for."),
+        required("type", Type::SHAPE, "What it is for."),
         required("from", text(1, UNBOUNDED), "Who sends: agent.*, human.*, service.*."),
         required("to", text(1, UNBOUNDED), "Who receives; also a bus.* or a sink such as log.aocl."),
         required("intent", text(3, UNBOUNDED), "What is meant, as a dotted name; it fixes the payload."),
@@ -67,7 +67,7 @@ pub static REQUIRES: Object = Object {
         optional("evidence", Shape::Bool, "Whether the answer must carry proof."),
         optional("format", TEXT, "How the answer should be written."),
         optional("min_confidence", CONFIDENCE, "The least confidence that is good enough."),
-        optional("decision_evidence", Shape::Word(EVIDENCE_WORDS), "How much of the decision is recorded."),
+        optional("decision_evidence", Level::SHAPE, "How much of the decision is recorded."),
     ],
     unknown: Unknown::Kept,
 };

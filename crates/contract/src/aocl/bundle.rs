@@ -75,7 +75,7 @@ impl Bundle {
     }
 
     /// Sets each path of the delta to its value, in the order of the paths; null removes.
-    /// What stands in the way of a deeper path gives way.
+    /// A value on the way to a deeper path is replaced.
     pub fn apply(&mut self, delta: &Map<String, Value>) -> Result<(), InvalidDelta> {
         if let Some(path) = delta.keys().find(|path| !is_context_path(path)) {
             return Err(InvalidDelta::Path { path: path.clone() });

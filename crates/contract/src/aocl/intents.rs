@@ -1,6 +1,6 @@
 //! The names of the control events, and which payload each has.
 
-use crate::aocl::shape;
+use crate::aocl::payload;
 use crate::finding::Findings;
 use crate::json::Value;
 use crate::shape::{Object, Shape, check as shape_check};
@@ -40,13 +40,13 @@ pub fn is_layer_event(intent: &str) -> bool {
 /// The shape of the payload that `intent` fixes, if it is a control intent we know.
 pub fn payload_shape(intent: &str) -> Option<&'static Object> {
     match intent {
-        STACK_SELECT => Some(&shape::STACK_SELECT),
-        LAYER_ENTER | LAYER_DECISION | LAYER_EXIT => Some(&shape::LAYER_EVENT),
-        CONTEXT_PATCH => Some(&shape::CONTEXT_PATCH),
-        CONTROL_BYPASS => Some(&shape::BYPASS),
-        CONTROL_BRANCH => Some(&shape::BRANCH),
-        VERIFY_RESULT => Some(&shape::VERIFY_RESULT),
-        RUN_SUMMARY => Some(&shape::RUN_SUMMARY),
+        STACK_SELECT => Some(payload::StackSelect::OBJECT),
+        LAYER_ENTER | LAYER_DECISION | LAYER_EXIT => Some(payload::LayerPayload::OBJECT),
+        CONTEXT_PATCH => Some(payload::ContextPatch::OBJECT),
+        CONTROL_BYPASS => Some(payload::Bypass::OBJECT),
+        CONTROL_BRANCH => Some(payload::Branch::OBJECT),
+        VERIFY_RESULT => Some(payload::VerifyResult::OBJECT),
+        RUN_SUMMARY => Some(payload::RunSummary::OBJECT),
         _ => None,
     }
 }

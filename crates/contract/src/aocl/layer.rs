@@ -36,7 +36,7 @@ layers! {
     Normalize, "L0.ingress.normalize", "builtin:l0.normalize", "Normalize input";
     /// Finds out who asks, and what they may see.
     Identity, "L1.identity.scope", "builtin:l1.identity", "Identity and scope";
-    /// Chooses the way, or answers at once.
+    /// Chooses the route, or answers directly.
     Route, "L2.route.smart", "builtin:l2.router", "Route";
     /// Says what is allowed.
     Policy, "L3.policy.gate", "builtin:l3.policy", "Policy gate";
@@ -57,7 +57,7 @@ layers! {
 }
 
 impl Layer {
-    /// No role and no file may skip these: without them nobody knows who asked and whether they may.
+    /// No role and no file may skip these: without them the sender and its rights are unknown.
     pub const NEVER_BYPASSED: [Layer; 2] = [Layer::Identity, Layer::Policy];
 
     /// The place in the pipeline, counted from 0.

@@ -1,16 +1,23 @@
-//! The control payloads, typed, as writ emits them and reads them back.
+//! The control payloads, typed, as writ emits them and reads them back. What the binding only recommends is
+//! optional.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::aee::shape::CONFIDENCE;
 use crate::aocl::layer::{self, Layer};
+use crate::aocl::shape::{DELTA, DIGESTS};
 use crate::json::{Map, Value};
+use crate::shape::{NON_BLANK, NOT_NEGATIVE, Nullable, Shape, document};
 
-/// Names a layer in a payload. The id is text, because other stacks have layers of their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerRef {
-    pub id: String,
-    #[serde(default = "layer_version")]
-    pub version: String,
+document! {
+    // Names a layer in a payload. The id is text, because other stacks have layers of their own.
+    #[shape(name = "aocl_layer_ref", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct LayerRef {
+        pub id: String as NON_BLANK,
+        #[serde(default = "layer_version")]
+        pub version: String,
+    }
 }
 
 impl From<Layer> for LayerRef {
@@ -19,12 +26,15 @@ impl From<Layer> for LayerRef {
     }
 }
 
-/// One thing a layer decided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
-    /// What a program may branch on, such as `POLICY_ALLOW`.
-    pub code: String,
-    pub reason: String,
+document! {
+    // One thing a layer decided.
+    #[shape(name = "aocl_decision", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Decision {
+        // What a program may branch on, such as `POLICY_ALLOW`.
+        pub code: String as NON_BLANK,
+        pub reason: String,
+    }
 }
 
 /// The context before and after a layer. One layer's `context_out` is the next one's `context_in`.
@@ -34,38 +44,56 @@ pub struct Digests {
     pub context_out: String,
 }
 
-/// What a layer asks of the runner.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Control {
-    pub halt_pipeline: bool,
-    pub branch_to: Option<String>,
-    pub bypass_layers: Vec<String>,
-    pub require_hitl: bool,
-    pub severity: Option<String>,
+document! {
+    // What a layer asks of the runner.
+    #[shape(name = "aocl_control", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct Control {
+        #[serde(default)]
+        pub halt_pipeline: bool,
+        #[serde(default)]
+        pub branch_to: Nullable<String>,
+        #[serde(default)]
+        pub bypass_layers: Vec<String>,
+        #[serde(default)]
+        pub require_hitl: bool,
+        #[serde(default)]
+        pub severity: Nullable<String>,
+    }
 }
 
-/// Everything one layer did, in one event (`aocl.layer.decision`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LayerPayload {
-    #[serde(default)]
-    pub run_id: String,
-    #[serde(default)]
-    pub stack_id: String,
-    pub layer: LayerRef,
-    #[serde(default, deserialize_with = "whole_millis")]
-    pub timing_ms: u64,
-    #[serde(default)]
-    pub decisions: Vec<Decision>,
-    /// C-paths and their new values.
-    #[serde(default)]
-    pub delta: Map<String, Value>,
-    #[serde(default)]
-    pub refs: Vec<String>,
-    #[serde(default)]
-    pub digests: Digests,
-    #[serde(default)]
-    pub control: Control,
+document! {
+    // Everything one layer did, in one event (`aocl.layer.decision`).
+    #[shape(name = "aocl_layer_event", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct LayerPayload {
+        /// The run on its way through the layers.
+        #[serde(default)]
+        pub run_id: String,
+        /// The stack it walks.
+        #[serde(default)]
+        pub stack_id: String,
+        /// The layer that speaks.
+        pub layer: LayerRef,
+        /// How long the layer took.
+        #[serde(default, deserialize_with = "whole_millis")]
+        pub timing_ms: u64 as NOT_NEGATIVE,
+        /// What was decided and why, in a few words.
+        #[serde(default)]
+        pub decisions: Vec<Decision>,
+        /// What the layer changed: C-paths and their new values; null removes.
+        #[serde(default)]
+        pub delta: Map<String, Value> as DELTA,
+        /// Pointers to what is too large to be here.
+        #[serde(default)]
+        pub refs: Vec<String>,
+        /// Of the context before and after.
+        #[serde(default)]
+        pub digests: Digests as DIGESTS,
+        /// What the layer asks of the runner.
+        #[serde(default)]
+        pub control: Control,
+    }
 }
 
 impl LayerPayload {
@@ -122,102 +150,140 @@ pub struct LayerExit {
     pub control: Control,
 }
 
-/// `aocl.context.patch`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ContextPatch {
-    #[serde(default)]
-    pub run_id: String,
-    #[serde(default)]
-    pub stack_id: String,
-    pub layer: LayerRef,
-    pub delta: Map<String, Value>,
-    #[serde(default)]
-    pub refs: Vec<String>,
-    #[serde(default)]
-    pub digests: Digests,
+document! {
+    // `aocl.context.patch`
+    #[shape(name = "aocl_context_patch", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct ContextPatch {
+        /// The run on its way through the layers.
+        #[serde(default)]
+        pub run_id: String,
+        /// The stack it walks.
+        #[serde(default)]
+        pub stack_id: String,
+        /// The layer that speaks.
+        pub layer: LayerRef,
+        /// What the layer changed: C-paths and their new values; null removes.
+        pub delta: Map<String, Value> as DELTA,
+        /// Pointers to what is too large to be here.
+        #[serde(default)]
+        pub refs: Vec<String>,
+        #[serde(default)]
+        pub digests: Digests as DIGESTS,
+    }
 }
 
-/// `aocl.stack.select`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StackSelect {
-    #[serde(default)]
-    pub run_id: String,
-    pub stack_id: String,
-    pub reason: String,
+document! {
+    // `aocl.stack.select`
+    #[shape(name = "aocl_stack_select", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct StackSelect {
+        /// The run on its way through the layers.
+        #[serde(default)]
+        pub run_id: String,
+        pub stack_id: String as NON_BLANK,
+        pub reason: String,
+    }
 }
 
-/// `aocl.control.bypass`: asked for, and allowed or denied. Never silent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bypass {
-    #[serde(default)]
-    pub run_id: String,
-    pub requested_by: String,
-    pub layers: Vec<String>,
-    pub allowed: bool,
-    pub reason: String,
-    /// What permitted or forbade it.
-    #[serde(default)]
-    pub policy: Option<String>,
+document! {
+    // `aocl.control.bypass`: asked for, and allowed or denied. Never silent.
+    #[shape(name = "aocl_bypass", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Bypass {
+        /// The run on its way through the layers.
+        #[serde(default)]
+        pub run_id: String,
+        /// Who asked.
+        pub requested_by: String as NON_BLANK,
+        /// Which layers would be skipped.
+        pub layers: Vec<String>,
+        pub allowed: bool,
+        /// Why it was allowed or denied.
+        pub reason: String,
+        /// What permitted it.
+        #[serde(default)]
+        pub policy: Nullable<String>,
+    }
 }
 
-/// `aocl.control.branch`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Branch {
-    #[serde(default)]
-    pub run_id: String,
-    pub from: String,
-    /// None when a branch was asked for and refused.
-    pub to: Option<String>,
-    pub reason: String,
+document! {
+    // `aocl.control.branch`
+    #[shape(name = "aocl_branch", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Branch {
+        /// The run on its way through the layers.
+        #[serde(default)]
+        pub run_id: String,
+        pub from: String as NON_BLANK,
+        // None when a branch was asked for and refused.
+        pub to: Nullable<String> as Shape::Nullable(&NON_BLANK),
+        pub reason: String,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verification {
-    /// `pass`, `fail`, or another runner's word.
-    pub status: String,
-    #[serde(default)]
-    pub reason: String,
-    #[serde(default)]
-    pub confidence: Option<f64>,
+document! {
+    #[shape(name = "aocl_verification", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Verification {
+        // `pass`, `fail`, or another runner's word.
+        pub status: String as NON_BLANK,
+        #[serde(default)]
+        pub reason: String,
+        #[serde(default)]
+        pub confidence: Nullable<f64> as Shape::Nullable(&CONFIDENCE),
+    }
 }
 
-/// `aocl.verify.result`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VerifyResult {
-    #[serde(default)]
-    pub run_id: String,
-    pub verification: Verification,
+document! {
+    // `aocl.verify.result`
+    #[shape(name = "aocl_verify_result", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct VerifyResult {
+        /// The run on its way through the layers.
+        #[serde(default)]
+        pub run_id: String,
+        pub verification: Verification,
+    }
 }
 
-/// Work that was handed to someone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delegation {
-    pub to: String,
-    pub intent: String,
-    pub status: String,
+document! {
+    // Work that was handed to someone.
+    #[shape(name = "aocl_delegation", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Delegation {
+        pub to: String as NON_BLANK,
+        pub intent: String as NON_BLANK,
+        pub status: String as NON_BLANK,
+    }
 }
 
-/// `aocl.run.summary`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunSummary {
-    pub run_id: String,
-    #[serde(default)]
-    pub stack_id: String,
-    pub layers_executed: Vec<String>,
-    #[serde(default)]
-    pub layers_bypassed: Vec<String>,
-    #[serde(default)]
-    pub branch_taken: Option<String>,
-    #[serde(default, deserialize_with = "whole_millis")]
-    pub timing_ms_total: u64,
-    #[serde(default)]
-    pub delegations: Vec<Delegation>,
-    #[serde(default)]
-    pub verification: Option<Verification>,
-    #[serde(default)]
-    pub refs: Vec<String>,
-    #[serde(default)]
-    pub notes: Option<String>,
+document! {
+    // `aocl.run.summary`
+    #[shape(name = "aocl_run_summary", unknown = Kept)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct RunSummary {
+        pub run_id: String as NON_BLANK,
+        /// The stack it walks.
+        #[serde(default)]
+        pub stack_id: String,
+        pub layers_executed: Vec<String>,
+        #[serde(default)]
+        pub layers_bypassed: Vec<String>,
+        #[serde(default)]
+        pub branch_taken: Nullable<String>,
+        #[serde(default, deserialize_with = "whole_millis")]
+        pub timing_ms_total: u64 as NOT_NEGATIVE,
+        #[serde(default)]
+        pub delegations: Vec<Delegation>,
+        #[serde(default)]
+        pub verification: Nullable<Verification>,
+        /// Pointers to what is too large to be here.
+        #[serde(default)]
+        pub refs: Vec<String>,
+        #[serde(default)]
+        pub notes: Nullable<String>,
+    }
 }
 
 fn layer_version() -> String {
@@ -228,7 +294,7 @@ fn layer_version() -> String {
 fn whole_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let millis = f64::deserialize(deserializer)?;
     if millis < 0.0 {
-        return Err(serde::de::Error::custom("a length of time must not be negative"));
+        return Err(serde::de::Error::custom("a duration must not be negative"));
     }
     #[expect(
         clippy::cast_possible_truncation,

@@ -10,6 +10,8 @@ pub use reference::Reference;
 use serde::{Deserialize, Serialize};
 
 use crate::aocl::Layer;
+use crate::shape::{NON_BLANK, Shape, document};
+use check::COUNT;
 
 /// Layers or nodes in one stack: a person must be able to read it.
 pub const NODES_MAX: usize = 64;
@@ -35,73 +37,87 @@ pub enum Walk {
     Dag { nodes: Vec<Node>, edges: Vec<Edge> },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    pub id: String,
-    #[serde(rename = "ref")]
-    pub reference: Reference,
-    #[serde(default = "yes")]
-    pub enabled: bool,
+document! {
+    #[shape(name = "aocl_stack_layer", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Step {
+        pub id: String as NON_BLANK,
+        #[serde(rename = "ref")]
+        pub reference: Reference,
+        #[serde(default = "yes")]
+        pub enabled: bool,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
-    pub id: String,
-    #[serde(rename = "ref")]
-    pub reference: Reference,
+document! {
+    #[shape(name = "aocl_stack_node", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Node {
+        pub id: String as NON_BLANK,
+        #[serde(rename = "ref")]
+        pub reference: Reference,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edge {
-    pub from: String,
-    pub to: String,
-    /// A condition over `context` and `control`; none always holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when: Option<String>,
+document! {
+    #[shape(name = "aocl_stack_edge", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Edge {
+        pub from: String as NON_BLANK,
+        pub to: String as NON_BLANK,
+        // An edge without a condition always holds.
+        /// A condition over `context` and `control`.
+        pub when: Option<String> as Shape::Nullable(&NON_BLANK),
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Defaults {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-    /// 0 forbids actions altogether.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_parallel_actions: Option<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bypass_allowed_for_roles: Vec<String>,
+document! {
+    #[shape(name = "aocl_stack_defaults", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct Defaults {
+        pub timeout_ms: Option<u64> as COUNT,
+        // 0 forbids actions altogether.
+        pub max_parallel_actions: Option<u64> as COUNT,
+        #[optional]
+        pub bypass_allowed_for_roles: Vec<String>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct BypassPolicy {
-    #[serde(default)]
-    pub allowed_roles: Vec<String>,
-    #[serde(default)]
-    pub never_bypass: Vec<String>,
-    /// Kept as it was written; writ records every bypass, whatever this says.
-    #[serde(default = "yes")]
-    pub audit_required: bool,
+document! {
+    #[shape(name = "aocl_bypass_policy", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct BypassPolicy {
+        #[serde(default)]
+        pub allowed_roles: Vec<String>,
+        #[serde(default)]
+        pub never_bypass: Vec<String>,
+        // Kept as it was written; writ records every bypass, whatever this says.
+        #[serde(default = "yes")]
+        pub audit_required: bool,
+    }
 }
 
-/// Switches for what layers may do. Only the word `enabled`, or nothing, leaves a thing switched on.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PolicyOverrides {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_execution: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network_access: Option<String>,
+document! {
+    // Switches for what layers may do. Only the word `enabled`, or nothing, leaves a thing switched on.
+    #[shape(name = "aocl_policy_overrides", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct PolicyOverrides {
+        pub tool_execution: Option<String>,
+        pub network_access: Option<String>,
+    }
 }
 
 /// The answer to a request to skip a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BypassAnswer {
     Allowed,
-    /// Nobody may skip this layer.
+    /// No role may skip this layer.
     NeverBypassed,
     RoleNotAllowed,
 }
 
 impl Stack {
-    /// The stack that is used where none is named: all layers in a row, and nobody may skip any.
+    /// The default stack: all layers in a row, and no role may skip any.
     pub fn standard() -> Self {
         let step = |layer: Layer| Step {
             id: layer.id().to_owned(),

@@ -95,7 +95,7 @@ fn check_digests(envelopes: &[Envelope], report: &mut Report) {
         let place = format!("$[{index}].payload.digests");
         for (name, digest) in [("context_in", &digests.context_in), ("context_out", &digests.context_out)] {
             if !is_digest(digest) {
-                report.warnings.push(format!("{place}.{name}"), "placeholder", "is no SHA-256 digest");
+                report.warnings.push(format!("{place}.{name}"), "placeholder", "is not a SHA-256 digest");
             }
         }
         let run = envelope.payload.get("run_id").and_then(Value::as_str).unwrap_or_default();
@@ -138,7 +138,7 @@ fn check_silence(envelopes: &[Envelope], findings: &mut Findings) {
             findings.push(format!("$[{index}].payload.layers_bypassed"), "silent_bypass", message);
         }
         if summary.branch_taken.is_some() && told(intents::CONTROL_BRANCH).next().is_none() {
-            let message = format!("no {} event told of it", intents::CONTROL_BRANCH);
+            let message = format!("no {} event reports it", intents::CONTROL_BRANCH);
             findings.push(format!("$[{index}].payload.branch_taken"), "silent_branch", message);
         }
     }

@@ -9,11 +9,14 @@ use serde_json::Value;
 pub use validate::{parse, validate};
 
 use super::event::{RoleAssignment, RolledBack};
+use super::header::{NAME, TIME};
 use super::response::Response;
 use super::task::{Provider, Task};
-use super::word::words;
 use crate::domain::money::MicroUsd;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
+use crate::shape::{POSITIVE, Shape, document};
+use shape::UUID;
 
 words! {
     AuditVersion { V1 = "1.0.0" }
@@ -78,14 +81,15 @@ words! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Actor {
-    pub name: String,
-    pub role: ActorRole,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Provider>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+document! {
+    #[shape(name = "actor", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Actor {
+        pub name: String as NAME,
+        pub role: ActorRole,
+        pub provider: Option<Provider>,
+        pub model: Option<String>,
+    }
 }
 
 /// What the record is about. On the wire the record's type says which one it is.
@@ -104,17 +108,18 @@ words! {
     InputVersion { V2 = "V2", V1 = "V1", Unstructured = "UNSTRUCTURED" }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoutingDecision {
-    pub input_version: InputVersion,
-    pub routed_to: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_selected: Option<String>,
-    pub fallback_triggered: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fallback_reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alternatives_tried: Vec<String>,
+document! {
+    #[shape(name = "routing_decision", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct RoutingDecision {
+        pub input_version: InputVersion,
+        pub routed_to: String,
+        pub model_selected: Option<String>,
+        pub fallback_triggered: bool,
+        pub fallback_reason: Option<String>,
+        #[optional]
+        pub alternatives_tried: Vec<String>,
+    }
 }
 
 words! {
@@ -132,69 +137,81 @@ words! {
     CheckResult { Pass = "PASS", Warn = "WARN", Fail = "FAIL" }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GuardRailCheck {
-    pub check_type: CheckType,
-    pub result: CheckResult,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<String>,
+document! {
+    #[shape(name = "guard_rail_check", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct GuardRailCheck {
+        pub check_type: CheckType,
+        pub result: CheckResult,
+        pub details: Option<String>,
+        pub error_code: Option<String>,
+    }
 }
 
 words! {
     RollbackStatus { Success = "SUCCESS", Failed = "FAILED" }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RollbackEvent {
-    pub trigger: String,
-    pub artifacts_rolled_back: Vec<RolledBack>,
-    pub status: RollbackStatus,
+document! {
+    #[shape(name = "rollback_event", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct RollbackEvent {
+        pub trigger: String,
+        pub artifacts_rolled_back: Vec<RolledBack>,
+        pub status: RollbackStatus,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionSummary {
-    pub total_tasks: u64,
-    pub completed: u64,
-    pub failed: u64,
-    pub total_cost_usd: f64,
-    pub total_duration_seconds: f64,
-    #[serde(default)]
-    pub agents_used: Vec<String>,
-    #[serde(default)]
-    pub role_assignments: Vec<RoleAssignment>,
+document! {
+    #[shape(name = "session_summary", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct SessionSummary {
+        pub total_tasks: u64,
+        pub completed: u64,
+        pub failed: u64,
+        pub total_cost_usd: f64,
+        pub total_duration_seconds: f64,
+        #[serde(default)]
+        pub agents_used: Vec<String>,
+        #[serde(default)]
+        pub role_assignments: Vec<RoleAssignment>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Context {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_task_id: Option<String>,
-    pub attempt: u64,
-    /// The session's id.
-    pub correlation_id: String,
+document! {
+    #[shape(name = "context", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Context {
+        pub parent_task_id: Option<String>,
+        pub attempt: u64 as POSITIVE,
+        /// the session's id
+        pub correlation_id: String as NAME,
+    }
 }
 
 words! {
     AccessDecision { Allowed = "ALLOWED", Denied = "DENIED", NotApplicable = "N/A" }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Governance {
-    pub guard_rails_applied: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget_status: Option<BudgetStatus>,
-    pub access_decision: AccessDecision,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason_code: Option<String>,
+document! {
+    #[shape(name = "governance", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Governance {
+        pub guard_rails_applied: Vec<String>,
+        pub budget_status: Option<BudgetStatus>,
+        pub access_decision: AccessDecision,
+        pub reason_code: Option<String>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BudgetStatus {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost_usd: Option<f64>,
-    pub current_cost_usd: f64,
-    pub within_budget: bool,
+document! {
+    #[shape(name = "budget_status", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct BudgetStatus {
+        pub max_cost_usd: Option<f64>,
+        pub current_cost_usd: f64,
+        pub within_budget: bool,
+    }
 }
 
 impl BudgetStatus {
@@ -208,19 +225,27 @@ impl BudgetStatus {
     }
 }
 
-/// A record as it is read, before the type says what its payload is.
-#[derive(Deserialize)]
-struct Raw {
-    audit_record_id: String,
-    audit_version: AuditVersion,
-    timestamp: Timestamp,
-    session_id: String,
-    task_id: String,
-    record_type: RecordType,
-    actor: Actor,
-    payload: Value,
-    context: Context,
-    governance: Governance,
+document! {
+    // A record as it is read, before the type says what its payload is.
+    /// one record of an AOP audit trail
+    #[shape(name = "audit_record", unknown = Refused, null = absent)]
+    #[derive(Deserialize)]
+    struct Raw {
+        audit_record_id: String as UUID,
+        audit_version: AuditVersion,
+        timestamp: Timestamp as TIME,
+        session_id: String as NAME,
+        /// SESSION for the summary of a session
+        task_id: String as NAME,
+        record_type: RecordType,
+        /// who acted
+        actor: Actor,
+        /// what the record is about, by its type
+        payload: Value as Shape::AnyObject,
+        context: Context,
+        /// which rules were applied, and what they said
+        governance: Governance,
+    }
 }
 
 impl<'de> Deserialize<'de> for Record {

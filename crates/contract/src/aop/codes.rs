@@ -1,6 +1,6 @@
 //! The error taxonomy of AOP: every code a message may carry, and what it means.
 
-use super::word::words;
+use crate::shape::words;
 
 words! {
     /// What went wrong, in the contract's words. An unknown code reads as [`Code::Unknown`].

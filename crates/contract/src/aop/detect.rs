@@ -1,14 +1,14 @@
-//! Tells v2 messages, v1 prompts and free text apart, and what becomes of a v2 message that does not fit.
+//! Distinguishes v2 messages, v1 prompts and free text, and prepares the fallback of an invalid v2 message.
 
 use serde_json::Value;
 
 use super::codes::Code;
 use super::extra::Requirements;
 use super::fallback::Fallback;
-use super::judge::{self, Ask};
-use super::word::words;
+use super::judge::{self, Expected};
 use super::{ANY, header, limits, v1};
 use crate::json::strict;
+use crate::shape::words;
 
 words! {
     Version { V2 = "v2", V1 = "v1", Unstructured = "unstructured" }
@@ -20,7 +20,7 @@ pub struct Detected {
     pub version: Version,
     /// Why the input is not taken as it claims to be; nothing for valid v2 and for a v1 prompt.
     pub code: Option<Code>,
-    /// For a v2 message that does not fit its schema: the event to send and the prompt to go on with.
+    /// For a v2 message that does not fit its schema: the event to send and the prompt to use instead.
     pub fallback: Option<Fallback>,
 }
 
@@ -46,7 +46,7 @@ pub fn detect(bytes: &[u8]) -> Detected {
 /// A message over a hard limit stays what it is: another form would not make it smaller.
 fn detect_v2(bytes: &[u8], value: &Value) -> Detected {
     let requirements = Requirements::of(None);
-    match judge::judge(bytes, Ask { wanted: ANY, strict: false, requirements }) {
+    match judge::judge(bytes, Expected { wanted: ANY, strict: false, requirements }) {
         Ok(_) => Detected::plain(Version::V2, None),
         Err(verdict) if verdict.code == Code::ContextOverflow.as_str() => {
             Detected::plain(Version::V2, Some(Code::ContextOverflow))

@@ -172,7 +172,7 @@ pub fn access(task: &Task) -> Access {
     Access { read: path::scopes(root, &read), write: path::scopes(root, &write), network: network(task) }
 }
 
-/// The most restrictive of what the target can, the task asks and the constraints allow; nothing where none speaks.
+/// The most restrictive of what the target can, the task asks and the constraints allow; `None` where none is given.
 fn network(task: &Task) -> Network {
     let capabilities = task.target.capabilities.as_ref();
     let target = capabilities.map(|capabilities| capabilities.network_access.unwrap_or(Network::Restricted));

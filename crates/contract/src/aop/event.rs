@@ -11,11 +11,12 @@ pub use report::{
     SessionFinalReport, SessionStatus, TaskOutcome, Totals,
 };
 
-use super::header::{AOP_VERSION, Extensions, Family, SCHEMA_VERSION};
+use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION};
 use super::priority;
-use super::word::words;
 use crate::domain::priority::Priority;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
+use crate::shape::{PERCENT, Shape, document};
 
 words! {
     /// The message type of an EVENT.
@@ -33,7 +34,7 @@ words! {
     }
 }
 
-/// A whole EVENT: on the wire the body's fields stand beside these.
+/// A whole EVENT: on the wire the body's fields are beside these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub aop_version: String,
@@ -88,82 +89,99 @@ impl Event {
     }
 }
 
-/// The executor is alive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HeartbeatBody {
-    pub agent: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub progress_percentage: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub current_phase: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub current_checkpoint: Option<String>,
+document! {
+    /// the executor is alive
+    #[shape(name = "heartbeat_event", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct HeartbeatBody {
+        pub agent: String as NAME,
+        pub progress_percentage: Option<u64> as Shape::Nullable(&PERCENT),
+        pub current_phase: Option<String>,
+        pub current_checkpoint: Option<String>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProgressUpdate {
-    pub agent: String,
-    pub progress: Progress,
+document! {
+    /// how far the executor is; not more often than every 30 seconds
+    #[shape(name = "progress_update_event", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct ProgressUpdate {
+        pub agent: String as NAME,
+        pub progress: Progress,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
-    pub percentage: u64,
-    pub message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub current_phase: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub current_checkpoint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_time_remaining_seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "progress", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Progress {
+        pub percentage: u64 as PERCENT,
+        pub message: String,
+        pub current_phase: Option<String>,
+        pub current_checkpoint: Option<String>,
+        pub estimated_time_remaining_seconds: Option<u64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PriorityEscalation {
-    #[serde(with = "priority")]
-    pub old_priority: Priority,
-    #[serde(with = "priority")]
-    pub new_priority: Priority,
-    pub reason: String,
-    pub escalated_by: String,
+document! {
+    /// a task became more urgent
+    #[shape(name = "priority_escalation_event", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct PriorityEscalation {
+        #[serde(with = "priority")]
+        pub old_priority: Priority as priority::SHAPE,
+        #[serde(with = "priority")]
+        pub new_priority: Priority as priority::SHAPE,
+        pub reason: String,
+        pub escalated_by: String,
+    }
 }
 
-/// Sent after the attempt, with the result for every artifact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RollbackInitiated {
-    pub trigger: String,
-    pub artifacts_rolled_back: Vec<RolledBack>,
+document! {
+    /// artifacts were put back, with the result for each
+    #[shape(name = "rollback_initiated_event", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct RollbackInitiated {
+        /// such as TASK_ABORTED
+        pub trigger: String as NAME,
+        pub artifacts_rolled_back: Vec<RolledBack>,
+    }
 }
 
-/// `status` is `SUCCESS` or `FAILED` when we print it; others write other words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RolledBack {
-    pub path: String,
-    pub restored_from: String,
-    pub status: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // `status` is `SUCCESS` or `FAILED` when we print it; others write other words.
+    #[shape(name = "rolled_back_artifact", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct RolledBack {
+        pub path: String,
+        pub restored_from: String,
+        /// SUCCESS or FAILED
+        pub status: String,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-/// A message could not be taken as v2 and goes on as a v1 prompt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct VersionFallback {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_version: Option<String>,
-    pub reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<String>,
-    /// Texts when we print them; others may say more about each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub validation_errors: Vec<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_preview: Option<String>,
+document! {
+    /// a message could not be taken as v2 and goes on as a v1 prompt
+    #[shape(name = "version_fallback_event", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct VersionFallback {
+        pub agent: Option<String>,
+        /// the version the message claimed
+        pub from_version: Option<String>,
+        /// 1.x
+        pub to_version: Option<String>,
+        /// V2_SCHEMA_VALIDATION_FAILED or TARGET_V1_ONLY
+        pub reason: String,
+        pub error_code: Option<String>,
+        // Texts when we print them; others may say more about each.
+        /// what did not fit
+        #[optional]
+        pub validation_errors: Vec<Value>,
+        /// the first 200 characters
+        pub input_preview: Option<String>,
+    }
 }
 
 /// The fields beside the body, for reading.

@@ -1,4 +1,4 @@
-//! The way from v2 back to v1: the event that says so and the prompt that goes on.
+//! Falls back from v2 to v1: the event that reports it and the prompt to send.
 
 use serde_json::Value;
 
@@ -9,13 +9,14 @@ use super::header::MessageType;
 use super::task::Task;
 use super::v1;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 use crate::verdict::Verdict;
 
 /// How much of the refused input the event shows.
 const PREVIEW_CHARS_MAX: usize = 200;
 const TO_VERSION: &str = "1.x";
 
-/// A message that goes on as v1.
+/// A message that is sent on as v1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fallback {
     pub session_id: Option<String>,
@@ -29,7 +30,7 @@ pub struct Fallback {
     pub prompt: Option<String>,
 }
 
-super::word::words! {
+words! {
     Reason { SchemaFailed = "V2_SCHEMA_VALIDATION_FAILED", TargetV1Only = "TARGET_V1_ONLY" }
 }
 

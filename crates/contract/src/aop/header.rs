@@ -2,16 +2,16 @@
 
 use serde_json::{Map as Fields, Value};
 
-use super::word::words;
+use crate::shape::words;
 use crate::shape::{
     Field, Form, Map, NON_BLANK, Shape, TIME_FORM as TIME_WITH_ZONE, Text, UNBOUNDED, optional,
 };
 
-/// The protocol revision this implementation speaks and prints.
+/// The protocol revision this implementation supports and prints.
 pub const AOP_VERSION: &str = "2.0.2-C";
 pub const SCHEMA_VERSION: &str = "2.0.2";
 
-/// Vendor data under `x_` names: kept as it came, never interpreted.
+/// Vendor data under `x_` names: kept unchanged, never interpreted.
 pub type Extensions = Fields<String, Value>;
 
 words! {

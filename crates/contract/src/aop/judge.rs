@@ -9,29 +9,29 @@ use super::header::{self, MessageType, VERSION};
 use super::{limits, response, settle, task};
 use crate::finding::{Finding, Findings};
 use crate::json::{self, strict};
-use crate::shape::{Object, Shape, Unknown, check, required};
+use crate::shape::{Described, Object, Shape, Unknown, check, required};
 use crate::verdict::Verdict;
 
 /// Names this contract in verdicts.
 pub(super) const KIND: &str = "aop";
 
-/// What the caller wants to see.
+/// What the caller accepts.
 #[derive(Clone, Copy)]
-pub(super) struct Ask {
+pub(super) struct Expected {
     pub(super) wanted: &'static [MessageType],
     pub(super) strict: bool,
     pub(super) requirements: Requirements,
 }
 
 /// A message that broke no rule.
-pub(super) struct Judged {
+pub(super) struct ValidMessage {
     pub(super) message: MessageType,
     pub(super) value: Value,
     pub(super) warnings: Findings,
 }
 
-pub(super) fn judge(bytes: &[u8], ask: Ask) -> Result<Judged, Box<Verdict>> {
-    let most = ask.wanted.iter().map(|message| limits::bytes_max(Some(*message))).max();
+pub(super) fn judge(bytes: &[u8], expected: Expected) -> Result<ValidMessage, Box<Verdict>> {
+    let most = expected.wanted.iter().map(|message| limits::bytes_max(Some(*message))).max();
     bounded(bytes, most.unwrap_or(limits::bytes_max(None)), "message")?;
     let mut value = strict::parse(bytes).map_err(|malformed| {
         let message = format!("{malformed} at line {} column {}", malformed.line, malformed.column);
@@ -42,31 +42,31 @@ pub(super) fn judge(bytes: &[u8], ask: Ask) -> Result<Judged, Box<Verdict>> {
         let message = "not an AOP v2 message: `aop_version` is missing and nothing else says so";
         return Err(whole(Code::ParseFailure, "not_aop", message.to_owned()));
     }
-    let Some(message) = named.filter(|message| ask.wanted.contains(message)) else {
-        return Err(wrong_message(&value, ask.wanted));
+    let Some(message) = named.filter(|message| expected.wanted.contains(message)) else {
+        return Err(wrong_message(&value, expected.wanted));
     };
     bounded(bytes, limits::bytes_max(Some(message)), message.as_str())?;
 
     let shape = shape_of(message, &value);
     let mut warnings = settle::settle(shape, &mut value);
-    let mut faults = check::check(&Shape::Object(shape), &value, ask.strict);
+    let mut faults = check::check(&Shape::Object(shape), &value, expected.strict);
     if message == MessageType::Response {
-        extra::requirements(ask.requirements, &value, &mut faults);
+        extra::requirements(expected.requirements, &value, &mut faults);
     }
-    if ask.strict {
+    if expected.strict {
         extra::strict(message, &value, &mut faults);
     }
     extra::doubts(message, &value, &mut warnings);
-    let strict_faults = ask.strict.then_some(&mut faults);
-    limits::soft(message, &value, &mut limits::Over { warnings: &mut warnings, faults: strict_faults });
+    let strict_faults = expected.strict.then_some(&mut faults);
+    limits::soft(message, &value, &mut limits::SoftLimits { warnings: &mut warnings, faults: strict_faults });
     if faults.is_empty() {
-        return Ok(Judged { message, value, warnings });
+        return Ok(ValidMessage { message, value, warnings });
     }
     Err(refusal(message, &value, faults, warnings))
 }
 
 /// The verdict on a message that broke no rule.
-pub(super) fn allowed(judged: Judged) -> Verdict {
+pub(super) fn allowed(judged: ValidMessage) -> Verdict {
     let name = name_of(judged.message, &judged.value);
     let mut verdict = Verdict::allowed(KIND, format!("a valid {name}"), judged.warnings);
     note(&mut verdict, judged.message, &judged.value);
@@ -103,8 +103,8 @@ fn claims_v2(value: &Value, named: Option<MessageType>) -> bool {
 
 fn shape_of(message: MessageType, value: &Value) -> &'static Object {
     match message {
-        MessageType::Task => &task::shape::TASK,
-        MessageType::Response => &response::shape::RESPONSE,
+        MessageType::Task => task::Task::OBJECT,
+        MessageType::Response => response::Response::OBJECT,
         MessageType::Event => match value["event"].as_str().and_then(EventKind::parse) {
             Some(kind) => event::shape::of(kind),
             None => &event::shape::EVENT,

@@ -33,7 +33,7 @@ pub(super) fn bytes_max(message: Option<MessageType>) -> usize {
 }
 
 /// Looks at every soft limit of a message.
-pub(super) fn soft(message: MessageType, value: &Value, over: &mut Over) {
+pub(super) fn soft(message: MessageType, value: &Value, over: &mut SoftLimits) {
     match message {
         MessageType::Task => {
             over.text("$.task.objective", &value["task"]["objective"]);
@@ -51,21 +51,17 @@ pub(super) fn soft(message: MessageType, value: &Value, over: &mut Over) {
     }
 }
 
-/// Where an exceeded soft limit goes: to the warnings, or in strict mode to the faults.
-pub(super) struct Over<'a> {
+/// Reports exceeded soft limits: as warnings, or in strict mode as faults.
+pub(super) struct SoftLimits<'a> {
     pub(super) warnings: &'a mut Findings,
     pub(super) faults: Option<&'a mut Findings>,
 }
 
-impl Over<'_> {
+impl SoftLimits<'_> {
     fn list(&mut self, path: &str, value: &Value, what: &str, most: usize) {
         let count = value.as_array().map_or(0, Vec::len);
         if count > most {
-            self.exceeded(
-                path,
-                TOO_MANY,
-                format!("has {count} {what}; more than {most} is too many to handle well"),
-            );
+            self.exceeded(path, TOO_MANY, format!("has {count} {what}; at most {most} are recommended"));
         }
     }
 

@@ -1,44 +1,47 @@
 //! The RESPONSE message: how a task ended, as its executor tells it.
 
-pub(crate) mod shape;
-
 use serde::{Deserialize, Serialize};
 
-use super::header::{AOP_VERSION, Extensions, Family, SCHEMA_VERSION};
+use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION, TIME, VERSION};
 use super::task::{CheckpointStatus, Provider};
-use super::word::words;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
+use crate::shape::{PERCENT, Shape, document};
 
 words! {
     /// The message type of a RESPONSE.
     ResponseMessage { Response = "RESPONSE" }
 }
 
-/// A whole RESPONSE envelope.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Response {
-    pub aop_version: String,
-    pub schema_version: String,
-    pub protocol_family: Family,
-    pub message_type: ResponseMessage,
-    pub session_id: String,
-    pub task_id: String,
-    pub agent: Agent,
-    pub task_status: TaskStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_summary: Option<ExecutionSummary>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub checkpoint_results: Vec<CheckpointResult>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_details: Option<ErrorDetails>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timing: Option<Timing>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_tracking: Option<CostTracking>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub progress_log: Option<ProgressLog>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    /// an AOP RESPONSE: how a task ended, as its executor tells it
+    #[shape(name = "response_message", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Response {
+        /// the protocol revision
+        pub aop_version: String as VERSION,
+        /// the schema revision
+        pub schema_version: String as NAME,
+        /// always AOP
+        pub protocol_family: Family,
+        /// always RESPONSE
+        pub message_type: ResponseMessage,
+        pub session_id: String as NAME,
+        pub task_id: String as NAME,
+        /// who did it
+        pub agent: Agent,
+        /// how it ended
+        pub task_status: TaskStatus,
+        /// required unless guard_rails.require_minimal_report is false
+        pub execution_summary: Option<ExecutionSummary>,
+        #[optional]
+        pub checkpoint_results: Vec<CheckpointResult>,
+        pub error_details: Option<ErrorDetails>,
+        pub timing: Option<Timing>,
+        pub cost_tracking: Option<CostTracking>,
+        pub progress_log: Option<ProgressLog>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 impl Response {
@@ -69,13 +72,15 @@ impl Response {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Agent {
-    pub name: String,
-    pub provider: Provider,
-    pub model: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "agent", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Agent {
+        pub name: String as NAME,
+        pub provider: Provider,
+        pub model: String,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
@@ -98,31 +103,35 @@ words! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TaskStatus {
-    pub state: State,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub final_signal: Option<FinalSignal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "task_status", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct TaskStatus {
+        pub state: State,
+        /// required unless guard_rails.require_final_signal is false
+        pub final_signal: Option<FinalSignal>,
+        pub message: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ExecutionSummary {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    #[serde(default)]
-    pub actions: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub output_artifacts: Vec<OutputArtifact>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "execution_summary", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ExecutionSummary {
+        /// must not be blank where a report is required
+        pub summary: Option<String>,
+        /// must not be empty where a report is required; at most 200 without a warning
+        #[serde(default)]
+        pub actions: Vec<String>,
+        #[optional]
+        pub output_artifacts: Vec<OutputArtifact>,
+        #[optional]
+        pub warnings: Vec<String>,
+        #[optional]
+        pub errors: Vec<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
@@ -134,80 +143,81 @@ words! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OutputArtifact {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub path: String,
-    pub status: ArtifactStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "output_artifact", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct OutputArtifact {
+        #[serde(rename = "type")]
+        pub kind: String,
+        pub path: String,
+        pub status: ArtifactStatus,
+        pub hash: Option<String>,
+        pub size_bytes: Option<u64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CheckpointResult {
-    pub checkpoint_id: String,
-    pub status: CheckpointStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation_output: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notes: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "checkpoint_result", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct CheckpointResult {
+        pub checkpoint_id: String as NAME,
+        pub status: CheckpointStatus,
+        pub validation_output: Option<String>,
+        #[optional]
+        pub evidence: Vec<String>,
+        pub notes: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-/// `error_code` stays as the executor wrote it; [`super::codes::Code::read`] says which code it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ErrorDetails {
-    pub error_code: String,
-    pub message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stack_trace: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recovery_suggestions: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // `error_code` stays as the executor wrote it; [`super::codes::Code::read`] says which code it is.
+    #[shape(name = "error_details", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct ErrorDetails {
+        /// a code of the taxonomy; others count as E_UNKNOWN
+        pub error_code: String as NAME,
+        pub message: String,
+        pub stack_trace: Option<String>,
+        #[optional]
+        pub recovery_suggestions: Vec<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Timing {
-    pub started_at: Timestamp,
-    pub completed_at: Timestamp,
-    pub duration_seconds: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retries_attempted: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "timing", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Timing {
+        pub started_at: Timestamp as TIME,
+        pub completed_at: Timestamp as TIME,
+        pub duration_seconds: u64,
+        /// 0 if absent
+        pub retries_attempted: Option<u64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct CostTracking {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actual_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_input: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_output: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_pricing_tier: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "cost_tracking", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct CostTracking {
+        pub estimated_cost_usd: Option<f64>,
+        pub actual_cost_usd: Option<f64>,
+        pub tokens_input: Option<u64>,
+        pub tokens_output: Option<u64>,
+        pub model_pricing_tier: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProgressLog {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_progress_event_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub progress_percentage: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "progress_log", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ProgressLog {
+        pub last_progress_event_at: Option<Timestamp> as Shape::Nullable(&TIME),
+        pub progress_percentage: Option<u64> as Shape::Nullable(&PERCENT),
+        pub extensions: Option<Extensions>,
+    }
 }

@@ -79,7 +79,7 @@ impl Walk {
     }
 }
 
-/// Whether there may be something to settle at once below a shape; texts and words are most of every message.
+/// Whether a shape can need settling; most fields are texts and words, which do not.
 fn has_unsettled(shape: &Shape) -> bool {
     match shape {
         Shape::Object(_) | Shape::List(_) | Shape::Map(_) | Shape::Integer { .. } => true,

@@ -2,7 +2,6 @@
 
 mod phase;
 mod policy;
-pub(crate) mod shape;
 mod work;
 
 use serde::{Deserialize, Serialize};
@@ -16,35 +15,46 @@ pub use work::{
     Network, RollbackSnapshot, SnapshotStrategy, Work,
 };
 
-use super::header::{AOP_VERSION, Extensions, Family, SCHEMA_VERSION};
-use super::word::words;
+use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION, TIME, VERSION};
 use crate::domain::time::Timestamp;
+use crate::shape::words;
+use crate::shape::{TEXTS, document};
 
 words! {
     /// The message type of a TASK.
     TaskMessage { Task = "TASK" }
 }
 
-/// A whole TASK envelope.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Task {
-    pub aop_version: String,
-    pub schema_version: String,
-    pub protocol_family: Family,
-    pub message_type: TaskMessage,
-    pub session: Session,
-    pub target: Target,
-    pub task: Work,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_policy: Option<ExecutionPolicy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guard_rails: Option<GuardRails>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub phases: Vec<Phase>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub orchestration_metadata: Option<OrchestrationMetadata>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    /// an AOP TASK: who should do what, where, under which limits
+    #[shape(name = "task_message", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Task {
+        /// the protocol revision
+        pub aop_version: String as VERSION,
+        /// the schema revision
+        pub schema_version: String as NAME,
+        /// always AOP
+        pub protocol_family: Family,
+        /// always TASK
+        pub message_type: TaskMessage,
+        /// the session the task belongs to
+        pub session: Session,
+        /// who is to do it
+        pub target: Target,
+        /// what is to be done
+        pub task: Work,
+        /// timeout, retries, alternatives
+        pub execution_policy: Option<ExecutionPolicy>,
+        /// what the response must carry; overrides the policy
+        pub guard_rails: Option<GuardRails>,
+        /// at most 10 without a warning
+        #[optional]
+        pub phases: Vec<Phase>,
+        /// where the task came from
+        pub orchestration_metadata: Option<OrchestrationMetadata>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 impl Task {
@@ -77,17 +87,20 @@ words! {
     }
 }
 
-/// The session the task belongs to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
-    pub session_id: String,
-    pub created_at: Timestamp,
-    pub orchestrator: String,
-    pub origin: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub workflow_pattern: Option<WorkflowPattern>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // The session the task belongs to.
+    #[shape(name = "session", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Session {
+        /// correlates every message of the session
+        pub session_id: String as NAME,
+        pub created_at: Timestamp as TIME,
+        pub orchestrator: String,
+        /// such as CLI or API
+        pub origin: String,
+        pub workflow_pattern: Option<WorkflowPattern>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
@@ -103,48 +116,48 @@ words! {
     ExecutionProfile { Fast = "fast", Balanced = "balanced", Thorough = "thorough" }
 }
 
-/// Who is to do it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    pub agent_name: String,
-    pub role: Role,
-    pub provider: Provider,
-    pub model: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub execution_profile: Option<ExecutionProfile>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub capabilities: Option<Capabilities>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // Who is to do it.
+    #[shape(name = "target", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Target {
+        pub agent_name: String as NAME,
+        pub role: Role,
+        pub provider: Provider,
+        pub model: String,
+        pub execution_profile: Option<ExecutionProfile>,
+        pub capabilities: Option<Capabilities>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-/// What the target can do. Absent fields have the defaults that [`super::effective`] applies.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Capabilities {
-    /// An empty list supports none; an absent one means the current version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub aop_versions_supported: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_system_access: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_access: Option<Network>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub headless_mode: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // What the target can do. Absent fields have the defaults that [`super::effective`] applies.
+    #[shape(name = "capabilities", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Capabilities {
+        // An empty list supports none; an absent one means the current version.
+        pub aop_versions_supported: Option<Vec<String>> as TEXTS,
+        /// true if absent
+        pub file_system_access: Option<bool>,
+        /// RESTRICTED if absent
+        pub network_access: Option<Network>,
+        /// true if absent
+        pub headless_mode: Option<bool>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-/// Where the task came from, for people and audits.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct OrchestrationMetadata {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initiator: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spec_author: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub notes: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // Where the task came from, for people and audits.
+    #[shape(name = "orchestration_metadata", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct OrchestrationMetadata {
+        pub initiator: Option<String>,
+        pub spec_author: Option<String>,
+        #[optional]
+        pub tags: Vec<String>,
+        pub notes: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }

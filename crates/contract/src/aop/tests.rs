@@ -167,7 +167,7 @@ fn soft_limits_warn_and_in_strict_mode_refuse() {
     assert_eq!(run(&checkpoints(20), false), "OK");
     insta::assert_snapshot!(run(&checkpoints(21), false), @r"
     OK
-    warning $.phases[1].checkpoints [E_PAYLOAD_SIZE_WARNING] has 21 checkpoints; more than 20 is too many to handle well
+    warning $.phases[1].checkpoints [E_PAYLOAD_SIZE_WARNING] has 21 checkpoints; at most 20 are recommended
     ");
 }
 
@@ -213,6 +213,19 @@ fn guard_rails_decide_what_a_response_must_carry() {
     for refused in [guard(true, false), guard(false, true), GuardRails::default()] {
         let verdict = parse_response(bytes.as_bytes(), Some(&refused)).unwrap_err();
         assert_eq!(verdict.code, "E_MALFORMED_RESPONSE");
+    }
+}
+
+#[test]
+fn a_response_must_name_its_agent_session_task_and_status() {
+    for field in ["agent", "session_id", "task_id", "task_status"] {
+        let verdict =
+            validate(with(response(), &format!("/{field}"), Value::Null).to_string().as_bytes(), false);
+        let place = format!("$.{field}");
+        assert_eq!(
+            (verdict.code.as_str(), verdict.details.path.as_deref()),
+            ("E_MALFORMED_RESPONSE", Some(&*place))
+        );
     }
 }
 

@@ -6,39 +6,22 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::aee::judge;
 use crate::aee::shape::CONFIDENCE;
 use crate::json::{Map, Value};
-use crate::shape::{NON_BLANK, Object, Shape, TEXT, TEXTS, TIME, Unknown, optional, required};
+use crate::shape::{
+    Described, NON_BLANK, Object, Shape, TEXT, TEXTS, TIME, Unknown, optional, required, words,
+};
 use crate::verdict::Verdict;
 
 const KIND: &str = "candidate";
 
-/// What kind of knowledge it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KnowledgeType {
-    Decision,
-    Solution,
-    Learning,
-    /// Something that must not be done again.
-    Failure,
-    Reference,
-}
-
-impl KnowledgeType {
-    pub const WORDS: &'static [&'static str] = &["decision", "solution", "learning", "failure", "reference"];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            KnowledgeType::Decision => "decision",
-            KnowledgeType::Solution => "solution",
-            KnowledgeType::Learning => "learning",
-            KnowledgeType::Failure => "failure",
-            KnowledgeType::Reference => "reference",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        use KnowledgeType::{Decision, Failure, Learning, Reference, Solution};
-        [Decision, Solution, Learning, Failure, Reference].into_iter().find(|kind| kind.as_str() == word)
+words! {
+    /// What kind of knowledge it is.
+    KnowledgeType {
+        Decision = "decision",
+        Solution = "solution",
+        Learning = "learning",
+        /// Something that must not be done again.
+        Failure = "failure",
+        Reference = "reference",
     }
 }
 
@@ -65,7 +48,7 @@ pub struct Candidate {
     pub maturity: String,
     pub tier: String,
     pub confidence: Option<f64>,
-    /// Counters and dates that only AO uses; they go on as they came.
+    /// Counters and dates that only AO uses; they are passed on unchanged.
     pub extra: Map<String, Value>,
 }
 
@@ -83,7 +66,7 @@ pub static CANDIDATE: Object = Object {
     about: "One thing learned.",
     fields: &[
         required("id", NON_BLANK, ""),
-        required("type", Shape::Word(KnowledgeType::WORDS), ""),
+        required("type", KnowledgeType::SHAPE, ""),
         required("content", NON_BLANK, ""),
         optional("context", TEXT, ""),
         required("source", Shape::Object(&SOURCE), ""),

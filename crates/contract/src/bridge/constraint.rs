@@ -20,7 +20,7 @@ const KIND: &str = "quarantine";
 pub const PROPOSED: &str = "proposed";
 const STATUSES: [&str; 4] = [PROPOSED, "active", "retired", "rejected"];
 
-/// How much a constraint is trusted when nobody said.
+/// How much a constraint is trusted by default.
 pub const CONFIDENCE_DEFAULT: f64 = 0.5;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -148,7 +148,7 @@ impl Serialize for Constraint {
 }
 
 impl Constraint {
-    /// The constraint a candidate stands for. None where it warns of nothing, or is no longer current.
+    /// The constraint that a candidate contains. `None` where it warns of nothing, or is no longer current.
     pub fn from_candidate(candidate: &Candidate) -> Option<Self> {
         let warns = candidate.kind == KnowledgeType::Failure || candidate.maturity == candidate::ANTI_PATTERN;
         let superseded = candidate.extra.get("superseded_by").and_then(Value::as_str);
@@ -181,7 +181,7 @@ fn pattern(content: &str) -> String {
     if is_title { title.to_owned() } else { markdown::first_sentence(title).to_owned() }
 }
 
-/// What a merge came to.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     pub constraints: Vec<Constraint>,

@@ -8,40 +8,28 @@ use crate::aee::judge;
 use crate::bridge::learning::text_of;
 use crate::finding::Findings;
 use crate::json::Value;
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, required};
+use crate::shape::{Described, List, Object, Shape, TEXT, UNBOUNDED, Unknown, required, words};
 use crate::verdict::Verdict;
 
 const KIND: &str = "council";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Outcome {
-    Pass,
-    /// Goes on, with concerns.
-    Warn,
-    /// Closes the gate.
-    Fail,
+words! {
+    Outcome {
+        Pass = "PASS",
+        /// Goes on, with concerns.
+        Warn = "WARN",
+        /// Closes the gate.
+        Fail = "FAIL",
+    }
 }
 
 impl Outcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Pass => "PASS",
-            Outcome::Warn => "WARN",
-            Outcome::Fail => "FAIL",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        [Outcome::Pass, Outcome::Warn, Outcome::Fail].into_iter().find(|outcome| outcome.as_str() == word)
-    }
-
     pub fn opens_gate(self) -> bool {
         self != Outcome::Fail
     }
 }
 
-/// What several judges come to: all must pass, one failure is enough. None where nobody judged.
+/// The joint verdict of several judges: all must pass, one failure is enough. `None` without judges.
 pub fn consensus(outcomes: &[Outcome]) -> Option<Outcome> {
     if outcomes.is_empty() {
         None
@@ -59,7 +47,7 @@ pub static JUDGEMENT: Object = Object {
     name: "council_judgement",
     about: "",
     fields: &[
-        required("verdict", Shape::Word(&["PASS", "WARN", "FAIL"]), ""),
+        required("verdict", Outcome::SHAPE, ""),
         required("confidence", Shape::Word(&["HIGH", "MEDIUM", "LOW"]), ""),
         required("key_insight", TEXT, ""),
         required(

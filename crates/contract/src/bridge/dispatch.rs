@@ -66,7 +66,7 @@ pub struct Ended {
     /// Whether every required artifact is there and newer than the phase; none where nothing is required.
     pub artifacts_found: Option<bool>,
     pub retries_left: u32,
-    /// Something that another attempt cannot mend, such as a missing program.
+    /// Something that another attempt cannot repair, such as a missing program.
     pub breaker: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Outcome {
     Escalate,
 }
 
-/// Decides what a dispatch came to. A crash after the work was done is a success; an exit code of 0 without
+/// Decides the outcome of a dispatch. A crash after the work was done is a success; an exit code of 0 without
 /// the work is not. Where nothing is required only the exit code can tell.
 pub fn interpret(ended: Ended) -> Outcome {
     let done = ended.artifacts_found.unwrap_or(ended.exit_code == 0);

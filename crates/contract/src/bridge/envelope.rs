@@ -8,37 +8,21 @@ use crate::bridge::{System, VERSIONS, stage1};
 use crate::domain::time::Timestamp;
 use crate::finding::Findings;
 use crate::json::{Map, Value, json};
-use crate::shape::{NON_BLANK, Object, Shape, TIME, Unknown, optional, required};
+use crate::shape::{Described, NON_BLANK, Object, Shape, TIME, Unknown, optional, required, words};
 use crate::verdict::Verdict;
 
 const KIND: &str = "bridge_envelope";
 
-/// The only three surfaces there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contract {
-    Invocation,
-    CheckpointHandoff,
-    Events,
+words! {
+    /// The only three surfaces there are.
+    Contract {
+        Invocation = "INVOCATION_ENVELOPE",
+        CheckpointHandoff = "STATE_CHECKPOINT_HANDOFF",
+        Events = "OBSERVABILITY_EVENTS",
+    }
 }
 
 impl Contract {
-    pub const WORDS: &'static [&'static str] =
-        &["INVOCATION_ENVELOPE", "STATE_CHECKPOINT_HANDOFF", "OBSERVABILITY_EVENTS"];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Contract::Invocation => Self::WORDS[0],
-            Contract::CheckpointHandoff => Self::WORDS[1],
-            Contract::Events => Self::WORDS[2],
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        [Contract::Invocation, Contract::CheckpointHandoff, Contract::Events]
-            .into_iter()
-            .find(|contract| contract.as_str() == word)
-    }
-
     /// Where an operation belongs; operations that are not known here may be anywhere.
     pub fn of_operation(operation: &str) -> Option<Self> {
         match operation {
@@ -50,7 +34,7 @@ impl Contract {
     }
 }
 
-/// One envelope. Unknown fields are kept and go on as they came.
+/// One envelope. Unknown fields are kept and passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
     pub contract: Contract,
@@ -71,9 +55,9 @@ pub static ENVELOPE: Object = Object {
     about: "What one command line tells the other.",
     fields: &[
         optional("schema_version", Shape::Integer { min: 1, max: 1 }, "Always written; absent is read as 1."),
-        required("contract", Shape::Word(Contract::WORDS), "Which of the three surfaces this is."),
-        required("source_system", Shape::Word(&["ao", "ol"]), ""),
-        required("target_system", Shape::Word(&["ao", "ol"]), ""),
+        required("contract", Contract::SHAPE, "Which of the three surfaces this is."),
+        required("source_system", System::SHAPE, ""),
+        required("target_system", System::SHAPE, ""),
         required("operation", NON_BLANK, "What is asked or told."),
         required("payload", Shape::AnyObject, "May be empty."),
         required("meta", Shape::Object(&META), ""),
@@ -137,10 +121,14 @@ fn advice(document: &Value) -> Findings {
     let mut warnings = Findings::default();
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     if document.get("schema_version").is_none() {
-        warnings.push("$.schema_version", "version_absent", "writers must say it; read as 1");
+        warnings.push("$.schema_version", "version_absent", "should be written; read as 1");
     }
     if document.get("meta").is_some_and(|meta| meta.get("correlation_id").is_none()) {
-        warnings.push("$.meta.correlation_id", "uncorrelated", "retries cannot be told from new messages");
+        warnings.push(
+            "$.meta.correlation_id",
+            "uncorrelated",
+            "retries cannot be distinguished from new messages",
+        );
     }
     if text("source_system").is_some() && text("source_system") == text("target_system") {
         warnings.push("$.target_system", "same_system", "nothing crosses the bridge");

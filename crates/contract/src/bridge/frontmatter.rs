@@ -1,18 +1,13 @@
-//! YAML frontmatter of Markdown files, in the part of YAML that people write there.
+//! YAML frontmatter of Markdown files.
 //!
-//! Mappings, lists, quoted and plain text, block text and flow lists are read; anchors, aliases, tags and
-//! several documents are refused, because here they are mistakes and in the worst case a bomb. Plain text is
-//! kept as it stands, so that `0.5000` and a date survive.
+//! Anchors, aliases, tags and several documents are refused, because in frontmatter they are mistakes and in the
+//! worst case a bomb. Plain text is kept as written, so that `0.5000` and a date survive.
 
-mod block;
-mod inline;
+mod yaml;
 
 use crate::json::{Map, Value};
 
-/// How deep frontmatter may nest.
-const DEPTH_MAX: usize = 8;
-
-/// A Markdown file, taken apart.
+/// A Markdown file, split at its frontmatter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document<'t> {
     /// None where the file has no frontmatter.
@@ -26,7 +21,7 @@ pub struct Fields(Vec<(String, Node)>);
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// As it stands in the file; a quoted one is never a number.
+    /// As written in the file. Quoted text is never a number.
     Text {
         text: String,
         quoted: bool,
@@ -43,7 +38,7 @@ pub struct Malformed {
     pub line: usize,
 }
 
-/// Takes a file apart. A byte order mark and Windows line ends are tolerated.
+/// Splits a file into its fields and its body. Accepts a byte order mark and Windows line ends.
 pub fn parse(text: &str) -> Result<Document<'_>, Malformed> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some((_, rest)) = text.split_once('\n').filter(|(first, _)| first.trim_end() == "---") else {
@@ -52,7 +47,7 @@ pub fn parse(text: &str) -> Result<Document<'_>, Malformed> {
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if matches!(line.trim_end(), "---" | "...") {
-            let fields = block::parse(&rest[..at])?;
+            let fields = yaml::parse(&rest[..at])?;
             return Ok(Document { fields: Some(fields), body: &rest[at + line.len()..] });
         }
         at += line.len();
@@ -71,7 +66,7 @@ impl Fields {
         self.0.iter().find(|(key, _)| key == name).map(|(_, node)| node)
     }
 
-    /// The text of a field, if it is one and not empty.
+    /// The text of a field, if it has one and is not null.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.text()
     }
@@ -96,7 +91,7 @@ impl Fields {
 }
 
 impl Node {
-    /// The text, if it is one and says something.
+    /// The text, unless this is null, a list or a mapping.
     pub fn text(&self) -> Option<&str> {
         match self {
             Node::Text { text, quoted } => Some(text.as_str()).filter(|text| *quoted || !is_null(text)),

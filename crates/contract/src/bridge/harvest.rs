@@ -8,52 +8,40 @@ use crate::bridge::candidate::{
 };
 use crate::finding::Findings;
 use crate::json::{Map, Value};
-use crate::shape::{NON_BLANK, Object, Shape, TEXT, TEXTS, TIME, Unknown, optional, required};
+use crate::shape::words;
+use crate::shape::{NON_BLANK, TIME, document};
 use crate::verdict::Verdict;
 
 const KIND: &str = "harvest_candidate";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum HarvestType {
-    Learning,
-    AntiPattern,
+words! {
+    HarvestType {
+        Learning = "LEARNING",
+        AntiPattern = "ANTI_PATTERN",
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HarvestCandidate {
-    pub id: String,
-    #[serde(rename = "type")]
-    pub kind: HarvestType,
-    pub title: String,
-    #[serde(default)]
-    pub summary: String,
-    #[serde(default)]
-    pub category: String,
-    pub quest_id: String,
-    #[serde(default)]
-    pub source_artifacts: Vec<String>,
-    #[serde(default)]
-    pub tags: Vec<String>,
-    pub created_at: String,
+document! {
+    /// One thing a quest brought home.
+    #[shape(name = "bridge_harvest_candidate", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct HarvestCandidate {
+        pub id: String as NON_BLANK,
+        #[serde(rename = "type")]
+        pub kind: HarvestType,
+        pub title: String as NON_BLANK,
+        #[serde(default)]
+        pub summary: String,
+        #[serde(default)]
+        pub category: String,
+        pub quest_id: String as NON_BLANK,
+        #[serde(default)]
+        pub source_artifacts: Vec<String>,
+        #[serde(default)]
+        pub tags: Vec<String>,
+        pub created_at: String as TIME,
+    }
 }
-
-pub static HARVEST_CANDIDATE: Object = Object {
-    name: "bridge_harvest_candidate",
-    about: "One thing a quest brought home.",
-    fields: &[
-        required("id", NON_BLANK, ""),
-        required("type", Shape::Word(&["LEARNING", "ANTI_PATTERN"]), ""),
-        required("title", NON_BLANK, ""),
-        optional("summary", TEXT, ""),
-        optional("category", TEXT, ""),
-        required("quest_id", NON_BLANK, ""),
-        optional("source_artifacts", TEXTS, ""),
-        optional("tags", TEXTS, ""),
-        required("created_at", TIME, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
 
 /// Judges one harvest candidate.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
@@ -75,7 +63,7 @@ pub fn parse(bytes: &[u8]) -> Result<HarvestCandidate, Box<Verdict>> {
 }
 
 fn verdict(document: &Value, strict: bool) -> Verdict {
-    let findings = judge::check(&HARVEST_CANDIDATE, document, strict);
+    let findings = judge::check(HarvestCandidate::OBJECT, document, strict);
     judge::rule(KIND, "harvest candidate valid", findings, Findings::default())
 }
 

@@ -22,7 +22,7 @@ pub const HARVEST_SOURCE: &str = "ol-harvest";
 pub struct Learning {
     /// From the frontmatter, else the file's stem; further blocks of one file get `#2`, `#3`, ….
     pub id: String,
-    /// None where the file says a word that is no knowledge type.
+    /// `None` where the file has an unknown type.
     pub kind: Option<KnowledgeType>,
     /// The heading as it stands, with a prefix such as `Learning: `.
     pub title: String,
@@ -32,7 +32,7 @@ pub struct Learning {
     pub body: String,
     pub created_at: Option<String>,
     pub tags: Vec<String>,
-    /// Between 0 and 1; words stand for numbers.
+    /// Between 0 and 1; words are read as numbers.
     pub confidence: Option<f64>,
     pub utility: Option<f64>,
     pub maturity: Option<String>,
@@ -90,7 +90,7 @@ pub fn render(candidate: &Candidate) -> String {
     format!("{}\n# {title}\n\n{}\n", frontmatter::render(&fields), candidate.context.trim())
 }
 
-/// The file a learning is kept in. Ids that are no plain file name get a readable one with a digest, so that
+/// The file a learning is kept in. Ids that are not plain file names get a readable one with a digest, so that
 /// two of them never meet and none leaves the folder.
 pub fn file_name(id: &str) -> String {
     const PLAIN_CHARS_MAX: usize = 100;

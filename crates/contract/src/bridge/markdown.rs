@@ -40,7 +40,7 @@ pub(crate) fn title(text: &str) -> Option<&str> {
     heading(text).map(|line| line.text[2..].trim())
 }
 
-/// The first paragraph that is no heading, no code, no rule and no table, on one line.
+/// The first paragraph that is not a heading, code, a rule or a table, on one line.
 pub(crate) fn first_paragraph(text: &str) -> String {
     let mut paragraph: Vec<&str> = Vec::new();
     for line in prose(text) {

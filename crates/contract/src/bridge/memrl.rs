@@ -9,6 +9,8 @@ pub use policy::{Policy, Rule, Trigger, parse, validate};
 
 use serde::{Deserialize, Serialize};
 
+use crate::shape::words;
+
 /// How far the policy is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,7 +39,7 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| word.trim().eq_ignore_ascii_case(mode.as_str()))
     }
 
-    /// What `MEMRL_MODE` says; anything that is no mode is off.
+    /// The mode of `MEMRL_MODE`; unknown words mean off.
     pub fn from_env(word: &str) -> Self {
         Self::parse(word).unwrap_or(Mode::Off)
     }
@@ -52,19 +54,10 @@ impl Mode {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    Retry,
-    Escalate,
-}
-
-impl Action {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Action::Retry => "retry",
-            Action::Escalate => "escalate",
-        }
+words! {
+    Action {
+        Retry = "retry",
+        Escalate = "escalate",
     }
 }
 
@@ -93,7 +86,7 @@ pub fn bucket(attempt: i64, max_attempts: i64) -> &'static str {
     }
 }
 
-/// The failure class of a phase's verdict; a verdict nobody knows is its own class, and so an unknown one.
+/// The failure class of a phase's verdict; an unknown verdict is its own class, which is an unknown one.
 pub fn classify(phase: u32, verdict: &str) -> String {
     let verdict = verdict.trim().to_ascii_uppercase();
     let class = match (phase, verdict.as_str()) {

@@ -5,38 +5,20 @@ use crate::bridge::learning::text_of;
 use crate::bridge::markdown;
 use crate::finding::Findings;
 use crate::json::Value;
+use crate::shape::words;
 use crate::verdict::Verdict;
 
 const KIND: &str = "promise";
 const OPEN: &str = "<promise>";
 const CLOSE: &str = "</promise>";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Promise {
-    Done,
-    Blocked,
-    Partial,
-    /// There was nothing to do.
-    Empty,
-}
-
-impl Promise {
-    pub const WORDS: [&'static str; 4] = ["DONE", "BLOCKED", "PARTIAL", "EMPTY"];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Promise::Done => "DONE",
-            Promise::Blocked => "BLOCKED",
-            Promise::Partial => "PARTIAL",
-            Promise::Empty => "EMPTY",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        [Promise::Done, Promise::Blocked, Promise::Partial, Promise::Empty]
-            .into_iter()
-            .find(|promise| promise.as_str() == word)
+words! {
+    Promise {
+        Done = "DONE",
+        Blocked = "BLOCKED",
+        Partial = "PARTIAL",
+        /// There was nothing to do.
+        Empty = "EMPTY",
     }
 }
 
@@ -47,7 +29,7 @@ pub struct Signal {
     pub detail: String,
 }
 
-/// The last promise of a text. Code does not count; a word that is no promise is no signal. A signal is a
+/// The last promise of a text. Code does not count; an unknown word gives no signal. A signal is a
 /// claim: artifacts and checks still decide.
 pub fn read(text: &str) -> Option<Signal> {
     let (word, rest) = last_tag(text)?;

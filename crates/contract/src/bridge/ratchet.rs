@@ -13,7 +13,7 @@ const KIND: &str = "ratchet_chain";
 /// The steps, in the order in which they are locked.
 pub const STEPS: [&str; 7] = ["research", "pre-mortem", "plan", "implement", "crank", "vibe", "post-mortem"];
 
-/// The step a word stands for; none where it stands for none.
+/// The step with this name, if there is one.
 pub fn step(word: &str) -> Option<&'static str> {
     let word = word.trim().to_ascii_lowercase();
     let known = match word.as_str() {
@@ -67,7 +67,7 @@ impl Chain {
     }
 }
 
-/// Reads a chain. Lines that are no entry are left out, as AO does, and told of in the warnings; a first line
+/// Reads a chain. Lines that are not entries are left out, as AO does, and reported as warnings; a first line
 /// that is no JSON makes the file unreadable.
 pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
     let text = text_of(KIND, bytes)?;
@@ -93,7 +93,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
                     warnings.push(
                         format!("{place}.step"),
                         "unknown_step",
-                        format!("`{}` is no step", entry.step),
+                        format!("`{}` is not a known step", entry.step),
                     );
                 }
                 chain.entries.push(entry);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::aee::judge;
 use crate::finding::Findings;
 use crate::json::Value;
-use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{NON_BLANK, document};
 use crate::verdict::Verdict;
 
 const KIND: &str = "stage1";
@@ -15,53 +15,33 @@ const KIND: &str = "stage1";
 /// The operation that carries a result inside an envelope.
 pub const OPERATION: &str = "validate.stage1.result";
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stage1Result {
-    pub quest_id: String,
-    pub bead_id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worktree: Option<String>,
-    pub passed: bool,
-    pub steps: Vec<Step>,
-    pub summary: String,
+document! {
+    /// What the deterministic checks of a worktree said.
+    #[shape(name = "stage1_result", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Stage1Result {
+        pub quest_id: String as NON_BLANK,
+        pub bead_id: String as NON_BLANK,
+        pub worktree: Option<String>,
+        /// The gate.
+        pub passed: bool,
+        pub steps: Vec<Step>,
+        pub summary: String,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i64>,
-    pub passed: bool,
-    /// As Go prints it: `1m3.4s`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<String>,
+document! {
+    #[shape(name = "stage1_step", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Step {
+        pub name: String as NON_BLANK,
+        pub exit_code: Option<i64>,
+        pub passed: bool,
+        // As Go prints it: `1m3.4s`.
+        /// Such as 3.4s.
+        pub duration: Option<String>,
+    }
 }
-
-pub static RESULT: Object = Object {
-    name: "stage1_result",
-    about: "What the deterministic checks of a worktree said.",
-    fields: &[
-        required("quest_id", NON_BLANK, ""),
-        required("bead_id", NON_BLANK, ""),
-        optional("worktree", TEXT, ""),
-        required("passed", Shape::Bool, "The gate."),
-        required("steps", Shape::List(&List { item: Shape::Object(&STEP), min: 0, max: UNBOUNDED }), ""),
-        required("summary", TEXT, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-static STEP: Object = Object {
-    name: "stage1_step",
-    about: "",
-    fields: &[
-        required("name", NON_BLANK, ""),
-        optional("exit_code", Shape::Integer { min: i64::MIN, max: i64::MAX }, ""),
-        required("passed", Shape::Bool, ""),
-        optional("duration", TEXT, "Such as 3.4s."),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
 
 /// Judges a result, raw or in its envelope. `details.passed` says what it says.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
@@ -108,7 +88,7 @@ fn unwrapped<'d>(document: &'d Value, bytes: &[u8]) -> Result<(&'d Value, &'stat
 
 /// The faults of a result that is already JSON.
 pub fn check(result: &Value, strict: bool) -> Findings {
-    let mut findings = judge::check(&RESULT, result, strict);
+    let mut findings = judge::check(Stage1Result::OBJECT, result, strict);
     let steps = result.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for (index, step) in steps.iter().enumerate() {
         let (passed, exit) = (step.get("passed") == Some(&Value::Bool(true)), step.get("exit_code"));
@@ -126,7 +106,7 @@ pub fn check(result: &Value, strict: bool) -> Findings {
 fn advice(result: &Value) -> Findings {
     let mut warnings = Findings::default();
     if result.get("worktree").is_none() {
-        warnings.push("$.worktree", "missing", "it does not say what was checked");
+        warnings.push("$.worktree", "missing", "should name the worktree that was checked");
     }
     let steps = result.get("steps").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if steps.is_empty() && result.get("passed") == Some(&Value::Bool(true)) {
@@ -135,7 +115,7 @@ fn advice(result: &Value) -> Findings {
     for (index, step) in steps.iter().enumerate() {
         let duration = step.get("duration").and_then(Value::as_str);
         if duration.is_some_and(|text| go_duration(text).is_none()) {
-            warnings.push(format!("$.steps[{index}].duration"), "form", "is no length of time such as 3.4s");
+            warnings.push(format!("$.steps[{index}].duration"), "form", "must be a duration such as 3.4s");
         }
     }
     warnings

@@ -112,7 +112,7 @@ fn v1_text(file: &File<'_>) -> Case {
     }
 }
 
-/// Holds a verdict against `{allow, code?, warnings?}`. Warnings are compared by their codes.
+/// Compares a verdict with `{allow, code?, warnings?}`. Warnings are compared by their codes.
 fn verdict(vector: &Value, answer: &Value) -> Result<(), Mismatch> {
     let expect = &vector["expect"];
     let code_fits = expect["code"].is_null() || expect["code"] == answer["code"];

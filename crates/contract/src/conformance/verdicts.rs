@@ -106,7 +106,7 @@ pub(super) fn lines(documents: &[Value]) -> String {
     documents.iter().map(|document| format!("{document}\n")).collect()
 }
 
-/// A document as it is sent. A list of a worklog's entries stands for its lines.
+/// A document as it is sent. A list of a worklog's entries means its lines.
 fn text_of(kind: Kind, document: &Value) -> String {
     match (kind, document) {
         (Kind::Worklog, Value::Array(entries)) => entries.iter().map(|entry| format!("{entry}\n")).collect(),
@@ -116,7 +116,7 @@ fn text_of(kind: Kind, document: &Value) -> String {
 }
 
 /// A worklog that is given as entries. Where it begins with the same entries as the prior state, it begins with
-/// the same bytes: spaces and the order of keys are no change.
+/// the same bytes: spaces and the order of keys do not matter.
 fn continued(prior: &str, entries: &[Value]) -> String {
     let kept: Option<Vec<Value>> = prior
         .lines()
@@ -130,7 +130,7 @@ fn continued(prior: &str, entries: &[Value]) -> String {
     }
 }
 
-/// Holds a verdict against `{allow, code?, exit?, rule?, path?, warnings?}`; what is not mentioned does not matter.
+/// Compares a verdict with `{allow, code?, exit?, rule?, path?, warnings?}`; absent members do not matter.
 pub(super) fn compare(expect: &Value, answer: &Value) -> Result<(), Mismatch> {
     let exit = match (answer["allow"].as_bool(), answer["code"].as_str()) {
         (Some(true), _) => 0,

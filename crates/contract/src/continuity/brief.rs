@@ -7,6 +7,7 @@ mod prompt;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use crate::domain::memory::{Memory, Scope};
 use crate::domain::status::Status;
 use crate::domain::task::Task;
 use crate::domain::time::Timestamp;
-use fit::{Shelf, choose, clip};
+use fit::{Group, choose, clip};
 
 /// Bytes that are counted as one token.
 pub(crate) const TOKEN_BYTES: usize = 4;
@@ -42,7 +43,7 @@ pub struct Situation<'s> {
     pub agent: &'s str,
     pub as_of: Timestamp,
     pub project_id: Option<&'s str>,
-    /// What is known of the project; nothing if nobody has been there.
+    /// What is known of the project; `None` if no agent has worked there.
     pub project: Option<ProjectView>,
     pub task: Option<&'s Task>,
     /// Dependencies of the task that are not done.
@@ -62,7 +63,7 @@ pub struct Situation<'s> {
     pub finished: Vec<TaskLine>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectView {
     pub id: String,
     pub name: String,
@@ -71,7 +72,7 @@ pub struct ProjectView {
 }
 
 /// A task in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine {
     pub id: String,
     pub title: String,
@@ -85,7 +86,7 @@ impl From<&Task> for TaskLine {
 }
 
 /// How many tasks there are, in the agent contract's states.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     pub pending: i64,
     pub in_progress: i64,
@@ -105,7 +106,7 @@ impl Counts {
 }
 
 /// The agent contract's brief, and behind it what is ours.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brief {
     pub task: Option<TaskView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -237,7 +238,7 @@ fn next_action(situation: &Situation<'_>, most: usize) -> String {
 fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let most = room / PARTS;
-    // The same name stands beside everything of a project, so it gets less.
+    // The name repeats beside every item of a project, so it gets less room.
     let name = |name: &str| clipped(name, most / 2);
     let event = |event: &EventView| {
         let too_long = event.metadata.to_string().len() > most;
@@ -256,20 +257,20 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let reasoning: Vec<EventView> = found.reasoning.iter().map(event).collect();
     let memories: Vec<MemoryView> = found.memories.iter().map(memory).collect();
     let pipeline = &situation.pipeline[..situation.pipeline.len().min(PIPELINE_MAX)];
-    let shelves = [
-        shelf(3, &blockers),
-        shelf(6, &memories),
-        shelf(3, &rejected),
-        shelf(3, &events),
-        shelf(2, pipeline),
-        shelf(2, &situation.finished),
-        shelf(2, &files),
-        shelf(2, &reasoning),
-        shelf(2, &situation.artifacts),
-        shelf(1, &situation.unlocks),
+    let groups = [
+        group(3, &blockers),
+        group(6, &memories),
+        group(3, &rejected),
+        group(3, &events),
+        group(2, pipeline),
+        group(2, &situation.finished),
+        group(2, &files),
+        group(2, &reasoning),
+        group(2, &situation.artifacts),
+        group(1, &situation.unlocks),
     ];
     let frame = fitting_frame(situation, &found.next_action, budget);
-    let chosen = choose(&shelves, room.saturating_sub(bytes(&frame)));
+    let chosen = choose(&groups, room.saturating_sub(bytes(&frame)));
     let mut brief = Brief {
         blockers: kept(&blockers, &chosen[0]),
         relevant_memory: kept(&memories, &chosen[1]),
@@ -347,9 +348,9 @@ fn clipped(text: &str, most: usize) -> String {
     if bytes(&short) > 2 * most { clip(text, most / 6).into_owned() } else { short.into_owned() }
 }
 
-fn shelf<T: Serialize>(weight: usize, things: &[T]) -> Shelf {
+fn group<T: Serialize>(weight: usize, things: &[T]) -> Group {
     // A comma between two things.
-    Shelf { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
+    Group { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
 }
 
 fn kept<T: Clone>(things: &[T], chosen: &[bool]) -> Vec<T> {

@@ -1,5 +1,6 @@
 //! Which task an agent that resumes should look at. Deterministic: the same state gives the same task.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::request::Agent;
@@ -8,20 +9,20 @@ use crate::domain::task::Task;
 use crate::domain::time::Now;
 
 /// Why a task was chosen, in the order in which the rules are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FocusRule {
     /// The caller named it.
     Asked,
     /// The agent is working on it.
     InProgress,
-    /// The agent's task waits for others, and will go on.
+    /// The agent's task waits for others and will continue.
     Waiting,
     /// It was assigned since the agent last looked.
     Assigned,
-    /// The agent looked at it before, and nobody has started it.
+    /// The agent looked at it before, and it has not been started.
     Kept,
-    /// Somebody started it and is gone.
+    /// Another agent started it and is gone.
     Left,
     /// The first of what is ready.
     Next,
@@ -29,7 +30,7 @@ pub enum FocusRule {
     None,
 }
 
-/// Whether a task is the agent's to work on: of its project, and not in another's hands.
+/// Whether a task is the agent's to work on: of its project, and not claimed by another agent.
 pub fn is_open_to(task: &Task, agent: &Agent, project: Option<&str>, now: &Now) -> bool {
     let of_project = project.is_none() || task.project_id.as_deref() == project;
     let held = task.live_claim(now).is_some_and(|claim| claim.agent != agent.as_str());

@@ -1,36 +1,47 @@
 //! Memories as the agent contract writes and shows them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::memory::Memory;
 use crate::domain::memory::draft::{
-    Draft, Expiry, checked_half_life, checked_key, checked_kind, checked_place, checked_value,
-    without_secrets,
+    Draft, Expiry, checked_half_life, checked_key, checked_place, checked_value, without_secrets,
 };
+use crate::domain::memory::{Memory, MemoryKind};
 use crate::domain::task::Refusal;
 use crate::domain::time::Timestamp;
+use crate::shape::{Nullable, Shape, document};
 
-/// A memory as a caller writes it. Empty texts count as not given.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct MemoryText {
-    pub key: String,
-    pub value: String,
-    #[serde(default)]
-    pub value_type: Option<String>,
-    #[serde(default = "global")]
-    pub scope: String,
-    #[serde(default)]
-    pub scope_id: Option<String>,
-    #[serde(default)]
-    pub expires_at: Option<String>,
-    #[serde(default)]
-    pub kind: Option<String>,
-    #[serde(default)]
-    pub half_life_days: Option<f64>,
-    #[serde(default)]
-    pub pinned: Option<bool>,
-    #[serde(default)]
-    pub source_task_id: Option<String>,
+const ANY_NUMBER: Shape = Shape::Number { min: f64::MIN, max: f64::MAX };
+
+document! {
+    // A memory as a caller writes it. Empty texts count as not given.
+    #[shape(name = "push_memory", unknown = Kept)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct MemoryText {
+        pub key: String,
+        /// Always a text; its type says what is in it.
+        pub value: String,
+        #[serde(default)]
+        pub value_type: Nullable<String>,
+        /// global, project, task or agent
+        #[shape(required)]
+        #[serde(default = "global")]
+        pub scope: String,
+        #[serde(default)]
+        pub scope_id: Nullable<String>,
+        /// A time in RFC 3339 form.
+        #[serde(default)]
+        pub expires_at: Nullable<String>,
+        /// fact, directive or lesson
+        #[serde(default)]
+        pub kind: Nullable<String>,
+        #[serde(default)]
+        pub half_life_days: Nullable<f64> as Shape::Nullable(&ANY_NUMBER),
+        #[serde(default)]
+        pub pinned: Nullable<bool>,
+        #[serde(default)]
+        pub source_task_id: Nullable<String>,
+    }
 }
 
 pub fn global() -> String {
@@ -55,7 +66,7 @@ impl MemoryText {
             key,
             value: self.value.clone(),
             value_type,
-            kind: given(&self.kind).as_deref().map(checked_kind).transpose()?,
+            kind: given(&self.kind).as_deref().map(MemoryKind::named).transpose()?,
             half_life_days: self.half_life_days.map(checked_half_life).transpose()?,
             pin: self.pinned == Some(true),
             expiry: given(&self.expires_at).map_or(Ok(Expiry::Never), |text| Expiry::at(&text))?,
@@ -65,7 +76,7 @@ impl MemoryText {
 }
 
 /// A memory as the agent contract shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryView {
     pub id: i64,
     pub key: String,

@@ -2,7 +2,7 @@
 
 use crate::domain::time::Timestamp;
 
-/// The moment a text names; nothing if it is no time.
+/// The time a text names; `None` if it does not name one.
 pub fn parse_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(time) = Timestamp::parse(text) {

@@ -47,7 +47,7 @@ fn take_header(source: &mut Source<'_>) {
     }
 }
 
-/// A session that is named by a UUID is the run; another name stands for one that is always the same.
+/// A session that is named by a UUID is the run; any other name maps to a UUID that is always the same.
 fn run_id(source: &mut Source<'_>, pointer: &str) -> String {
     let session = source.text(pointer).unwrap_or_default();
     if RunId::parse(session).is_some() {

@@ -115,7 +115,7 @@ fn validation(check: &Value) -> Value {
     json!({"command": command, "expects": check["expects"].as_str().unwrap_or("EXIT_CODE_0")})
 }
 
-/// A result as a RESPONSE. `blocked` has no word of its own there; it is an ABORTED that says so.
+/// A result as a RESPONSE. AOP has no word for `blocked`; it becomes ABORTED with a note.
 pub(super) fn response(source: &mut Source<'_>, _: &Context) -> Value {
     source.take("/schema_version");
     let status = source.text("/status").unwrap_or_default();

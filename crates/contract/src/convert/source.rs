@@ -1,4 +1,4 @@
-//! A document that remembers what was taken from it, so that the rest can be told.
+//! A document that records which parts were used, so that the rest can be reported.
 
 use std::collections::BTreeSet;
 
@@ -133,7 +133,7 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A pointer as a path of ours: `/task/inputs/0` is `$.task.inputs[0]`.
+/// A JSON pointer as a path of a finding: `/task/inputs/0` is `$.task.inputs[0]`.
 fn path_of(pointer: &str) -> String {
     let mut path = String::from("$");
     for step in pointer.split('/').skip(1) {

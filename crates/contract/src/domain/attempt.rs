@@ -9,43 +9,20 @@ use super::money::MicroUsd;
 use super::run::{Owner, RunId};
 use super::task::TaskId;
 use super::time::Timestamp;
+use crate::shape::words;
 
 pub type AttemptId = Id<AttemptKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AttemptState {
-    /// In the journal; the child may or may not have started.
-    Started,
-    Succeeded,
-    Failed,
-    /// Ended by writ before it was finished: canceled, interrupted.
-    Interrupted,
-    /// The engine died and nothing proves what happened. A person decides.
-    Unknown,
-}
-
-impl AttemptState {
-    pub const ALL: [AttemptState; 5] = [
-        AttemptState::Started,
-        AttemptState::Succeeded,
-        AttemptState::Failed,
-        AttemptState::Interrupted,
-        AttemptState::Unknown,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AttemptState::Started => "started",
-            AttemptState::Succeeded => "succeeded",
-            AttemptState::Failed => "failed",
-            AttemptState::Interrupted => "interrupted",
-            AttemptState::Unknown => "unknown",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+words! {
+    AttemptState {
+        /// In the journal; the child may or may not have started.
+        Started = "started",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        /// Ended by writ before it was finished: canceled, interrupted.
+        Interrupted = "interrupted",
+        /// The engine died and nothing proves what happened. A person decides.
+        Unknown = "unknown",
     }
 }
 

@@ -87,7 +87,7 @@ pub enum Change {
     RunSubmitted {
         run: NewRun,
     },
-    /// An engine took the run. Renewals of its lease are no events.
+    /// An engine took the run. Renewals of its lease are not events.
     RunOwned {
         run_id: RunId,
         owner: Owner,

@@ -3,31 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a check's outcome must be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Expects {
-    #[default]
-    #[serde(rename = "EXIT_CODE_0")]
-    ExitCode0,
-    /// Exit 0 and some output.
-    MatchFound,
-    /// Exit 1 and no output.
-    NoMatch,
-    /// The command names a path, which must exist.
-    FileExists,
-}
+use crate::shape::words;
 
-impl Expects {
-    pub const WORDS: &'static [&'static str] = &["EXIT_CODE_0", "MATCH_FOUND", "NO_MATCH", "FILE_EXISTS"];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Expects::ExitCode0 => "EXIT_CODE_0",
-            Expects::MatchFound => "MATCH_FOUND",
-            Expects::NoMatch => "NO_MATCH",
-            Expects::FileExists => "FILE_EXISTS",
-        }
+words! {
+    /// What a check's outcome must be.
+    #[derive(Default)]
+    Expects {
+        #[default]
+        ExitCode0 = "EXIT_CODE_0",
+        /// Exit 0 and some output.
+        MatchFound = "MATCH_FOUND",
+        /// Exit 1 and no output.
+        NoMatch = "NO_MATCH",
+        /// The command names a path, which must exist.
+        FileExists = "FILE_EXISTS",
     }
 }
 

@@ -11,7 +11,7 @@ pub enum Retry {
     Never,
     /// Send the same request with the same request id.
     SameRequest,
-    /// The same, but not before what stands in the way is gone; the details say when.
+    /// The same, but only after the obstacle is gone; the details say when.
     Later,
     /// Change the input first.
     ChangedRequest,
@@ -71,7 +71,7 @@ codes! {
     Denied, "DENIED", 1, 403, Never, "a policy said no; the details name the rule";
     NotFound, "NOT_FOUND", 1, 404, Never, "there is nothing with this id";
     Ambiguous, "AMBIGUOUS", 1, 409, ChangedRequest, "a short id fits more than one thing";
-    AlreadyExists, "ALREADY_EXISTS", 1, 409, Never, "it is there already";
+    AlreadyExists, "ALREADY_EXISTS", 1, 409, Never, "it already exists";
     WrongState, "WRONG_STATE", 1, 409, Never, "not possible in the state it is in";
     HeldByAnother, "HELD_BY_ANOTHER", 1, 409, Later, "another agent holds a live claim";
     VersionConflict, "VERSION_CONFLICT", 75, 409, SameRequest, "someone else changed it; read it again";
@@ -94,10 +94,10 @@ codes! {
     UnknownSchemaVersion, "UNKNOWN_SCHEMA_VERSION", 1, 400, ChangedRequest, "an operator document of a major version writ does not know";
     LockConflict, "LOCK_CONFLICT", 1, 409, SameRequest, "a scope overlaps an active lock of another task";
     ScopeViolation, "SCOPE_VIOLATION", 1, 403, ChangedRequest, "a path outside the granted scope, in a forbidden one, or out of the workspace";
-    InvalidTransition, "INVALID_TRANSITION", 1, 409, Never, "the state machine has no such step";
+    InvalidTransition, "INVALID_TRANSITION", 1, 409, Never, "the transition is not allowed";
     DependencyNotMet, "DEPENDENCY_NOT_MET", 1, 409, SameRequest, "what the task depends on is not done";
     ConcurrencyConflict, "CONCURRENCY_CONFLICT", 75, 409, ChangedRequest, "somebody else changed the row or holds the lock by now; read it again";
-    TaskTimeout, "TASK_TIMEOUT", 1, 409, Never, "the holder was silent for longer than its timeout";
+    TaskTimeout, "TASK_TIMEOUT", 1, 409, Never, "the holder sent no heartbeat within its timeout";
     AcceptanceFailed, "ACCEPTANCE_FAILED", 1, 409, ChangedRequest, "a criterion failed, is missing, or has no evidence";
     LedgerInconsistent, "LEDGER_INCONSISTENT", 1, 409, Never, "the ledger contradicts its locks, events or results";
     NonCompliant, "NON_COMPLIANT", 1, 403, ChangedRequest, "a role went beyond its mandate, its budget or its approval";

@@ -15,6 +15,7 @@ use super::run::RunId;
 use super::task::TaskId;
 use crate::operator::ledger::Row;
 use crate::operator::{Blocker, TaskRef};
+use crate::shape::words;
 use approval::{Approval, ApprovalId};
 use budget::Amount;
 use lock::Grant;
@@ -146,23 +147,13 @@ pub struct AppliedDelta {
     pub digest: Option<String>,
 }
 
-/// How an assignment came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ended {
-    Submitted,
-    TimedOut,
-    /// The row was moved by somebody else: canceled, blocked, given up.
-    Withdrawn,
-}
-
-impl Ended {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Ended::Submitted => "submitted",
-            Ended::TimedOut => "timed_out",
-            Ended::Withdrawn => "withdrawn",
-        }
+words! {
+    /// How an assignment ended.
+    Ended {
+        Submitted = "submitted",
+        TimedOut = "timed_out",
+        /// The row was changed by someone else: canceled, blocked, given up.
+        Withdrawn = "withdrawn",
     }
 }
 
@@ -211,7 +202,7 @@ impl CrewChange {
     }
 }
 
-/// Numbers from here on belong to tasks whose name in operator documents is no number.
+/// Numbers from here on belong to tasks whose name in operator documents is not a number.
 const UNNUMBERED_FROM: i64 = 1 << 40;
 
 /// The number behind `T-<n>`. Other spellings, such as `T-07`, are names of their own and have none.

@@ -72,7 +72,7 @@ impl<K: Kind> Id<K> {
         if fits { Ok(Self::trusted(text.to_owned())) } else { Err(InvalidId { kind: K::PREFIX }) }
     }
 
-    /// The id that stands for these 128 bits.
+    /// The id with these 128 bits.
     pub fn from_bits(bits: u128) -> Self {
         let mut text = String::with_capacity(K::PREFIX.len() + 1 + ENCODED_CHARS);
         text.push_str(K::PREFIX);

@@ -55,7 +55,7 @@ pub const ANSWER_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Tasks in one plan: the scheduler looks at pairs of them.
 pub const PLAN_TASKS_MAX: usize = 500;
-/// Executors one run keeps at once; each holds pipes and two processes.
+/// Executors of one run at the same time; each holds pipes and two processes.
 pub const PARALLEL_MAX: usize = 64;
 pub const PARALLEL_DEFAULT: usize = 4;
 pub const CHECKS_PER_TASK_MAX: usize = 50;
@@ -104,12 +104,12 @@ pub const DELTA_BYTES_MAX: usize = 64 * 1024;
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);
 /// How far another machine's clock may be ahead before what it says about time is not believed.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(30);
-/// An engine's hold on the run it works; renewed while it lives.
+/// An engine's lease on the run it works; renewed while the engine runs.
 pub const OWNER_LEASE: Duration = Duration::from_secs(30);
 pub const OWNER_RENEWAL: Duration = Duration::from_secs(5);
 /// An engine's locks on what its tasks write; renewed together with its hold on the run.
 pub const ENGINE_LOCK_LEASE: Duration = Duration::from_secs(20);
-/// How long a task waits for what others hold, where nobody says otherwise.
+/// How long a task waits for locks of others by default.
 pub const LOCK_WAIT_DEFAULT: Duration = Duration::from_hours(24);
 /// The longest that an executor can ask a repetition of its task to wait.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);

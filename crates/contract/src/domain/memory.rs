@@ -9,35 +9,13 @@ use serde_json::Value;
 
 use super::code::ErrorCode;
 use super::task::Refusal;
-use super::text::quoted;
 use super::time::Timestamp;
+use super::words::field_words;
 use super::workspace;
 
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($variant,)* }
-
-        impl $name {
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-            pub const WORDS: &'static [&'static str] = &[$($word,)*];
-
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word,)* }
-            }
-
-            pub fn parse(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.as_str() == word)
-            }
-        }
-    };
-}
-
-words! {
+field_words! {
     /// Who a memory is for.
-    Scope {
+    Scope, "scope" {
         Global = "global",
         Project = "project",
         Task = "task",
@@ -45,8 +23,9 @@ words! {
     }
 }
 
-words! {
-    ValueType {
+field_words! {
+    /// What the text of a memory holds.
+    ValueType, "value type" {
         String = "string",
         Number = "number",
         Boolean = "boolean",
@@ -55,9 +34,9 @@ words! {
     }
 }
 
-words! {
+field_words! {
     /// What a memory is, and so how long it matters.
-    MemoryKind {
+    MemoryKind, "kind" {
         Fact = "fact",
         Directive = "directive",
         Lesson = "lesson",
@@ -89,10 +68,7 @@ impl Place {
 
     pub fn new(scope: &str, scope_id: Option<&str>) -> Result<Self, Refusal> {
         let refused = |message: String| Refusal::new(ErrorCode::InvalidInput, message);
-        let Some(known) = Scope::parse(scope) else {
-            let hint = format!("one of {}", Scope::WORDS.join(", "));
-            return Err(refused(format!("invalid scope {}", quoted(scope))).hint(hint));
-        };
+        let known = Scope::named(scope)?;
         let scope_id = scope_id.unwrap_or_default();
         match (known, scope_id.is_empty()) {
             (Scope::Global, false) => Err(refused("global scope cannot have a scope_id".to_owned())),

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
 
-/// The kinds of the events that stand for others.
+/// The kinds of events that summarize others.
 pub const SUMMARY: &str = "events_summary";
 pub const PRUNED: &str = "events_pruned";
 
 pub const DAYS_MAX: u32 = 3650;
 pub const BATCH_MAX: usize = 10_000;
 pub const THRESHOLD_MIN: u32 = 20;
-/// No stream needs a summary later than this; beyond it a list would be slow to skip what nobody reads.
+/// No stream needs a summary later than this; beyond it a list would be slow to skip events that are not read.
 pub const THRESHOLD_MAX: u32 = 1_000_000;
 
-/// Events that one summary stands for: reading them must not keep other writers waiting.
+/// Events in one summary: reading them must not block other writers.
 const SUMMARIZED_AT_ONCE: i64 = 10_000;
 
 /// What the user configured, under the names of the configuration.

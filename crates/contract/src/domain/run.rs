@@ -9,72 +9,38 @@ use super::priority::Priority;
 use super::task::TaskId;
 use super::time::{Lease, Timestamp};
 use crate::plan::Plan;
+use crate::shape::words;
 
 pub type RunId = Id<RunKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunState {
-    /// Accepted and stored; no engine has taken it yet.
-    Submitted,
-    Running,
-    /// Interrupted, or parked because a person must decide. Can be continued.
-    Stopped,
-    Done,
-    Failed,
-    Canceled,
+words! {
+    RunState {
+        /// Accepted and stored; no engine has taken it yet.
+        Submitted = "submitted",
+        Running = "running",
+        /// Interrupted, or parked because a person must decide. Can be continued.
+        Stopped = "stopped",
+        Done = "done",
+        Failed = "failed",
+        Canceled = "canceled",
+    }
 }
 
 impl RunState {
-    pub const ALL: [RunState; 6] = [
-        RunState::Submitted,
-        RunState::Running,
-        RunState::Stopped,
-        RunState::Done,
-        RunState::Failed,
-        RunState::Canceled,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RunState::Submitted => "submitted",
-            RunState::Running => "running",
-            RunState::Stopped => "stopped",
-            RunState::Done => "done",
-            RunState::Failed => "failed",
-            RunState::Canceled => "canceled",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
-    }
-
     /// Ended for good, with a result that is replayed. A stopped run has not ended.
     pub fn is_terminal(self) -> bool {
         matches!(self, RunState::Done | RunState::Failed | RunState::Canceled)
     }
 }
 
-/// What kind of document was submitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DocumentKind {
-    Plan,
-    AopTask,
-    AeeTask,
-    /// No document that an engine works: the ledger of a crew, whose tasks are given out as assignments.
-    Ledger,
-}
-
-impl DocumentKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DocumentKind::Plan => "plan",
-            DocumentKind::AopTask => "aop_task",
-            DocumentKind::AeeTask => "aee_task",
-            DocumentKind::Ledger => "ledger",
-        }
+words! {
+    /// What kind of document was submitted.
+    DocumentKind {
+        Plan = "plan",
+        AopTask = "aop_task",
+        AeeTask = "aee_task",
+        /// No document that an engine works: the ledger of a crew, whose tasks are given out as assignments.
+        Ledger = "ledger",
     }
 }
 
@@ -98,7 +64,7 @@ pub struct NewRun {
     /// A run started from inside another is one deeper.
     pub depth: u32,
     pub parent_run: Option<RunId>,
-    /// The task of that run from inside which it was started: what it holds is no obstacle.
+    /// The task of that run from inside which it was started: its locks do not conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
@@ -121,7 +87,7 @@ pub struct Intent {
     pub requires: Value,
 }
 
-/// A living engine: a process that can be told from any other, also after its pid was used again.
+/// A running engine: a process that is distinguished from any other, even after its pid was reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     pub pid: u32,

@@ -13,18 +13,18 @@ use super::limits;
 #[serde(transparent)]
 pub struct Scope(String);
 
-/// Why a text is no scope.
+/// Why a text is not a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeFault {
     #[error("must not be empty")]
     Empty,
     #[error("globs are not supported; name the file or its directory")]
     Glob,
-    #[error("must not contain control characters, nor any that cannot be seen")]
+    #[error("must not contain control or invisible characters")]
     ControlCharacter,
     #[error("leads out of the workspace")]
     Escape,
-    #[error("is longer than any path may be ({} bytes)", limits::SCOPE_BYTES_MAX)]
+    #[error("is longer than {} bytes", limits::SCOPE_BYTES_MAX)]
     TooLong,
 }
 
@@ -103,7 +103,7 @@ impl Scope {
         &self.0
     }
 
-    /// The names on the way from its root to it. Sorted by them, what is inside a scope follows it at once.
+    /// The names on the way from its root to it. Sorted by them, what is inside a scope directly follows it.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|step| !step.is_empty() && *step != ".")
     }
@@ -144,7 +144,7 @@ impl Scope {
     /// The form in which names that differ only in case are equal. For comparing, not for showing.
     #[must_use]
     pub fn folded(&self) -> Scope {
-        // Upper case first: `ß` and `SS` name one file there, and lower case alone would not say so.
+        // Upper case first: `ß` and `SS` name one file there, and lower case alone would miss that.
         Scope(self.0.to_uppercase().to_lowercase().nfc().collect())
     }
 }

@@ -1,64 +1,31 @@
 //! The one state table of tasks, and each contract's words for its states.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::shape::words;
 
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    #[default]
-    Todo,
-    InProgress,
-    Blocked,
-    Done,
-    Failed,
-    Canceled,
-}
-
-/// What stands behind a `done`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Evidence {
-    /// writ ran the checks itself.
-    Verified,
-    /// Somebody said so; there was nothing to check.
-    Claimed,
-}
-
-impl Evidence {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Evidence::Verified => "verified",
-            Evidence::Claimed => "claimed",
-        }
+words! {
+    #[derive(Hash, Default)]
+    Status {
+        #[default]
+        Todo = "todo",
+        InProgress = "in_progress",
+        Blocked = "blocked",
+        Done = "done",
+        Failed = "failed",
+        Canceled = "canceled",
     }
+}
 
-    pub fn parse(word: &str) -> Option<Self> {
-        [Evidence::Verified, Evidence::Claimed].into_iter().find(|evidence| evidence.as_str() == word)
+words! {
+    /// The evidence for a `done`.
+    Evidence {
+        /// writ ran the checks itself.
+        Verified = "verified",
+        /// An agent or a person reported it; there was nothing to check.
+        Claimed = "claimed",
     }
 }
 
 impl Status {
-    pub const ALL: [Status; 6] =
-        [Status::Todo, Status::InProgress, Status::Blocked, Status::Done, Status::Failed, Status::Canceled];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Todo => "todo",
-            Status::InProgress => "in_progress",
-            Status::Blocked => "blocked",
-            Status::Done => "done",
-            Status::Failed => "failed",
-            Status::Canceled => "canceled",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-
     pub fn is_terminal(self) -> bool {
         matches!(self, Status::Done | Status::Failed | Status::Canceled)
     }
@@ -77,7 +44,7 @@ impl Status {
         }
     }
 
-    /// The agent contract's word. It has four; failed and canceled are told apart by the blocked reason.
+    /// The agent contract's word. It has four; failed and canceled are distinguished by the blocked reason.
     pub fn continuity(self) -> &'static str {
         match self {
             Status::Todo => "pending",
@@ -110,12 +77,6 @@ impl Status {
     }
 }
 
-impl std::fmt::Display for Status {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +104,7 @@ mod tests {
     #[test]
     fn words_survive_their_own_contract() {
         for status in Status::ALL {
-            assert_eq!(Status::parse(status.as_str()), Some(status));
+            assert_eq!(Status::parse(status.as_str()), Some(*status));
         }
         for word in ["pending", "in_progress", "completed", "blocked"] {
             assert_eq!(Status::from_continuity(word).map(Status::continuity), Some(word));

@@ -61,7 +61,7 @@ pub struct Claim {
 pub enum Rules {
     /// The operator contract: only the transitions of the state table.
     Operator,
-    /// The agent contract: any move; leaving a terminal state starts the task anew.
+    /// The agent contract: any move; leaving a terminal state restarts the task.
     Continuity,
 }
 
@@ -112,7 +112,7 @@ impl Task {
         self.part.as_ref().is_some_and(|part| !part.spec.checks.is_empty())
     }
 
-    /// The live claim, if there is one. An expired lease is no claim.
+    /// The live claim, if there is one. An expired lease does not count.
     pub fn live_claim(&self, now: &Now) -> Option<&Claim> {
         self.claim.as_ref().filter(|claim| claim.lease.is_live(now))
     }
@@ -123,7 +123,7 @@ impl Task {
     }
 }
 
-/// A state's reason in the agent contract, where failed and canceled are told apart by a prefix.
+/// A state's reason in the agent contract, where a prefix distinguishes failed and canceled.
 pub fn continuity_reason(status: Status, reason: Option<&str>) -> Option<String> {
     match status {
         Status::Failed => Some(format!("failure:{}", reason.unwrap_or(""))),
@@ -174,7 +174,7 @@ pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), 
     let left = claim.lease.left(now);
     let lease_until = now.at.plus(left);
     Err(Refusal::new(ErrorCode::HeldByAnother, message)
-        .hint("wait until the lease is over, or let `writ resume` choose another task")
+        .hint("wait until the lease ends, or let `writ resume` choose another task")
         .details(json!({
             "task_id": task.id,
             "holder": claim.agent,

@@ -3,7 +3,7 @@
 use super::code::ErrorCode;
 use super::task::Refusal;
 
-/// The text, if it is one line that says something and has at most `max` bytes.
+/// The text, if it is one line that is not blank and has at most `max` bytes.
 pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Refusal> {
     let refused = |code, message: String| Err(Refusal::new(code, message));
     if text.trim().is_empty() {
@@ -19,7 +19,7 @@ pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Re
     Ok(text)
 }
 
-/// The beginning of what somebody gave, for a message that has to repeat it.
+/// The beginning of a given text, for a message that repeats it.
 pub fn quoted(text: &str) -> String {
     const SHOWN: usize = 64;
     let mut shown: String = text.chars().take(SHOWN).collect();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Milliseconds since 1970 in UTC; printed as RFC 3339 with `Z` and milliseconds.
@@ -82,7 +83,7 @@ pub trait Clock {
 }
 
 /// Until when something is granted, on the boot clock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     pub boot_id: String,
     pub until_millis: i64,
@@ -98,7 +99,7 @@ impl Lease {
         self.boot_id == now.boot.boot_id && now.boot.millis < self.until_millis
     }
 
-    /// How long it still lives; nothing once it is over.
+    /// The time that is left; `None` once it has ended.
     pub fn left(&self, now: &Now) -> Duration {
         if !self.is_live(now) {
             return Duration::ZERO;

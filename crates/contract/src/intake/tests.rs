@@ -5,7 +5,8 @@ use crate::plan::PlanTask;
 use serde_json::{Value, json};
 
 fn executors() -> Executors {
-    [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect()
+    let commands = [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect();
+    Executors { commands, ..Executors::default() }
 }
 
 fn aop() -> Value {
@@ -138,4 +139,73 @@ fn no_document_may_hold_a_secret_and_none_is_repeated() {
     let mut signed = aee("aee.status.ping", &json!({}));
     signed["sig"] = json!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLW9mLWl0");
     assert!(read_value(&signed).is_ok());
+}
+
+#[test]
+fn a_task_that_breaks_the_form_of_a_message_is_refused_at_its_place() {
+    let without = |path: &str| {
+        let mut task = aop();
+        task.as_object_mut().unwrap().remove(path);
+        task
+    };
+    let with = |field: &str, value: Value| {
+        let mut task = aop();
+        task[field] = value;
+        task
+    };
+    for (task, place) in [
+        (without("schema_version"), "$.schema_version"),
+        (without("protocol_family"), "$.protocol_family"),
+        (without("session"), "$.session"),
+        (without("target"), "$.target"),
+        (without("task"), "$.task"),
+        (with("aop_version", json!("3.0")), "$.aop_version"),
+        (with("protocol_family", json!("OPA")), "$.protocol_family"),
+        (with("task_status", json!({"state": "COMPLETED"})), "$.task_status"),
+        (with("extensions", json!({"own": 1})), "$.extensions.own"),
+        (with("unknown", json!(1)), "$.unknown"),
+    ] {
+        let refused = read_value(&task).unwrap_err();
+        assert!(refused.contains(&format!("aop_task: {place}: ")), "{place}: {refused}");
+    }
+}
+
+#[test]
+fn a_provider_names_the_program_of_an_agent_that_is_not_configured() {
+    let commands = [("codex".to_owned(), vec!["codex-agent".to_owned()])].into_iter().collect();
+    let known = Executors { commands, ..Executors::default() };
+    let intake = read(aop().to_string().as_bytes(), &known).unwrap();
+    assert_eq!(intake.plan.tasks[0].command, ["codex-agent"]);
+}
+
+#[test]
+fn the_priority_budget_and_checkpoints_of_a_task_reach_the_plan() {
+    let mut task = aop();
+    task["task"]["priority"] = json!("HIGH");
+    task["task"]["constraints"] = json!({"max_tokens": 1000});
+    task["phases"] = json!([{
+        "phase_id": "P", "phase_order": 1, "label": "l", "objective": "o",
+        "checkpoints": [{
+            "checkpoint_id": "C", "description": "d",
+            "validation": {"command": "grep -q x out.txt", "expects": "MATCH_FOUND"},
+        }],
+    }]);
+    let intake = read_value(&task).unwrap();
+    let task = &intake.plan.tasks[0];
+    assert_eq!((task.priority, task.budget.tokens), (Priority::High, Some(1000)));
+    let last = task.checks.last().unwrap();
+    assert_eq!((last.command.join(" ").as_str(), last.expects), ("grep -q x out.txt", Expects::MatchFound));
+}
+
+#[test]
+fn extensions_of_others_change_nothing_in_the_plan() {
+    let plain = read_value(&aop()).unwrap();
+    let mut extended = aop();
+    for place in ["/session", "/target", "/task", "/execution_policy", "/guard_rails", ""] {
+        extended.pointer_mut(place).unwrap()["extensions"] = json!({"x_of_somebody": {"any": ["thing"]}});
+    }
+    let mut intake = read_value(&extended).unwrap();
+    // The TASK itself is handed over with its extensions.
+    intake.plan.tasks[0].aop.clone_from(&plain.plan.tasks[0].aop);
+    assert_eq!(intake.plan, plain.plan);
 }

@@ -39,7 +39,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Malformed> {
     }
 }
 
-const BEYOND: &str = "integer beyond 2^53, which not every reader keeps";
+const BEYOND: &str = "integer beyond 2^53, which not every reader keeps exactly";
 
 /// Where a text that is JSON has an integer of so many digits that it was read as a float.
 fn integer_beyond(text: &str) -> Option<usize> {

@@ -2,25 +2,27 @@
 
 pub(crate) mod shape;
 
-pub use shape::ASSIGNMENT;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::conflict::{Entry, overlapping};
 use super::document::{self, whole};
-use super::ids::{RunId, TaskRef};
-use super::locks::{self, Held, Lock, Place};
+use super::ids::{RunId, TaskRef, UTC};
+use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
-use crate::aop::word::words;
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::finding::Finding;
+use crate::shape::words;
+use crate::shape::{NON_BLANK, TEXT, UNBOUNDED, document, list, optional};
 use crate::verdict::Verdict;
-use shape::TIMEOUT_SECONDS_MIN;
+use shape::{
+    CHECKS, HEARTBEAT, OBJECTIVE_CHARS_MAX, TIMEOUT, TIMEOUT_SECONDS_MIN, TITLE, TOKEN,
+    WORKLOG_PATH_CHARS_MAX, bounded,
+};
 
 pub(super) const KIND: &str = "assignment";
 
@@ -41,53 +43,86 @@ words! {
     ContextKind { File = "file", Note = "note", Command = "command", Constraint = "constraint" }
 }
 
-/// One task for one subagent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    pub schema_version: String,
-    pub run_id: RunId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated_at: Option<String>,
-    pub packet_type: PacketType,
-    pub global_objective: String,
-    pub task: Task,
-    pub active_locks: Vec<Lock>,
-    pub context_package: Vec<ContextItem>,
-    pub required_output_schema: OutputSchema,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    // How the scopes and locks fit together is checked beside the shape.
+    /// One task for one subagent: what to do, where, how it is judged, and how long it may be silent.
+    #[shape(name = "operator_assignment", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Assignment {
+        /// Version of the contract; the major version is 1.
+        pub schema_version: String as NON_BLANK,
+        /// The run, as a UUID of version 4.
+        pub run_id: RunId,
+        /// When it was written.
+        pub generated_at: Option<String> as UTC,
+        pub packet_type: PacketType,
+        /// What the whole run is for.
+        pub global_objective: String as bounded(OBJECTIVE_CHARS_MAX),
+        /// The task.
+        pub task: Task,
+        /// What is locked while the task runs.
+        pub active_locks: Vec<Lock>,
+        /// What the subagent gets to know; data, not instructions.
+        pub context_package: Vec<ContextItem>,
+        /// What the answer must look like.
+        pub required_output_schema: OutputSchema,
+        #[serde(flatten)]
+        pub extra: Map<String, Value> = [
+            optional("x_fencing_token", TOKEN, "The number of the lock grant."),
+        ],
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Task {
-    pub task_id: TaskRef,
-    pub title: String,
-    #[serde(rename = "type")]
-    pub kind: TaskType,
-    pub dependencies: Vec<TaskRef>,
-    /// What the subagent may change, as its author wrote it.
-    pub lock_scope: Vec<String>,
-    pub forbidden_scope: Vec<String>,
-    /// Assertions to be shown true; never steps to be run.
-    pub acceptance_criteria: Vec<String>,
-    pub worklog_path: String,
-    #[serde(deserialize_with = "whole")]
-    pub timeout_seconds: u64,
-    #[serde(deserialize_with = "whole")]
-    pub heartbeat_interval_seconds: u64,
-    #[serde(default)]
-    pub priority: Priority,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    #[shape(name = "operator_task", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Task {
+        /// Names the task in its run.
+        pub task_id: TaskRef,
+        /// One line.
+        pub title: String as TITLE,
+        /// Whether other tasks may run beside it.
+        #[serde(rename = "type")]
+        pub kind: TaskType,
+        /// What must be done before.
+        pub dependencies: Vec<TaskRef>,
+        // As the plan's author wrote it.
+        /// What it may change.
+        pub lock_scope: Vec<String> as list!(TEXT, 1, UNBOUNDED),
+        /// What it must not touch.
+        pub forbidden_scope: Vec<String>,
+        // Assertions, never commands to run.
+        /// What must be true when it is done.
+        pub acceptance_criteria: Vec<String> as list!(NON_BLANK, 1, UNBOUNDED),
+        /// Where it writes down what it does.
+        pub worklog_path: String as bounded(WORKLOG_PATH_CHARS_MAX),
+        /// Silent for longer, it is taken to be dead.
+        #[serde(deserialize_with = "whole")]
+        pub timeout_seconds: u64 as TIMEOUT,
+        /// How often it says that it lives; below the timeout.
+        #[serde(deserialize_with = "whole")]
+        pub heartbeat_interval_seconds: u64 as HEARTBEAT,
+        /// Normal where nothing is said.
+        #[serde(default)]
+        pub priority: Priority,
+        #[serde(flatten)]
+        pub extra: Map<String, Value> = [
+            optional("x_checks", CHECKS, "Commands that decide a criterion; they come from the plan's author."),
+            optional("x_fencing_token", TOKEN, "The number of the lock grant."),
+        ],
+    }
 }
 
-/// What the subagent gets to know. A `command` is a suggestion in text form; nothing runs it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ContextItem {
-    pub kind: ContextKind,
-    pub value: String,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    // What the subagent gets to know. A `command` is a suggestion in text form; nothing runs it.
+    #[shape(name = "operator_context_item", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct ContextItem {
+        pub kind: ContextKind,
+        pub value: String as NON_BLANK,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
 impl Assignment {
@@ -116,11 +151,11 @@ pub fn read_assignment(bytes: &[u8], options: &Options) -> Result<(Assignment, V
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-/// Reads a packet that was judged when it was sent, to hold an answer against it. Only its shape is checked
+/// Reads a packet that was judged when it was sent, to compare an answer with it. Only its shape is checked
 /// again: the locks of that time say nothing about now.
 pub fn recall_assignment(bytes: &[u8]) -> Result<Assignment, Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
-    let verdict = document::structure(&ASSIGNMENT, &document, &Options::default()).verdict(KIND, "");
+    let verdict = document::structure(Assignment::OBJECT, &document, &Options::default()).verdict(KIND, "");
     if !verdict.allow {
         return Err(Box::new(verdict));
     }
@@ -136,7 +171,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
 
 /// Everything about a packet except its texts, which the whole document's walk looks into.
 pub(super) fn examine(document: &Value, options: &Options) -> Report {
-    let mut report = document::structure(&ASSIGNMENT, document, options);
+    let mut report = document::structure(Assignment::OBJECT, document, options);
     let task = &document["task"];
     check_task(task, options, &mut report);
     let scopes = locks::places(&task["lock_scope"], "$.task.lock_scope", options, &mut report);
@@ -178,7 +213,7 @@ pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     }
 }
 
-fn check_forbidden(scopes: &[Place], forbidden: &[Place], options: &Options, report: &mut Report) {
+fn check_forbidden(scopes: &[ParsedPath], forbidden: &[ParsedPath], options: &Options, report: &mut Report) {
     for (scope, place) in crossing(scopes, forbidden, options) {
         let message = format!("`{}` overlaps `{}` of the lock scope", place.scope, scope.scope);
         report.fault(place.path.as_str(), Rule::ForbiddenOverlapsLock, message);
@@ -186,7 +221,11 @@ fn check_forbidden(scopes: &[Place], forbidden: &[Place], options: &Options, rep
 }
 
 /// The pairs of one path from each list that overlap.
-pub(super) fn crossing<'p>(a: &'p [Place], b: &'p [Place], options: &Options) -> Vec<(&'p Place, &'p Place)> {
+pub(super) fn crossing<'p>(
+    a: &'p [ParsedPath],
+    b: &'p [ParsedPath],
+    options: &Options,
+) -> Vec<(&'p ParsedPath, &'p ParsedPath)> {
     let entries = a.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
     let others =
         b.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 1, a.len() + index));
@@ -194,7 +233,7 @@ pub(super) fn crossing<'p>(a: &'p [Place], b: &'p [Place], options: &Options) ->
     pairs.into_iter().map(|(first, second)| (&a[first], &b[second - a.len()])).collect()
 }
 
-fn check_self_overlap(scopes: &[Place], options: &Options, report: &mut Report) {
+fn check_self_overlap(scopes: &[ParsedPath], options: &Options, report: &mut Report) {
     let entries = scopes.iter().enumerate();
     let entries =
         entries.map(|(index, place)| Entry::new(&place.scope, options.fold, index, index)).collect();
@@ -204,8 +243,14 @@ fn check_self_overlap(scopes: &[Place], options: &Options, report: &mut Report) 
     }
 }
 
-/// The scope must be free of other tasks' active locks; a task's own never stand in its way.
-fn check_held(task_id: &str, scopes: &[Place], held: &[Held], options: &Options, report: &mut Report) {
+/// The scope must be free of other tasks' active locks; a task's own locks do not conflict with it.
+fn check_held(
+    task_id: &str,
+    scopes: &[ParsedPath],
+    held: &[ParsedLock],
+    options: &Options,
+    report: &mut Report,
+) {
     let wanted = scopes.iter().enumerate();
     let wanted = wanted.map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
     let others = held.iter().enumerate().filter(|(_, lock)| lock.active && lock.task_id != task_id);

@@ -1,6 +1,6 @@
 //! The closed list of codes that operator validators answer with, what each means, and when to try again.
 
-use crate::aop::word::words;
+use crate::shape::words;
 
 words! {
     /// The one primary code of a verdict. The fine cause is the verdict's rule.
@@ -34,11 +34,11 @@ pub enum Retry {
     AfterOthers,
     /// Read the ledger again, then wait as [`CONFLICT_WAITS_MS`] says; after the last one plan it serially.
     AfterRereading,
-    /// The task is blocked, its locks are released, and it is planned anew.
+    /// The task is blocked, its locks are released, and it is planned again.
     AfterReplanning,
     /// One more attempt; then a stronger model or another plan.
     Once,
-    /// A person or an explicit repair has to put it right.
+    /// A person or an explicit repair has to correct it.
     Never,
 }
 
@@ -59,14 +59,14 @@ impl Code {
             Code::ScopeViolation => {
                 "a path outside the assigned scope, inside a forbidden one, or out of the workspace"
             }
-            Code::InvalidTransition => "the state machine has no such step",
-            Code::DependencyNotMet => "a task was to start before what it depends on is done",
-            Code::ConcurrencyConflict => "somebody else changed the row, or holds the lock by now",
-            Code::TaskTimeout => "the holder was silent for longer than its timeout",
+            Code::InvalidTransition => "the transition is not allowed",
+            Code::DependencyNotMet => "a task cannot start before its dependencies are done",
+            Code::ConcurrencyConflict => "the row or the lock was changed by someone else",
+            Code::TaskTimeout => "the holder sent no heartbeat within its timeout",
             Code::AcceptanceFailed => "a criterion failed, is missing, or has no evidence",
             Code::LedgerInconsistent => "the ledger contradicts its locks, events or results",
             Code::NonCompliant => "a role went beyond its mandate",
-            Code::MissingValidator => "the validator itself could not work",
+            Code::MissingValidator => "the validator itself failed",
             Code::UntrustedContextBlock => "a text holds a secret or tries to give orders",
         }
     }

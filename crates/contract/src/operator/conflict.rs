@@ -1,10 +1,10 @@
-//! When two claims on the workspace collide: normal forms, modes, and all collisions of a table at once.
+//! When two claims on the workspace collide: normal forms, modes, and all collisions of a table in one pass.
 
 use std::collections::BTreeSet;
 
 use super::ids::TaskRef;
-use crate::aop::word::words;
 use crate::domain::scope::Scope;
+use crate::shape::words;
 
 words! {
     /// How a lock is held.

@@ -1,4 +1,4 @@
-//! Reads a document, holds it against its shape, and calls what it finds by the operator's names.
+//! Reads a document, checks it against its shape, and maps the findings to the operator's rules.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -166,7 +166,7 @@ fn is_in_list(path: &str) -> bool {
     path.split('[').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The value at a path of ours; none where a name in it had to be quoted.
+/// The value at a path of a finding; none where a name in it had to be quoted.
 fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
     let steps = path.strip_prefix('$')?.split(['.', '[']).filter(|step| !step.is_empty());
     steps.into_iter().try_fold(document, |value, step| match step.strip_suffix(']') {
@@ -175,7 +175,7 @@ fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
-/// The texts in a list, with their index; what is no text has been reported by the shape.
+/// The texts in a list, with their index; other elements have been reported by the shape.
 pub(super) fn texts(value: &Value) -> impl Iterator<Item = (usize, &str)> {
     let items = value.as_array().map_or(&[][..], Vec::as_slice);
     items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)))
@@ -189,6 +189,7 @@ pub(super) fn objects(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
 
 /// The largest whole number that every JSON reader takes exactly, and so the largest in these documents.
 pub(super) const INTEGER_MAX: i64 = 1 << 53;
+pub(super) const NUMBER: Shape = Shape::Integer { min: 0, max: INTEGER_MAX };
 
 /// Reads a whole number that may be written `60.0`, as the shapes do.
 pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D) -> Result<T, D::Error> {

@@ -7,88 +7,64 @@ use serde_json::{Map, Value};
 
 use super::assignment::{self, Assignment, TaskType};
 use super::codes::Code;
-use super::delta::{DELTA, Delta};
-use super::document::{self, INTEGER_MAX, objects};
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC, same_run};
-use super::locks::{self, Held, LOCKS, Lock, Place};
+use super::delta::Delta;
+use super::document::{self, NUMBER, objects};
+use super::ids::{RunId, TaskRef, UTC, same_run};
+use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
 use crate::finding::Finding;
-use crate::shape::{List, NON_BLANK, Object, Shape, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{NON_BLANK, Shape, document, list, optional};
 use crate::verdict::Verdict;
 
 const KIND: &str = "envelope";
 
-/// One round of an orchestrator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OrchestratorOutput {
-    pub schema_version: String,
-    pub run_id: RunId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated_at: Option<String>,
-    pub ledger_delta: Vec<Delta>,
-    pub assignments: Vec<Assignment>,
-    pub active_locks: Vec<Lock>,
-    pub blockers: Vec<Blocker>,
-    pub next_actions: Vec<String>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    /// What an orchestrator decided in one round.
+    #[shape(name = "operator_envelope", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct OrchestratorOutput {
+        /// Version of the contract; the major version is 1.
+        pub schema_version: String as NON_BLANK,
+        /// The run; the same in every assignment.
+        pub run_id: RunId,
+        /// When it was written.
+        pub generated_at: Option<String> as UTC,
+        /// How the ledger changes, in order.
+        pub ledger_delta: Vec<Delta>,
+        /// Who gets what.
+        // Each is a document of its own and is judged as one.
+        pub assignments: Vec<Assignment> as list!(Shape::AnyObject),
+        /// What is locked after this round.
+        pub active_locks: Vec<Lock>,
+        /// What is stuck, and why.
+        pub blockers: Vec<Blocker>,
+        /// What comes next, for a person.
+        pub next_actions: Vec<String> as list!(NON_BLANK),
+        #[serde(flatten)]
+        pub extra: Map<String, Value> = [
+            optional("x_base_version", NUMBER, "The ledger version it was written against."),
+        ],
+    }
 }
 
-/// Why a task does not go on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Blocker {
-    pub task_id: TaskRef,
-    pub code: Code,
-    pub reason: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Map<String, Value>>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    /// Why a task does not go on.
+    #[shape(name = "operator_blocker", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Blocker {
+        pub task_id: TaskRef,
+        /// The cause, as a validator's code.
+        pub code: Code as Shape::Word(Code::FAULTS),
+        /// The cause, for a person.
+        pub reason: String as NON_BLANK,
+        pub details: Option<Map<String, Value>>,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
-
-pub(super) static BLOCKER: Object = Object {
-    name: "operator_blocker",
-    about: "Why a task does not go on.",
-    fields: &[
-        required("task_id", TASK_ID, ""),
-        required("code", Shape::Word(Code::FAULTS), "The cause, as a validator's code."),
-        required("reason", NON_BLANK, "The cause, for a person."),
-        optional("details", Shape::AnyObject, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-pub(super) const BLOCKERS: Shape =
-    Shape::List(&List { item: Shape::Object(&BLOCKER), min: 0, max: UNBOUNDED });
-const DELTAS: Shape = Shape::List(&List { item: Shape::Object(&DELTA), min: 0, max: UNBOUNDED });
-/// Each is a document of its own and is judged as one.
-const PACKETS: Shape = Shape::List(&List { item: Shape::AnyObject, min: 0, max: UNBOUNDED });
-const ACTIONS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: UNBOUNDED });
-
-/// The whole round. Its assignments have the shape of assignments.
-pub static ENVELOPE: Object = Object {
-    name: "operator_envelope",
-    about: "What an orchestrator decided in one round.",
-    fields: &[
-        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
-        required("run_id", RUN_ID, "The run; the same in every assignment."),
-        optional("generated_at", UTC, "When it was written."),
-        required("ledger_delta", DELTAS, "How the ledger changes, in order."),
-        required("assignments", PACKETS, "Who gets what."),
-        required("active_locks", LOCKS, "What is locked after this round."),
-        required("blockers", BLOCKERS, "What is stuck, and why."),
-        required("next_actions", ACTIONS, "What comes next, for a person."),
-        optional(
-            "x_base_version",
-            Shape::Integer { min: 0, max: INTEGER_MAX },
-            "The ledger version it was written against.",
-        ),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
 
 /// Judges an orchestrator's output, with the assignments in it.
 pub fn validate_envelope(bytes: &[u8], options: &Options) -> Verdict {
@@ -113,7 +89,7 @@ pub fn read_envelope(
 
 fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
-    let mut report = document::structure(&ENVELOPE, &document, options);
+    let mut report = document::structure(OrchestratorOutput::OBJECT, &document, options);
     for (index, packet) in objects(&document["assignments"]) {
         report.absorb(&format!("$.assignments[{index}]"), assignment::examine(packet, options));
     }
@@ -138,8 +114,8 @@ fn check_locks(document: &Value, options: &Options, report: &mut Report) {
     locks::check_overlaps(&held, options, report);
 }
 
-fn wanted(task_id: &str, place: Place) -> Held<'_> {
-    Held { place, task_id, shared: false, active: true }
+fn wanted(task_id: &str, place: ParsedPath) -> ParsedLock<'_> {
+    ParsedLock { place, task_id, shared: false, active: true }
 }
 
 /// All assignments belong to this run, no task is given out twice, and a serial one is given out alone.
@@ -156,7 +132,7 @@ fn check_packets(document: &Value, report: &mut Report) {
             report.fault(format!("$.assignments[{index}].run_id"), Rule::IdentityMismatch, message);
         }
         if packet["task"]["type"] == TaskType::Serial.as_str() && !is_alone {
-            let message = "a serial task is given out alone: it stands for the whole workspace";
+            let message = "a serial task must be assigned alone: it locks the whole workspace";
             report.fault(format!("$.assignments[{index}].task.type"), Rule::Overlap, message);
         }
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };

@@ -1,4 +1,4 @@
-//! Who holds what, with a number for every grant, so that a holder from before can be told from the one now.
+//! Who holds what, with a number for every grant, so that an earlier holder is distinguished from the current one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::watchdog::{latest_heartbeat, timed_out};
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::time::Timestamp;
 
-/// The grants of one run. Only a sweep frees what a silent holder has; nobody takes it over directly.
+/// The grants of one run. Only a sweep frees what a silent holder has; no one takes it over directly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
     /// The number of the last grant. One counter for the run; it only grows.
@@ -31,7 +31,7 @@ pub struct Grant {
 /// Why a step was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("another task holds a part of it")]
+    #[error("another task holds a lock on part of it")]
     Conflict,
     #[error("there is nothing to lock")]
     Nothing,
@@ -39,7 +39,7 @@ pub enum Refused {
     Scope(#[from] ScopeFault),
     #[error("the token is not the one of the task's current lock")]
     StaleToken,
-    #[error("the holder was silent for too long; its lock is waiting to be swept")]
+    #[error("the holder's heartbeat timed out; its lock is about to be released")]
     TimedOut,
 }
 
@@ -76,7 +76,7 @@ pub struct Request<'a> {
 
 impl Grants {
     /// Grants all resources or none and gives the token. A grant is also a first heartbeat. A task that holds
-    /// something already is granted anew, and its old token is worth nothing.
+    /// something already gets a new grant, and its old token becomes invalid.
     pub fn acquire(&mut self, request: Request, now: Timestamp, options: &Options) -> Result<u64, Refused> {
         let mut scopes = Vec::new();
         for resource in request.resources {
@@ -101,7 +101,7 @@ impl Grants {
         Ok(self.last_token)
     }
 
-    /// The holder lives. One that was silent for too long is not revived by saying so late.
+    /// Records a heartbeat. A holder that has timed out is not revived by a late one.
     pub fn heartbeat(&mut self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), Refused> {
         let grant = self.current(task_id, token)?;
         if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
@@ -130,7 +130,7 @@ impl Grants {
         Ok(())
     }
 
-    /// Takes back what silent holders have and names their tasks, which are blocked now and planned anew.
+    /// Releases the locks of silent holders and returns their tasks, which become blocked and are planned again.
     pub fn sweep(&mut self, now: Timestamp) -> Vec<TaskRef> {
         let silent = |grant: &Grant| timed_out(now, grant.last_heartbeat_at, grant.timeout);
         let tasks: Vec<TaskRef> =

@@ -8,15 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::assignment::check_heartbeat;
-use super::assignment::shape::{HEARTBEAT, OBJECTIVE_CHARS_MAX, PRIORITY, TASK_IDS, TIMEOUT, TITLE, bounded};
+use super::assignment::shape::{HEARTBEAT, OBJECTIVE_CHARS_MAX, TIMEOUT, TITLE, bounded};
 use super::codes::Code;
-use super::delta::STATUS;
 use super::document::{self, objects, whole};
-use super::envelope::{BLOCKERS, Blocker};
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC};
-use super::locks::{self, LOCKS, Lock};
+use super::envelope::Blocker;
+use super::ids::{RunId, TaskRef, UTC};
+use super::locks::{self, Lock};
 use super::options::Options;
-use super::reconcile::{Books, reconcile, report_issue};
+use super::reconcile::{Records, reconcile, report_issue};
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
@@ -24,128 +23,87 @@ use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
 use crate::finding::Finding;
-use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, TEXTS, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{NON_BLANK, Shape, document, list};
 use crate::verdict::Verdict;
 
 const KIND: &str = "handoff";
 
-/// Everything the next session may know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Handoff {
-    pub schema_version: String,
-    pub run_id: RunId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated_at: Option<String>,
-    pub objective: String,
-    /// An object or a list.
-    pub constraints: Value,
-    pub ledger: Vec<HandoffRow>,
-    pub active_locks: Vec<Lock>,
-    pub dependencies: Vec<Dependency>,
-    pub open_blockers: Vec<Blocker>,
-    pub acceptance_targets: Vec<AcceptanceTarget>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    // That the parts agree is checked beside the shape.
+    /// A run, handed from one orchestrator session to the next.
+    #[shape(name = "operator_handoff", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Handoff {
+        /// Version of the contract; the major version is 1.
+        pub schema_version: String as NON_BLANK,
+        /// The run.
+        pub run_id: RunId,
+        /// When it was written.
+        pub generated_at: Option<String> as UTC,
+        /// What the run is for.
+        pub objective: String as bounded(OBJECTIVE_CHARS_MAX),
+        // An object or a list.
+        /// What has to be kept to.
+        pub constraints: Value as Shape::Either(&[Shape::AnyObject, list!(Shape::Anything)]),
+        /// All tasks.
+        pub ledger: Vec<HandoffRow>,
+        /// All locks, released ones included.
+        pub active_locks: Vec<Lock>,
+        /// What waits for what.
+        pub dependencies: Vec<Dependency>,
+        /// Why blocked tasks do not go on.
+        pub open_blockers: Vec<Blocker>,
+        /// What must be true of each task in the end.
+        pub acceptance_targets: Vec<AcceptanceTarget>,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HandoffRow {
-    pub task_id: TaskRef,
-    pub title: String,
-    pub status: Status,
-    pub owner: String,
-    pub lock_scope: Vec<String>,
-    #[serde(deserialize_with = "whole")]
-    pub timeout_seconds: u64,
-    #[serde(deserialize_with = "whole")]
-    pub heartbeat_interval_seconds: u64,
-    pub priority: Priority,
-    /// None before the task was started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_heartbeat_at: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dependencies: Option<Vec<TaskRef>>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    #[shape(name = "operator_handoff_row", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct HandoffRow {
+        pub task_id: TaskRef,
+        pub title: String as TITLE,
+        pub status: Status,
+        /// Empty before the task is given out.
+        pub owner: String,
+        pub lock_scope: Vec<String>,
+        #[serde(deserialize_with = "whole")]
+        pub timeout_seconds: u64 as TIMEOUT,
+        #[serde(deserialize_with = "whole")]
+        pub heartbeat_interval_seconds: u64 as HEARTBEAT,
+        pub priority: Priority,
+        /// Null before the task was started.
+        pub last_heartbeat_at: Option<String> as Shape::Nullable(&UTC),
+        pub dependencies: Option<Vec<TaskRef>>,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Dependency {
-    pub task_id: TaskRef,
-    pub depends_on_task_id: TaskRef,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    #[shape(name = "operator_dependency", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Dependency {
+        pub task_id: TaskRef,
+        pub depends_on_task_id: TaskRef,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AcceptanceTarget {
-    pub task_id: TaskRef,
-    pub criteria: Vec<String>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    #[shape(name = "operator_acceptance_target", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct AcceptanceTarget {
+        pub task_id: TaskRef,
+        pub criteria: Vec<String> as list!(NON_BLANK),
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
-
-/// The whole bundle. That its parts agree is checked beside the shape.
-pub static HANDOFF: Object = Object {
-    name: "operator_handoff",
-    about: "A run, handed from one orchestrator session to the next.",
-    fields: &[
-        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
-        required("run_id", RUN_ID, "The run."),
-        optional("generated_at", UTC, "When it was written."),
-        required("objective", bounded(OBJECTIVE_CHARS_MAX), "What the run is for."),
-        required("constraints", Shape::Either(&[Shape::AnyObject, ANY_LIST]), "What has to be kept to."),
-        required(
-            "ledger",
-            Shape::List(&List { item: Shape::Object(&ROW), min: 0, max: UNBOUNDED }),
-            "All tasks.",
-        ),
-        required("active_locks", LOCKS, "All locks, released ones included."),
-        required("dependencies", DEPENDENCIES, "What waits for what."),
-        required("open_blockers", BLOCKERS, "Why blocked tasks do not go on."),
-        required("acceptance_targets", TARGETS, "What must be true of each task in the end."),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-const ANY_LIST: Shape = Shape::List(&List { item: Shape::Anything, min: 0, max: UNBOUNDED });
-const DEPENDENCIES: Shape = Shape::List(&List { item: Shape::Object(&DEPENDENCY), min: 0, max: UNBOUNDED });
-const TARGETS: Shape = Shape::List(&List { item: Shape::Object(&TARGET), min: 0, max: UNBOUNDED });
-
-static ROW: Object = Object {
-    name: "operator_handoff_row",
-    about: "",
-    fields: &[
-        required("task_id", TASK_ID, ""),
-        required("title", TITLE, ""),
-        required("status", STATUS, ""),
-        required("owner", TEXT, "Empty before the task is given out."),
-        required("lock_scope", TEXTS, ""),
-        required("timeout_seconds", TIMEOUT, ""),
-        required("heartbeat_interval_seconds", HEARTBEAT, ""),
-        required("priority", PRIORITY, ""),
-        optional("last_heartbeat_at", Shape::Nullable(&UTC), "Null before the task was started."),
-        optional("dependencies", TASK_IDS, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-static DEPENDENCY: Object = Object {
-    name: "operator_dependency",
-    about: "",
-    fields: &[required("task_id", TASK_ID, ""), required("depends_on_task_id", TASK_ID, "")],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-static TARGET: Object = Object {
-    name: "operator_acceptance_target",
-    about: "",
-    fields: &[
-        required("task_id", TASK_ID, ""),
-        required("criteria", Shape::List(&List { item: NON_BLANK, min: 0, max: UNBOUNDED }), ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
 
 /// Judges a handoff bundle. With `now` in the options, tasks that have been silent for too long are issues.
 pub fn validate_handoff(bytes: &[u8], options: &Options) -> Verdict {
@@ -167,7 +125,7 @@ pub fn read_handoff(bytes: &[u8], options: &Options) -> Result<(Handoff, Vec<Fin
 
 fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
     let document = document::read_within(KIND, bytes, limits::HANDOFF_BYTES_MAX)?;
-    let mut report = document::structure(&HANDOFF, &document, options);
+    let mut report = document::structure(Handoff::OBJECT, &document, options);
     if options.strict {
         refuse_placeholders(&document, "$", &mut report);
     }
@@ -182,11 +140,11 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     locks::check_overlaps(&held, options, &mut report);
     trust::examine(&document, options, &mut report);
     if readable {
-        let mut books = Books::of_ledger(&document["ledger"], options);
-        books.add_dependencies(&document["dependencies"]);
-        books.set_locks(held);
-        books.set_blockers(&document["open_blockers"]);
-        for issue in reconcile(&books) {
+        let mut records = Records::of_ledger(&document["ledger"], options);
+        records.add_dependencies(&document["dependencies"]);
+        records.set_locks(held);
+        records.set_blockers(&document["open_blockers"]);
+        for issue in reconcile(&records) {
             if options.allow_stale && issue.code == Code::TaskTimeout {
                 report.warn(issue.path.as_str(), Rule::HeartbeatTooOld, issue.message);
             } else {
@@ -197,7 +155,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     Ok((document, report))
 }
 
-/// A template that nobody filled in says `<objective>` where an objective should be.
+/// A template that was not filled in has `<objective>` where an objective should be.
 fn refuse_placeholders(value: &Value, path: &str, report: &mut Report) {
     match value {
         Value::String(text) if text.len() > 2 && text.starts_with('<') && text.ends_with('>') => {

@@ -1,11 +1,12 @@
 //! Names on the wire: run ids are UUIDs, task ids are `T-<number>` or UUIDs, times are UTC.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::time::Timestamp;
-use crate::shape::{Form, Shape, Text, UNBOUNDED};
+use crate::shape::{Described, Form, Map, Shape, Text, UNBOUNDED};
 
 macro_rules! id {
     ($(#[$about:meta])* $name:ident, $form:ident) => {
@@ -22,6 +23,10 @@ macro_rules! id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+        }
+
+        impl Described for $name {
+            const SHAPE: Shape = formed(&$form);
         }
 
         impl fmt::Display for $name {
@@ -48,13 +53,16 @@ id! {
     TaskRef, TASK_ID_FORM
 }
 
+impl<T: Described> Described for BTreeMap<TaskRef, T> {
+    const SHAPE: Shape =
+        Shape::Map(&Map { value: T::SHAPE, key: Text { min: 0, max: UNBOUNDED, form: Some(&TASK_ID_FORM) } });
+}
+
 /// Whether two run ids name one run.
 pub(super) fn same_run(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
-pub(super) const RUN_ID: Shape = formed(&RUN_ID_FORM);
-pub(super) const TASK_ID: Shape = formed(&TASK_ID_FORM);
 pub(super) const UTC: Shape = formed(&UTC_FORM);
 
 const fn formed(form: &'static Form) -> Shape {
@@ -67,7 +75,7 @@ static RUN_ID_FORM: Form = Form {
     accepts: is_uuid,
 };
 
-pub(super) static TASK_ID_FORM: Form = Form {
+pub(crate) static TASK_ID_FORM: Form = Form {
     name: "`T-` and a number, or a UUID",
     pattern: "^(T-[0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})$",
     accepts: |text| {

@@ -9,52 +9,70 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::assignment::TaskType;
+use super::assignment::shape::{HEARTBEAT, TIMEOUT, TITLE};
 use super::delta::{Columns, Delta};
-use super::document::{whole, whole_or_none};
-use super::ids::TaskRef;
+use super::document::{NUMBER, whole, whole_or_none};
+use super::ids::{TaskRef, UTC};
+use crate::domain::priority::Priority;
 use crate::domain::status::Status;
+use crate::shape::{Described, Shape, TEXTS, document, optional};
 use crate::verdict::Verdict;
 
 const KIND: &str = "ledger_delta";
 
-/// The canonical state of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
-    /// One step for every delta that was ever applied.
-    #[serde(default, deserialize_with = "whole")]
-    pub version: u64,
-    /// The names of all applied deltas, kept for the whole run.
-    #[serde(default)]
-    pub applied: BTreeSet<String>,
-    /// What was applied under each name, where that is known.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub digests: BTreeMap<String, String>,
-    #[serde(default)]
-    pub rows: BTreeMap<TaskRef, Row>,
+document! {
+    /// The canonical state of a run.
+    #[shape(name = "operator_ledger", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Ledger {
+        /// One step for every delta applied.
+        #[serde(default, deserialize_with = "whole")]
+        pub version: u64 as NUMBER,
+        /// The names of all deltas applied.
+        #[serde(default)]
+        pub applied: BTreeSet<String>,
+        /// What was applied under each name.
+        #[optional]
+        pub digests: BTreeMap<String, String>,
+        /// The tasks.
+        pub rows: BTreeMap<TaskRef, Row>,
+    }
 }
 
-/// One task's state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    pub status: Status,
-    #[serde(default)]
-    pub owner: String,
-    #[serde(default)]
-    pub reason: String,
-    /// 0 when it was made; one step for every delta since.
-    #[serde(default, deserialize_with = "whole")]
-    pub version: u64,
-    /// How often it became blocked.
-    #[serde(default, deserialize_with = "whole")]
-    pub retry_count: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_heartbeat_at: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timed_out: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_or_none")]
-    pub retry_after_ms: Option<u64>,
-    #[serde(flatten)]
-    pub columns: Columns,
+document! {
+    // One task's state.
+    #[shape(name = "operator_ledger_row", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Row {
+        pub status: Status,
+        #[serde(default)]
+        pub owner: String,
+        #[serde(default)]
+        pub reason: String,
+        // 0 when it was made; one step for every delta since.
+        #[serde(default, deserialize_with = "whole")]
+        pub version: u64 as NUMBER,
+        // How often it became blocked.
+        #[serde(default, deserialize_with = "whole")]
+        pub retry_count: u64 as NUMBER,
+        pub last_heartbeat_at: Option<String> as Shape::Nullable(&UTC),
+        pub timed_out: Option<bool>,
+        #[serde(deserialize_with = "whole_or_none")]
+        pub retry_after_ms: Option<u64> as NUMBER,
+        #[serde(flatten)]
+        // Read with more tolerance than in a delta: a blank criterion is kept.
+        pub columns: Columns = [
+            optional("title", TITLE, ""),
+            optional("type", TaskType::SHAPE, ""),
+            optional("dependencies", <Vec<TaskRef>>::SHAPE, ""),
+            optional("lock_scope", TEXTS, ""),
+            optional("timeout_seconds", TIMEOUT, ""),
+            optional("heartbeat_interval_seconds", HEARTBEAT, ""),
+            optional("priority", Priority::SHAPE, ""),
+            optional("acceptance_criteria", TEXTS, ""),
+        ],
+    }
 }
 
 impl Row {
@@ -76,7 +94,7 @@ pub struct DeltaOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ignored {
     pub delta_id: String,
-    /// It says something else than what was applied under its name.
+    /// Its content differs from what was applied under its name.
     pub mismatch: bool,
 }
 
@@ -104,7 +122,7 @@ pub fn apply_deltas(
 ) -> Result<Applied, Box<Verdict>> {
     let mut applied = Applied { ledger: base.clone(), ignored: Vec::new() };
     for (index, stream) in streams.iter().enumerate() {
-        // The guard of the whole ledger speaks of what the first stream found.
+        // The expected version of the ledger applies to the first stream only.
         let options = DeltaOptions { base_version: options.base_version.filter(|_| index == 0), ..options };
         let ignored = applied.ledger.apply(stream, options).map_err(|mut refusal| {
             refusal.details.more.insert("stream".to_owned(), index.into());

@@ -3,33 +3,42 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::assignment::shape::TOKEN;
 use super::conflict::{Claim, Entry, Mode, overlapping};
-use super::document::{self, INTEGER_MAX, objects, texts, whole_or_none};
-use super::ids::{RUN_ID, TASK_ID, TaskRef, UTC};
+use super::document::{self, objects, texts, whole_or_none};
+use super::ids::{RunId, TaskRef, UTC};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
 use crate::domain::limits;
 use crate::domain::scope::{Scope, ScopeFault};
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{Described, Object, TEXT, Unknown, document, optional, required};
 use crate::verdict::Verdict;
 
 const KIND: &str = "locks";
 
-/// One lock as documents carry it. The resource is as its author wrote it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Lock {
-    pub task_id: TaskRef,
-    pub resource: String,
-    pub active: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub x_mode: Option<Mode>,
-    /// Grows with every grant of the run, so that a holder from before can be told.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_or_none")]
-    pub x_fencing_token: Option<u64>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    /// One lock: a task holds a resource while it is active; afterwards it is history.
+    #[shape(name = "operator_lock", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Lock {
+        /// Who holds it.
+        pub task_id: TaskRef,
+        /// A file or a directory with all that is in it.
+        // As its author wrote it.
+        pub resource: String,
+        /// Whether it is held now.
+        pub active: bool,
+        /// Shared locks do not collide with each other.
+        pub x_mode: Option<Mode>,
+        // Grows with every grant of the run, so that an earlier holder is recognized.
+        /// The number of its grant.
+        #[serde(deserialize_with = "whole_or_none")]
+        pub x_fencing_token: Option<u64> as TOKEN,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
 impl Lock {
@@ -41,29 +50,14 @@ impl Lock {
     }
 }
 
-pub(super) static LOCK: Object = Object {
-    name: "operator_lock",
-    about: "One lock: a task holds a resource while it is active; afterwards it is history.",
-    fields: &[
-        required("task_id", TASK_ID, "Who holds it."),
-        required("resource", TEXT, "A file or a directory with all that is in it."),
-        required("active", Shape::Bool, "Whether it is held now."),
-        optional("x_mode", Mode::SHAPE, "Shared locks do not collide with each other."),
-        optional("x_fencing_token", Shape::Integer { min: 1, max: INTEGER_MAX }, "The number of its grant."),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-pub(super) const LOCKS: Shape = Shape::List(&List { item: Shape::Object(&LOCK), min: 0, max: UNBOUNDED });
-
-/// A lock table by itself. Of the common fields it may have what it likes.
+/// A lock table as a document of its own. The common fields are optional.
 pub static LOCK_TABLE: Object = Object {
     name: "operator_locks",
     about: "All locks of a run.",
     fields: &[
-        required("locks", LOCKS, "The locks, released ones included."),
+        required("locks", <Vec<Lock>>::SHAPE, "The locks, released ones included."),
         optional("schema_version", TEXT, "Version of the contract."),
-        optional("run_id", RUN_ID, "The run they belong to."),
+        optional("run_id", RunId::SHAPE, "The run they belong to."),
         optional("generated_at", UTC, "When it was written."),
     ],
     unknown: Unknown::KeptUnlessStrict,
@@ -105,25 +99,25 @@ pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut 
         }
     };
     if options.strict && options.root.is_none() && scope.is_absolute() {
-        report.fault(place, Rule::WorkspaceEscape, "is absolute, and no root says what it is in");
+        report.fault(place, Rule::WorkspaceEscape, "is absolute, but no root is given");
     }
     Some(scope)
 }
 
-/// A path and where it stands in its document.
+/// A path in normal form, and where the document has it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ParsedPath {
     pub(super) path: String,
     pub(super) scope: Scope,
 }
 
 /// The paths of a list, in normal form.
-pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Report) -> Vec<Place> {
+pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
     let mut found = Vec::new();
     for (index, text) in texts(value) {
         let path = format!("{at}[{index}]");
         if let Some(scope) = scope_at(text, &path, options, report) {
-            found.push(Place { path, scope });
+            found.push(ParsedPath { path, scope });
         }
     }
     found
@@ -131,15 +125,20 @@ pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Re
 
 /// A lock of a document, in normal form.
 #[derive(Debug)]
-pub(super) struct Held<'v> {
-    pub(super) place: Place,
+pub(super) struct ParsedLock<'v> {
+    pub(super) place: ParsedPath,
     pub(super) task_id: &'v str,
     pub(super) shared: bool,
     pub(super) active: bool,
 }
 
-/// The locks of a list; what is no lock has been reported by the shape.
-pub(super) fn read<'v>(value: &'v Value, at: &str, options: &Options, report: &mut Report) -> Vec<Held<'v>> {
+/// The locks of a list; elements that are not locks have been reported by the shape.
+pub(super) fn read<'v>(
+    value: &'v Value,
+    at: &str,
+    options: &Options,
+    report: &mut Report,
+) -> Vec<ParsedLock<'v>> {
     let mut locks = Vec::new();
     for (index, lock) in objects(value) {
         let path = format!("{at}[{index}].resource");
@@ -147,13 +146,18 @@ pub(super) fn read<'v>(value: &'v Value, at: &str, options: &Options, report: &m
         let (Some(task_id), Some(resource)) = (text("task_id"), text("resource")) else { continue };
         let Some(scope) = scope_at(resource, &path, options, report) else { continue };
         let shared = text("x_mode") == Some(Mode::Shared.as_str());
-        locks.push(Held { place: Place { path, scope }, task_id, shared, active: lock["active"] == true });
+        locks.push(ParsedLock {
+            place: ParsedPath { path, scope },
+            task_id,
+            shared,
+            active: lock["active"] == true,
+        });
     }
     locks
 }
 
 /// Reports every pair of active locks of different tasks that overlap.
-pub(super) fn check_overlaps(locks: &[Held], options: &Options, report: &mut Report) {
+pub(super) fn check_overlaps(locks: &[ParsedLock], options: &Options, report: &mut Report) {
     for (a, b) in overlapping_pairs(locks, options.fold, limits::FINDINGS_MAX) {
         report_conflict(a, b.task_id, &b.place, Rule::Overlap, report);
     }
@@ -161,13 +165,13 @@ pub(super) fn check_overlaps(locks: &[Held], options: &Options, report: &mut Rep
 
 /// The pairs of active locks of different tasks that overlap, in an order that does not depend on the table's.
 pub(super) fn overlapping_pairs<'l, 'v>(
-    locks: &'l [Held<'v>],
+    locks: &'l [ParsedLock<'v>],
     fold: bool,
     most: usize,
-) -> Vec<(&'l Held<'v>, &'l Held<'v>)> {
+) -> Vec<(&'l ParsedLock<'v>, &'l ParsedLock<'v>)> {
     let mut tasks: Vec<&str> = locks.iter().map(|lock| lock.task_id).collect();
     tasks.sort_unstable();
-    let group = |lock: &Held| tasks.partition_point(|task| *task < lock.task_id);
+    let group = |lock: &ParsedLock| tasks.partition_point(|task| *task < lock.task_id);
     let active = locks.iter().enumerate().filter(|(_, lock)| lock.active);
     let entries = active
         .map(|(index, lock)| Entry::new(&lock.place.scope, fold, group(lock), index).shared(lock.shared));
@@ -177,12 +181,18 @@ pub(super) fn overlapping_pairs<'l, 'v>(
     pairs
 }
 
-fn name<'l>(lock: &'l Held) -> (&'l str, &'l str) {
+fn name<'l>(lock: &'l ParsedLock) -> (&'l str, &'l str) {
     (lock.task_id, lock.place.scope.as_str())
 }
 
 /// Reports that what `task_id` has or wants at `place` collides with a lock.
-pub(super) fn report_conflict(lock: &Held, task_id: &str, place: &Place, rule: Rule, report: &mut Report) {
+pub(super) fn report_conflict(
+    lock: &ParsedLock,
+    task_id: &str,
+    place: &ParsedPath,
+    rule: Rule,
+    report: &mut Report,
+) {
     let message =
         format!("`{}` of {task_id} overlaps `{}` of {}", place.scope, lock.place.scope, lock.task_id);
     report.fault(place.path.as_str(), rule, message);

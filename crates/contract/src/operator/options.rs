@@ -4,8 +4,9 @@ use super::assignment::Assignment;
 use super::result::Outcome;
 use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
+use crate::shape::words;
 
-/// What a document is held against. The default is the contract itself: lenient, no root, no clock.
+/// What a document is checked against. The default is the contract itself: lenient, no root, no clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Refuse what the contract merely allows to ignore: fields without `x_`, run ids that are not random,
@@ -31,23 +32,14 @@ pub struct Options<'a> {
     pub allow_stale: bool,
 }
 
-/// What happens when a text seems to give orders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tripwire {
-    #[default]
-    Deny,
-    /// For tasks that are about these contracts themselves.
-    Warn,
-    Off,
-}
-
-impl Tripwire {
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "deny" => Some(Tripwire::Deny),
-            "warn" => Some(Tripwire::Warn),
-            "off" => Some(Tripwire::Off),
-            _ => None,
-        }
+words! {
+    /// What happens when a text seems to give orders.
+    #[derive(Default)]
+    Tripwire {
+        #[default]
+        Deny = "deny",
+        /// For tasks that are about these contracts themselves.
+        Warn = "warn",
+        Off = "off",
     }
 }

@@ -1,8 +1,8 @@
 //! Whether a ledger agrees with its locks, events, blockers and results. Reports everything, repairs nothing.
 
-mod books;
 mod cycles;
 mod issue;
+mod records;
 
 pub use issue::{Issue, IssueRule};
 
@@ -12,22 +12,22 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::document;
-use super::ids::{RUN_ID, UTC};
-use super::locks::{self, LOCKS};
+use super::ids::{RunId, UTC};
+use super::locks::{self, Lock};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::watchdog::{Liveness, liveness};
 use crate::domain::limits;
 use crate::domain::status::Status;
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
 use crate::verdict::Verdict;
-pub(super) use books::Books;
-use books::{Entry, Heartbeat};
+pub(super) use records::Records;
+use records::{Entry, Heartbeat};
 
 const KIND: &str = "reconcile";
 
-const ANYTHING: Shape = Shape::List(&List { item: Shape::Anything, min: 0, max: UNBOUNDED });
+const ANYTHING: Shape = list!(Shape::Anything);
 
 /// What is reconciled. Faulty rows and events are issues, so their shape is not asked for here. Blockers,
 /// results and locks are looked at where they are given.
@@ -36,13 +36,13 @@ pub static RECONCILE: Object = Object {
     about: "A ledger and everything that has to agree with it.",
     fields: &[
         required("ledger", ANYTHING, "One row for each task."),
-        optional("active_locks", LOCKS, "All locks, released ones included."),
+        optional("active_locks", <Vec<Lock>>::SHAPE, "All locks, released ones included."),
         optional("events", ANYTHING, "What happened; each names its task."),
         optional("blockers", ANYTHING, "Why blocked tasks do not go on."),
         optional("results", ANYTHING, "The validated results of tasks that are done."),
         optional("now", UTC, "When heartbeats are judged."),
         optional("schema_version", TEXT, "Version of the contract."),
-        optional("run_id", RUN_ID, "The run."),
+        optional("run_id", RunId::SHAPE, "The run."),
         optional("generated_at", UTC, ""),
     ],
     unknown: Unknown::KeptUnlessStrict,
@@ -64,15 +64,15 @@ pub fn validate_reconcile(bytes: &[u8], options: &Options) -> Verdict {
         ("active_lock_count", locks.iter().filter(|lock| lock.active).count()),
         ("event_count", count(&document["events"])),
     ];
-    let mut books = Books::of_ledger(&document["ledger"], options);
-    books.now = document["now"].as_str().and_then(super::ids::parse_utc).or(options.now);
+    let mut records = Records::of_ledger(&document["ledger"], options);
+    records.now = document["now"].as_str().and_then(super::ids::parse_utc).or(options.now);
     if document.get("active_locks").is_some() {
-        books.set_locks(locks);
+        records.set_locks(locks);
     }
-    books.set_events(&document["events"]);
-    books.set_blockers(&document["blockers"]);
-    books.set_results(&document["results"], options);
-    for issue in reconcile(&books) {
+    records.set_events(&document["events"]);
+    records.set_blockers(&document["blockers"]);
+    records.set_results(&document["results"], options);
+    for issue in reconcile(&records) {
         report_issue(&issue, &mut report);
     }
     if report.is_clean() {
@@ -95,38 +95,38 @@ pub(super) fn report_issue(issue: &Issue, report: &mut Report) {
 }
 
 /// Every contradiction, sorted by rule and task.
-pub(super) fn reconcile(books: &Books) -> Vec<Issue> {
-    let mut issues = books.unreadable.clone();
-    for row in &books.rows {
-        check_dependencies(books, row, &mut issues);
+pub(super) fn reconcile(records: &Records) -> Vec<Issue> {
+    let mut issues = records.unreadable.clone();
+    for row in &records.rows {
+        check_dependencies(records, row, &mut issues);
         match row.status {
-            Some(Status::InProgress) => check_in_progress(books, row, &mut issues),
-            Some(Status::Blocked) if books.lacks_blocker(row.task_id) => {
+            Some(Status::InProgress) => check_in_progress(records, row, &mut issues),
+            Some(Status::Blocked) if records.lacks_blocker(row.task_id) => {
                 let message = format!("{} is blocked and has no blocker", row.task_id);
                 issues.push(row.issue(IssueRule::BlockedWithoutBlocker, message));
             }
-            Some(Status::Done) if books.lacks_result(row.task_id) => {
+            Some(Status::Done) if records.lacks_result(row.task_id) => {
                 let message = format!("{} is done and has no validated result that says so", row.task_id);
                 issues.push(row.issue(IssueRule::DoneWithoutResult, message));
             }
             Some(_) | None => {}
         }
     }
-    check_locks(books, &mut issues);
-    check_events(books, &mut issues);
-    for cycle in cycles::cycles(&books.rows) {
-        let names: Vec<&str> = cycle.iter().map(|at| books.rows[*at].task_id).collect();
-        let message = format!("{} wait for each other", names.join(", "));
-        issues.push(books.rows[cycle[0]].issue(IssueRule::DependencyCycle, message));
+    check_locks(records, &mut issues);
+    check_events(records, &mut issues);
+    for cycle in cycles::cycles(&records.rows) {
+        let names: Vec<&str> = cycle.iter().map(|at| records.rows[*at].task_id).collect();
+        let message = format!("the dependencies of {} form a cycle", names.join(", "));
+        issues.push(records.rows[cycle[0]].issue(IssueRule::DependencyCycle, message));
     }
     issues.sort();
     issues.dedup();
     issues
 }
 
-fn check_dependencies(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
+fn check_dependencies(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
     for dependency in &row.dependencies {
-        let Some(other) = books.row(dependency) else {
+        let Some(other) = records.row(dependency) else {
             let message = format!("{} depends on {dependency}, which is not in the ledger", row.task_id);
             issues.push(row.issue(IssueRule::UnknownDependency, message));
             continue;
@@ -145,14 +145,14 @@ fn check_dependencies(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
     }
 }
 
-fn check_in_progress(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
+fn check_in_progress(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
     let mut issue = |rule, message: String| issues.push(row.issue(rule, message));
     let has_owner = !row.owner.trim().is_empty();
     if !has_owner {
         issue(IssueRule::NoOwner, format!("{} is in progress and has no owner", row.task_id));
     }
     // That a row without an owner has no lock either follows from the same fault, unless it says what it locks.
-    if (has_owner || row.has_lock_scope) && books.lacks_lock(row.task_id) {
+    if (has_owner || row.has_lock_scope) && records.lacks_lock(row.task_id) {
         issue(IssueRule::NoLock, format!("{} is in progress and holds no lock", row.task_id));
     }
     if row.timed_out {
@@ -160,15 +160,15 @@ fn check_in_progress(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
     }
     let heartbeat = match row.heartbeat {
         Heartbeat::At(heartbeat) => heartbeat,
-        Heartbeat::Absent if books.now.is_none() => return,
+        Heartbeat::Absent if records.now.is_none() => return,
         Heartbeat::Absent | Heartbeat::Null | Heartbeat::Unreadable => {
             return issue(
                 IssueRule::NoHeartbeat,
-                format!("{} is in progress and was never heard of", row.task_id),
+                format!("{} is in progress and has sent no heartbeat", row.task_id),
             );
         }
     };
-    let Some(now) = books.now else { return };
+    let Some(now) = records.now else { return };
     match liveness(now, heartbeat, row.timeout.unwrap_or(Duration::MAX)) {
         Liveness::Live { .. } => {}
         Liveness::InFuture => {
@@ -177,17 +177,17 @@ fn check_in_progress(books: &Books, row: &Entry, issues: &mut Vec<Issue>) {
             issue(IssueRule::HeartbeatInFuture, message);
         }
         Liveness::TimedOut { age } => {
-            let message = format!("{} has been silent for {} s", row.task_id, age.as_secs());
+            let message = format!("{} has sent no heartbeat for {} s", row.task_id, age.as_secs());
             issue(IssueRule::HeartbeatTooOld, message);
         }
     }
 }
 
-fn check_locks(books: &Books, issues: &mut Vec<Issue>) {
-    for lock in books.active_locks() {
+fn check_locks(records: &Records, issues: &mut Vec<Issue>) {
+    for lock in records.active_locks() {
         let (task_id, scope) = (lock.task_id, &lock.place.scope);
         let issue = |rule, message| Issue::new(rule, task_id, &lock.place.path, message);
-        match books.row(task_id).map(|row| row.status) {
+        match records.row(task_id).map(|row| row.status) {
             None => {
                 let message = format!("`{scope}` is held by {task_id}, which is not in the ledger");
                 issues.push(issue(IssueRule::LockOfUnknownTask, message));
@@ -199,16 +199,16 @@ fn check_locks(books: &Books, issues: &mut Vec<Issue>) {
             Some(_) => {}
         }
     }
-    for (a, b) in books.overlaps() {
+    for (a, b) in records.overlaps() {
         let (own, other) = (&a.place.scope, &b.place.scope);
         let message = format!("`{own}` of {} overlaps `{other}` of {}", a.task_id, b.task_id);
         issues.push(Issue::new(IssueRule::LocksOverlap, a.task_id, &a.place.path, message));
     }
 }
 
-fn check_events(books: &Books, issues: &mut Vec<Issue>) {
+fn check_events(records: &Records, issues: &mut Vec<Issue>) {
     let mut unknown: BTreeMap<&str, &str> = BTreeMap::new();
-    for (path, task_id) in books.events.iter().filter(|(_, task_id)| books.row(task_id).is_none()) {
+    for (path, task_id) in records.events.iter().filter(|(_, task_id)| records.row(task_id).is_none()) {
         unknown.entry(task_id).or_insert(path);
     }
     for (task_id, path) in unknown {

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::shape::{WORKLOG_PATH_CHARS_MAX, bounded};
+use super::assignment::shape::{TOKEN, WORKLOG_PATH_CHARS_MAX, bounded};
 use super::assignment::{Assignment, crossing};
 use super::conflict::Cover;
-use super::document::{self, INTEGER_MAX, objects};
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC, same_run};
-use super::locks::{self, Place};
+use super::document::{self, objects};
+use super::ids::{RunId, TaskRef, UTC, same_run};
+use super::locks::{self, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
-use crate::aop::word::words;
 use crate::finding::Finding;
-use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::words;
+use crate::shape::{NON_BLANK, document, list, optional};
 use crate::verdict::Verdict;
 
 const KIND: &str = "result";
@@ -30,97 +30,67 @@ words! {
     CriterionStatus { Pass = "pass", Fail = "fail" }
 }
 
-/// A subagent's answer. Everything in it is a claim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SubagentResult {
-    pub schema_version: String,
-    pub run_id: RunId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated_at: Option<String>,
-    pub task_id: TaskRef,
-    pub status: Outcome,
-    pub changes: Vec<Change>,
-    pub acceptance_check: Vec<CriterionCheck>,
-    pub worklog_path: String,
-    pub notes_for_orchestrator: Vec<String>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    // Everything in it is a claim. What `done` requires, and the assignment, are checked beside the shape.
+    /// A subagent's answer to an assignment.
+    #[shape(name = "operator_result", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct SubagentResult {
+        /// Version of the contract; the major version is 1.
+        pub schema_version: String as NON_BLANK,
+        /// The run.
+        pub run_id: RunId,
+        /// When it was written.
+        pub generated_at: Option<String> as UTC,
+        /// The task.
+        pub task_id: TaskRef,
+        /// How it ended.
+        pub status: Outcome,
+        /// What was changed.
+        pub changes: Vec<Change>,
+        /// Each criterion, with evidence.
+        pub acceptance_check: Vec<CriterionCheck>,
+        /// Where the work was written down.
+        pub worklog_path: String as bounded(WORKLOG_PATH_CHARS_MAX),
+        /// What else the orchestrator should know; without secrets.
+        pub notes_for_orchestrator: Vec<String> as list!(NON_BLANK, 0, NOTES_MAX),
+        #[serde(flatten)]
+        pub extra: Map<String, Value> = [
+            optional("x_fencing_token", TOKEN, "The number of its lock grant."),
+        ],
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
-    pub resource: String,
-    pub action: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<String>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    #[shape(name = "operator_change", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Change {
+        /// The file.
+        pub resource: String,
+        /// What was done to it.
+        pub action: String as NON_BLANK,
+        pub evidence: Option<String>,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CriterionCheck {
-    pub criterion: String,
-    pub status: CriterionStatus,
-    pub evidence: String,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    #[shape(name = "operator_acceptance_check", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct CriterionCheck {
+        /// In the words of the assignment.
+        pub criterion: String as NON_BLANK,
+        pub status: CriterionStatus,
+        /// What shows it; not empty in a result that is done.
+        pub evidence: String,
+        #[serde(flatten)]
+        pub extra: Map<String, Value>,
+    }
 }
 
 /// How many notes a result may carry.
 const NOTES_MAX: usize = 5;
-
-/// The whole answer. What `done` asks for, and the assignment, are checked beside the shape.
-pub static RESULT: Object = Object {
-    name: "operator_result",
-    about: "A subagent's answer to an assignment.",
-    fields: &[
-        required("schema_version", NON_BLANK, "Version of the contract; the major version is 1."),
-        required("run_id", RUN_ID, "The run."),
-        optional("generated_at", UTC, "When it was written."),
-        required("task_id", TASK_ID, "The task."),
-        required("status", Outcome::SHAPE, "How it ended."),
-        required("changes", CHANGES, "What was changed."),
-        required("acceptance_check", CRITERION_CHECKS, "Each criterion, with evidence."),
-        required("worklog_path", bounded(WORKLOG_PATH_CHARS_MAX), "Where the work was written down."),
-        required(
-            "notes_for_orchestrator",
-            Shape::List(&List { item: NON_BLANK, min: 0, max: NOTES_MAX }),
-            "What else the orchestrator should know; without secrets.",
-        ),
-        optional(
-            "x_fencing_token",
-            Shape::Integer { min: 1, max: INTEGER_MAX },
-            "The number of its lock grant.",
-        ),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-const CHANGES: Shape = Shape::List(&List { item: Shape::Object(&CHANGE), min: 0, max: UNBOUNDED });
-const CRITERION_CHECKS: Shape =
-    Shape::List(&List { item: Shape::Object(&CRITERION_CHECK), min: 0, max: UNBOUNDED });
-
-static CHANGE: Object = Object {
-    name: "operator_change",
-    about: "",
-    fields: &[
-        required("resource", TEXT, "The file."),
-        required("action", NON_BLANK, "What was done to it."),
-        optional("evidence", TEXT, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-static CRITERION_CHECK: Object = Object {
-    name: "operator_acceptance_check",
-    about: "",
-    fields: &[
-        required("criterion", NON_BLANK, "In the words of the assignment."),
-        required("status", CriterionStatus::SHAPE, ""),
-        required("evidence", TEXT, "What shows it; not empty in a result that is done."),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
 
 /// Judges a result; with an assignment in the options, also whether it answers that one and kept its scope.
 pub fn validate_result(bytes: &[u8], options: &Options) -> Verdict {
@@ -147,7 +117,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
 }
 
 pub(super) fn examine(document: &Value, options: &Options) -> Report {
-    let mut report = document::structure(&RESULT, document, options);
+    let mut report = document::structure(SubagentResult::OBJECT, document, options);
     let changed = changed_places(&document["changes"], options, &mut report);
     let worklog = document["worklog_path"].as_str().filter(|path| !path.trim().is_empty());
     if let Some(path) = worklog {
@@ -164,13 +134,13 @@ pub(super) fn examine(document: &Value, options: &Options) -> Report {
     report
 }
 
-fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<Place> {
+fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
     let mut places = Vec::new();
     for (index, change) in objects(changes) {
         let path = format!("$.changes[{index}].resource");
         let Some(resource) = change["resource"].as_str() else { continue };
         if let Some(scope) = locks::scope_at(resource, &path, options, report) {
-            places.push(Place { path, scope });
+            places.push(ParsedPath { path, scope });
         }
     }
     places
@@ -195,7 +165,7 @@ fn check_identity(document: &Value, assignment: &Assignment, options: &Options, 
     }
     let token = document.get("x_fencing_token").and_then(Value::as_u64);
     let Some(granted) = assignment.fencing_token() else { return };
-    // Whoever cannot carry a token is held off by time instead; in strict mode it has to.
+    // A sender that cannot carry a token is limited by its lease instead; strict mode requires the token.
     if token.map_or(options.strict, |token| token != granted) {
         let message = format!("the lock was granted with token {granted}");
         report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
@@ -212,15 +182,15 @@ fn is_same_place(a: &str, b: &str, options: &Options) -> bool {
 
 /// Every change lies inside the lock scope and touches nothing forbidden. The task's own worklog is exempt: to
 /// write it is demanded.
-fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, report: &mut Report) {
+fn check_scope(changed: &[ParsedPath], assignment: &Assignment, options: &Options, report: &mut Report) {
     let task = &assignment.task;
-    let normal = |paths: &[String]| -> Vec<Place> {
+    let normal = |paths: &[String]| -> Vec<ParsedPath> {
         let scopes = paths.iter().filter_map(|path| locks::scope_of(path, options).ok());
-        scopes.map(|scope| Place { path: String::new(), scope }).collect()
+        scopes.map(|scope| ParsedPath { path: String::new(), scope }).collect()
     };
     let cover = Cover::new(normal(&task.lock_scope).iter().map(|place| &place.scope), options.fold);
     let worklog = locks::scope_of(&task.worklog_path, options).ok();
-    let is_worklog = |place: &Place| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
+    let is_worklog = |place: &ParsedPath| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
     for place in changed.iter().filter(|place| !is_worklog(place) && !cover.contains(&place.scope)) {
         let message = format!("`{}` is not in the lock scope", place.scope);
         report.fault(place.path.as_str(), Rule::OutsideLockScope, message);
@@ -238,7 +208,7 @@ fn check_scope(changed: &[Place], assignment: &Assignment, options: &Options, re
 fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let Some(checks) = document["acceptance_check"].as_array() else { return };
     if checks.is_empty() {
-        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done shows how it was checked");
+        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done must list its checks");
     }
     for (index, check) in objects(&document["acceptance_check"]) {
         let path = |field: &str| format!("$.acceptance_check[{index}].{field}");
@@ -246,11 +216,11 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
             report.fault(
                 path("status"),
                 Rule::CriterionFailed,
-                "a result that is done has no failed criterion",
+                "a result that is done must not have a failed criterion",
             );
         }
         if check["evidence"].as_str().is_some_and(|evidence| evidence.trim().is_empty()) {
-            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed has evidence");
+            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed needs evidence");
         }
     }
     let Some(assignment) = options.assignment else { return };
@@ -259,7 +229,7 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let shown: BTreeSet<&str> = criteria.map(str::trim).collect();
     for (index, criterion) in assignment.task.acceptance_criteria.iter().enumerate() {
         if !shown.contains(criterion.trim()) {
-            let message = format!("criterion {} of the assignment is not in it", index + 1);
+            let message = format!("criterion {} of the assignment is missing", index + 1);
             report.fault("$.acceptance_check", Rule::CriterionMissing, message);
         }
     }

@@ -5,16 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::document::{self, objects};
-use super::ids::{UTC, parse_utc};
+use super::ids::{RunId, TaskRef, UTC, parse_utc};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use crate::domain::limits;
+use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
-use crate::operator::delta::STATUS;
 use crate::operator::document::INTEGER_MAX;
-use crate::operator::ids::TASK_ID;
-use crate::shape::{List, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 
 const KIND: &str = "watchdog";
@@ -58,9 +57,9 @@ pub static WATCHDOG: Object = Object {
     about: "The tasks of a run and the time to judge their heartbeats at.",
     fields: &[
         required("now", UTC, "When they are judged."),
-        required("tasks", Shape::List(&List { item: Shape::Object(&TASK), min: 0, max: UNBOUNDED }), ""),
+        required("tasks", list!(Shape::Object(&TASK)), ""),
         optional("schema_version", TEXT, "Version of the contract."),
-        optional("run_id", super::ids::RUN_ID, ""),
+        optional("run_id", RunId::SHAPE, ""),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };
@@ -69,8 +68,8 @@ static TASK: Object = Object {
     name: "operator_watched_task",
     about: "",
     fields: &[
-        required("task_id", TASK_ID, ""),
-        required("status", STATUS, "Only tasks in progress are judged."),
+        required("task_id", TaskRef::SHAPE, ""),
+        required("status", Status::SHAPE, "Only tasks in progress are judged."),
         optional("timeout_seconds", Shape::Nullable(&SECONDS), ""),
         optional("heartbeat_interval_seconds", Shape::Nullable(&SECONDS), ""),
         optional("last_heartbeat_at", Shape::Nullable(&UTC), ""),
@@ -101,10 +100,10 @@ pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
 
 fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Report) {
     if task.get("timeout_seconds").is_none_or(Value::is_null) {
-        report.fault(format!("{at}.timeout_seconds"), Rule::Integer, "a task in progress has a timeout");
+        report.fault(format!("{at}.timeout_seconds"), Rule::Integer, "a task in progress needs a timeout");
     }
     let Some(heard) = task.get("last_heartbeat_at").filter(|heard| !heard.is_null()) else {
-        let message = "a task in progress has been heard of at least once";
+        let message = "a task in progress needs a heartbeat";
         return report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatMissing, message);
     };
     let heartbeat = heard.as_str().and_then(parse_utc);
@@ -116,7 +115,8 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
             report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatInFuture, message);
         }
         Liveness::TimedOut { age } => {
-            let message = format!("silent for {} s, allowed are {} s", age.as_secs(), timeout.as_secs());
+            let message =
+                format!("no heartbeat for {} s, allowed are {} s", age.as_secs(), timeout.as_secs());
             report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
             report.list(
                 "timed_out",
@@ -131,7 +131,7 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
         Liveness::Live { age } => {
             let interval = seconds(&task["heartbeat_interval_seconds"]);
             if interval.is_some_and(|interval| age > interval.saturating_mul(2)) {
-                let message = format!("silent for {} s, more than two heartbeats", age.as_secs());
+                let message = format!("no heartbeat for {} s, more than two intervals", age.as_secs());
                 report.warn(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
             }
         }

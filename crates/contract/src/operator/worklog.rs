@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::codes::Code;
 use super::document;
-use super::ids::{RUN_ID, RunId, TASK_ID, TaskRef, UTC, parse_utc, same_run};
+use super::ids::{RunId, TaskRef, UTC, parse_utc, same_run};
 use super::options::Options;
 use super::report::Report;
 use super::result::Outcome;
@@ -14,54 +14,46 @@ use super::trust;
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
 use crate::json::strict;
-use crate::shape::{List, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, optional, required};
+use crate::shape::{NON_BLANK, Shape, TEXT, document, list, optional};
 use crate::verdict::Verdict;
 
 const KIND: &str = "worklog";
 
-/// One step of the work.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorklogEntry {
-    pub timestamp: String,
-    pub run_id: RunId,
-    pub task_id: TaskRef,
-    pub actor: String,
-    pub action: String,
-    pub files_touched: Vec<String>,
-    pub decision: String,
-    pub result: String,
-    pub next_step: String,
-    /// Why a step was blocked or failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<String>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+document! {
+    /// One line of a worklog.
+    #[shape(name = "operator_worklog_entry", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct WorklogEntry {
+        /// When; never before the line above.
+        pub timestamp: String as UTC,
+        /// The run.
+        pub run_id: RunId,
+        /// The task; one in each file.
+        pub task_id: TaskRef,
+        /// Who did it.
+        pub actor: String as NON_BLANK,
+        /// What was done.
+        pub action: String as NON_BLANK,
+        pub files_touched: Vec<String> as list!(NON_BLANK),
+        /// Why so.
+        pub decision: String,
+        /// What came of it.
+        pub result: String,
+        /// What comes next.
+        pub next_step: String,
+        // Why a step was blocked or failed.
+        /// Why the step was blocked or failed.
+        pub code: Option<Code> as Shape::Word(Code::FAULTS),
+        pub evidence: Option<String>,
+        #[serde(flatten)]
+        pub extra: Map<String, Value> = [
+            optional("schema_version", TEXT, "Version of the contract."),
+            optional("generated_at", UTC, ""),
+        ],
+    }
 }
 
-pub static WORKLOG_ENTRY: Object = Object {
-    name: "operator_worklog_entry",
-    about: "One line of a worklog.",
-    fields: &[
-        required("timestamp", UTC, "When; never before the line above."),
-        required("run_id", RUN_ID, "The run."),
-        required("task_id", TASK_ID, "The task; one in each file."),
-        required("actor", NON_BLANK, "Who did it."),
-        required("action", NON_BLANK, "What was done."),
-        required("files_touched", Shape::List(&List { item: NON_BLANK, min: 0, max: UNBOUNDED }), ""),
-        required("decision", TEXT, "Why so."),
-        required("result", TEXT, "What came of it."),
-        required("next_step", TEXT, "What comes next."),
-        optional("code", Shape::Word(Code::FAULTS), "Why the step was blocked or failed."),
-        optional("evidence", TEXT, ""),
-        optional("schema_version", TEXT, "Version of the contract."),
-        optional("generated_at", UTC, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-/// Judges one entry by itself.
+/// Judges a single entry.
 pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
     match document::read(KIND, bytes) {
         Ok(entry) => examine_entry(&entry, options).verdict(KIND, "worklog entry valid"),
@@ -77,7 +69,7 @@ pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
         report.absorb(&format!("$[{index}]"), examine_entry(entry, options));
     }
     if options.prior.is_some_and(|prior| !bytes.starts_with(prior)) {
-        let message = "what was written before is not at its beginning as it was";
+        let message = "must begin with the earlier worklog, unchanged";
         report.fault("$", Rule::NotAppendOnly, message);
     }
     check_order(&entries, &mut report);
@@ -92,7 +84,7 @@ pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
 }
 
 fn examine_entry(entry: &Value, options: &Options) -> Report {
-    let mut report = document::structure(&WORKLOG_ENTRY, entry, options);
+    let mut report = document::structure(WorklogEntry::OBJECT, entry, options);
     trust::examine(entry, options, &mut report);
     report
 }
@@ -112,7 +104,7 @@ fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     if lines.pop().is_some_and(|rest| !rest.is_empty()) {
         // Its writer may have died in the middle of it, so it says nothing that can be relied on.
-        report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line does not end");
+        report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line is incomplete");
     }
     let mut entries = Vec::new();
     for (index, line) in lines.into_iter().enumerate() {

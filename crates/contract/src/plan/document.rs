@@ -18,8 +18,8 @@ pub struct Document {
 /// Reads bytes as JSON or TOML, bounded before they are parsed, and tells the kind by what is inside.
 pub fn read(bytes: &[u8]) -> Result<Document, Findings> {
     if bytes.len() > limits::DOCUMENT_BYTES_MAX {
-        // Whoever read it may have stopped at the limit, so its length is not known here.
-        let message = format!("is longer than {} bytes, the most that is read", limits::DOCUMENT_BYTES_MAX);
+        // The reader may have stopped at the limit, so the full length is not known here.
+        let message = format!("is longer than the limit of {} bytes", limits::DOCUMENT_BYTES_MAX);
         return Err(fault("too_large", message));
     }
     let text = std::str::from_utf8(bytes)

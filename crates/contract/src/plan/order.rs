@@ -1,4 +1,4 @@
-//! The order of a plan's tasks: names resolve, nothing waits for itself, and writers of one path stand in line.
+//! The order of a plan's tasks: names resolve, there is no cycle, and writers of one path are ordered.
 
 mod overlap;
 
@@ -12,7 +12,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
     let mut index: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, task) in plan.tasks.iter().enumerate() {
         if let Some(first) = index.insert(&task.id, i) {
-            let message = format!("`{}` is the id of $.task[{first}] already", task.id);
+            let message = format!("`{}` is already the id of $.task[{first}]", task.id);
             findings.push(format!("$.task[{i}].id"), "duplicate", message);
         }
     }
@@ -37,7 +37,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
     }
     if let Some(cycle) = cycle(&edges) {
         let names: Vec<&str> = cycle.iter().map(|&i| plan.tasks[i].id.as_str()).collect();
-        let message = format!("the tasks wait for each other: {}", names.join(" -> "));
+        let message = format!("the dependencies form a cycle: {}", names.join(" -> "));
         findings.push(format!("$.task[{}].depends_on", cycle[0]), "cycle", message);
         return;
     }

@@ -1,18 +1,17 @@
-//! Reads a plan and reports everything that is wrong with it at once.
+//! Reads a plan and reports all of its faults together.
 
 mod rest;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Budget, Executor, Plan, PlanTask, order, shapes};
+use super::executor::{self, ExecutorName, KnownExecutor};
+use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
+use super::{Budget, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
-use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 use crate::domain::time::parse_duration;
 use crate::finding::Findings;
@@ -20,12 +19,12 @@ use crate::json::strict;
 use crate::secrets;
 use crate::shape::{Shape, check::check};
 
-/// Turns a plan's value into a checked plan.
-pub fn from_value(value: &Value) -> Result<Plan, Findings> {
-    let mut findings = check(&Shape::Object(&shapes::PLAN), value, true);
+/// Turns a plan's value into a checked plan. Executors must be among `known`; an empty list accepts every name.
+pub fn from_value(value: &Value, known: &[KnownExecutor]) -> Result<Plan, Findings> {
+    let mut findings = check(&Shape::Object(shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
-        rest::add_faults(value, &mut findings);
+        rest::add_faults(value, known, &mut findings);
         return Err(findings);
     }
     let raw: RawPlan = serde_json::from_value(value.clone()).map_err(|error| {
@@ -33,12 +32,12 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
         findings.push("$", "type", error.to_string());
         findings
     })?;
-    let plan = raw.finish(&mut findings);
+    let plan = raw.finish(known, &mut findings);
     order::check(&plan, &mut findings);
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
 
-/// TOML text as the JSON value it stands for.
+/// TOML text as the equivalent JSON value.
 pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -100,78 +99,6 @@ fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {
     path.truncate(length);
 }
 
-#[derive(Deserialize)]
-struct RawPlan {
-    objective: String,
-    workspace: Option<String>,
-    max_parallel: Option<usize>,
-    budget: Option<RawBudget>,
-    task: Vec<RawTask>,
-}
-
-#[derive(Deserialize)]
-struct RawTask {
-    id: String,
-    title: Option<String>,
-    executor: Option<Executor>,
-    command: Command,
-    #[serde(default)]
-    shell: bool,
-    prompt: Option<String>,
-    #[serde(default)]
-    writes: Vec<String>,
-    #[serde(default)]
-    reads: Vec<String>,
-    #[serde(default)]
-    scratch: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    #[serde(default)]
-    depends_on: Vec<String>,
-    #[serde(default)]
-    priority: Priority,
-    timeout: Option<Length>,
-    #[serde(default)]
-    retries: u32,
-    #[serde(default)]
-    backoff: Vec<Length>,
-    #[serde(default)]
-    retry_safe: bool,
-    budget: Option<RawBudget>,
-    #[serde(default)]
-    checks: Vec<RawCheck>,
-}
-
-#[derive(Deserialize)]
-struct RawBudget {
-    max_cost_usd: Option<f64>,
-    max_tokens: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct RawCheck {
-    command: Command,
-    #[serde(default)]
-    expects: Expects,
-    #[serde(default)]
-    shell: bool,
-}
-
-/// A command as it may be written: a list, or one text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Command {
-    Arguments(Vec<String>),
-    Line(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Length {
-    Seconds(u64),
-    Text(String),
-}
-
 impl Length {
     fn millis(&self) -> u64 {
         let length = match self {
@@ -184,9 +111,9 @@ impl Length {
 }
 
 impl RawPlan {
-    fn finish(self, findings: &mut Findings) -> Plan {
-        let tasks: Vec<PlanTask> =
-            self.task.into_iter().enumerate().map(|(i, task)| task.finish(i, findings)).collect();
+    fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
+        let tasks = self.task.into_iter().enumerate();
+        let tasks: Vec<PlanTask> = tasks.map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
         shares(budget, &tasks, findings);
         Plan {
@@ -215,8 +142,7 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
         let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
         for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
             if lacks {
-                let message =
-                    "the plan has a budget, so the task has to say what it may spend; 0 is a word too";
+                let message = "the plan has a budget, so the task must say what it may spend; use 0 for none";
                 findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
             }
         }
@@ -224,15 +150,10 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
 }
 
 impl RawTask {
-    fn finish(self, index: usize, findings: &mut Findings) -> PlanTask {
+    fn finish(self, index: usize, known: &[KnownExecutor], findings: &mut Findings) -> PlanTask {
         let at = format!("$.task[{index}]");
-        let executor = self.executor.unwrap_or(Executor::Shell);
-        if executor == Executor::AopStdio && self.prompt.is_none() {
-            findings.push(format!("{at}.prompt"), "missing", "an `aop-stdio` task needs a `prompt`");
-        }
-        if executor == Executor::Shell && self.prompt.is_some() {
-            findings.push(format!("{at}.prompt"), "unused", "a `shell` task has no use for a `prompt`");
-        }
+        let executor = self.executor.unwrap_or_else(ExecutorName::shell);
+        executor::check(&executor, self.prompt.is_some(), known, &at, findings);
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
         let budget = RawBudget::finish(self.budget, &at, findings);
@@ -316,7 +237,7 @@ fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
 fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {
     let amount = MicroUsd::from_dollars(usd);
     if amount.is_none() {
-        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "is more than a billion dollars");
+        findings.push(format!("{at}.budget.max_cost_usd"), "maximum", "must be at most a billion dollars");
     }
     amount
 }

@@ -1,136 +1,158 @@
 //! What a plan file may contain. The published JSON Schema is printed from this.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::executor::{self, ExecutorName};
 use crate::domain::check::Expects;
 use crate::domain::limits;
+use crate::domain::priority::Priority;
 use crate::shape::{
-    Form, List, Map, NATURAL, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, Text, UNBOUNDED, Unknown,
-    optional, required, text,
+    Described, Form, Map, NATURAL, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, document, list, text,
 };
 
-pub static PLAN: Object = Object {
-    name: "plan",
-    about: "An objective and the tasks that reach it.",
-    fields: &[
-        required("objective", text(1, 5000), "What the whole run is for, in a sentence."),
-        optional(
-            "workspace",
-            NON_BLANK,
-            "The directory the tasks work in, relative to the plan file; made if missing. Default: the plan file's directory.",
-        ),
-        optional(
-            "max_parallel",
-            Shape::Integer { min: 1, max: limits::PARALLEL_MAX.cast_signed() as i64 },
-            "How many tasks may run at once. Default 4.",
-        ),
-        optional(
-            "budget",
-            Shape::Object(&BUDGET),
-            "What the whole run may spend. Each task says in its own budget what is reserved for one attempt of it.",
-        ),
-        required(
-            "task",
-            Shape::List(&List { item: Shape::Object(&TASK), min: 1, max: limits::PLAN_TASKS_MAX }),
-            "The tasks, each a [[task]] table.",
-        ),
-    ],
-    unknown: Unknown::OnlyExtensions,
-};
+/// The shape of a plan.
+pub const PLAN: &Object = RawPlan::OBJECT;
 
-pub static TASK: Object = Object {
-    name: "task",
-    about: "One unit of work for one child process.",
-    fields: &[
-        required("id", Shape::Text(Text { min: 1, max: 64, form: Some(&TASK_ID) }), "Its name in this plan."),
-        optional("title", text(1, limits::TITLE_CHARS_MAX), "One line for people. Default: the id."),
-        optional(
-            "executor",
-            Shape::Word(crate::plan::Executor::WORDS),
-            "Who does it: `shell` runs the command; `aop-stdio` gives the command an AOP TASK on standard input. Default `shell`.",
-        ),
-        required(
-            "command",
-            COMMAND,
-            "The program and its arguments; with `shell = true` one line for `sh -c`.",
-        ),
-        optional("shell", Shape::Bool, "Run the command with `sh -c`. Default false."),
-        optional("prompt", text(1, 50_000), "What an agent is asked to do. Required for `aop-stdio`."),
-        optional("writes", SCOPES, "Paths it may change. Tasks whose writes overlap need an order."),
-        optional("reads", SCOPES, "Paths it looks at."),
-        optional("scratch", SCOPES, "Paths it may use and nobody cares about."),
-        optional("env", ENV, "Environment variables; `env:NAME` takes a value from writ's own environment."),
-        optional(
-            "depends_on",
-            Shape::List(&List { item: NON_BLANK, min: 0, max: limits::PLAN_TASKS_MAX }),
-            "Ids of tasks that must be done first.",
-        ),
-        optional(
-            "priority",
-            Shape::Word(&["low", "normal", "high", "critical"]),
-            "Who goes first among the ready. Default normal.",
-        ),
-        optional(
-            "timeout",
-            DURATION,
-            "How long one attempt may take: seconds, or text such as `90s`, `5m`, `2h`. Default 30m.",
-        ),
-        optional(
-            "retries",
-            Shape::Integer { min: 0, max: limits::RETRIES_MAX as i64 },
-            "How often a failed attempt is repeated. Default 0.",
-        ),
-        optional(
-            "backoff",
-            Shape::List(&List { item: DURATION, min: 0, max: 20 }),
-            "Waits before each repetition; the last repeats.",
-        ),
-        optional(
-            "retry_safe",
-            Shape::Bool,
-            "Running it again after an interruption does no harm. Default false.",
-        ),
-        optional("budget", Shape::Object(&BUDGET), "What it may spend."),
-        optional(
-            "checks",
-            Shape::List(&List { item: Shape::Object(&CHECK), min: 0, max: limits::CHECKS_PER_TASK_MAX }),
-            "What writ runs before it grants done, each a [[task.checks]] table.",
-        ),
-    ],
-    unknown: Unknown::OnlyExtensions,
-};
+document! {
+    /// An objective and the tasks that reach it.
+    #[shape(name = "plan", unknown = OnlyExtensions)]
+    #[derive(Deserialize)]
+    pub(crate) struct RawPlan {
+        /// What the whole run is for, in a sentence.
+        pub(super) objective: String as text(1, 5000),
+        /// The directory the tasks work in, relative to the plan file; made if missing. Default: the plan file's directory.
+        pub(super) workspace: Option<String> as NON_BLANK,
+        /// How many tasks may run at once. Default 4.
+        pub(super) max_parallel: Option<usize> as PARALLEL,
+        /// What the whole run may spend. Each task says in its own budget what is reserved for one attempt of it.
+        pub(super) budget: Option<RawBudget>,
+        /// The tasks, each a [[task]] table.
+        pub(super) task: Vec<RawTask> as list!(RawTask::SHAPE, 1, limits::PLAN_TASKS_MAX),
+    }
+}
 
-pub static CHECK: Object = Object {
-    name: "check",
-    about: "A command whose outcome decides whether the task is done.",
-    fields: &[
-        required("command", COMMAND, "The program and its arguments; for FILE_EXISTS the path."),
-        optional(
-            "expects",
-            Shape::Word(Expects::WORDS),
-            "EXIT_CODE_0; MATCH_FOUND: exit 0 and some output; NO_MATCH: exit 1 and none; FILE_EXISTS. Default EXIT_CODE_0.",
-        ),
-        optional("shell", Shape::Bool, "Run the command with `sh -c`. Default false."),
-    ],
-    unknown: Unknown::OnlyExtensions,
-};
+document! {
+    /// One unit of work for one child process.
+    #[shape(name = "task", unknown = OnlyExtensions)]
+    #[derive(Deserialize)]
+    pub(crate) struct RawTask {
+        /// Its name in this plan.
+        pub(super) id: String as NAME,
+        /// One line for people. Default: the id.
+        pub(super) title: Option<String> as text(1, limits::TITLE_CHARS_MAX),
+        /// Who does it, by name: `shell` runs the command; `aop-stdio` gives the command an AOP TASK on standard input. Default `shell`.
+        pub(super) executor: Option<ExecutorName>,
+        /// The program and its arguments; with `shell = true` one line for `sh -c`.
+        pub(super) command: Command,
+        /// Run the command with `sh -c`. Default false.
+        #[serde(default)]
+        pub(super) shell: bool,
+        /// What an agent is asked to do. Required for `aop-stdio`.
+        pub(super) prompt: Option<String> as text(1, 50_000),
+        /// Paths it may change. Tasks whose writes overlap need an order.
+        #[serde(default)]
+        pub(super) writes: Vec<String> as SCOPES,
+        /// Paths it looks at.
+        #[serde(default)]
+        pub(super) reads: Vec<String> as SCOPES,
+        /// Paths it may use and nobody cares about.
+        #[serde(default)]
+        pub(super) scratch: Vec<String> as SCOPES,
+        /// Environment variables; `env:NAME` takes a value from writ's own environment.
+        #[serde(default)]
+        pub(super) env: BTreeMap<String, String> as ENV,
+        /// Ids of tasks that must be done first.
+        #[serde(default)]
+        pub(super) depends_on: Vec<String> as list!(NON_BLANK, 0, limits::PLAN_TASKS_MAX),
+        /// Who goes first among the ready. Default normal.
+        #[serde(default)]
+        pub(super) priority: Priority,
+        /// How long one attempt may take: seconds, or text such as `90s`, `5m`, `2h`. Default 30m.
+        pub(super) timeout: Option<Length>,
+        /// How often a failed attempt is repeated. Default 0.
+        #[serde(default)]
+        pub(super) retries: u32 as RETRIES,
+        /// Waits before each repetition; the last repeats.
+        #[serde(default)]
+        pub(super) backoff: Vec<Length> as list!(Length::SHAPE, 0, 20),
+        /// Running it again after an interruption does no harm. Default false.
+        #[serde(default)]
+        pub(super) retry_safe: bool,
+        /// What it may spend.
+        pub(super) budget: Option<RawBudget>,
+        /// What writ runs before it grants done, each a [[task.checks]] table.
+        #[serde(default)]
+        pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),
+    }
+}
 
-pub static BUDGET: Object = Object {
-    name: "budget",
-    about: "Limits of spending.",
-    fields: &[
-        optional("max_cost_usd", NOT_NEGATIVE, "In US dollars."),
-        optional("max_tokens", NATURAL, "Input and output together."),
-    ],
-    unknown: Unknown::OnlyExtensions,
-};
+document! {
+    /// Limits of spending.
+    #[shape(name = "budget", unknown = OnlyExtensions)]
+    #[derive(Deserialize)]
+    pub(crate) struct RawBudget {
+        /// In US dollars.
+        pub(super) max_cost_usd: Option<f64>,
+        /// Input and output together.
+        pub(super) max_tokens: Option<i64> as NATURAL,
+    }
+}
 
-const COMMAND: Shape = Shape::Either(&[Shape::List(&List { item: TEXT, min: 1, max: 1000 }), NON_BLANK]);
-const SCOPES: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: limits::SCOPES_PER_TASK_MAX });
+document! {
+    /// A command whose outcome decides whether the task is done.
+    #[shape(name = "check", unknown = OnlyExtensions)]
+    #[derive(Deserialize)]
+    pub(crate) struct RawCheck {
+        /// The program and its arguments; for FILE_EXISTS the path.
+        pub(super) command: Command,
+        /// EXIT_CODE_0; MATCH_FOUND: exit 0 and some output; NO_MATCH: exit 1 and none; FILE_EXISTS. Default EXIT_CODE_0.
+        #[serde(default)]
+        pub(super) expects: Expects,
+        /// Run the command with `sh -c`. Default false.
+        #[serde(default)]
+        pub(super) shell: bool,
+    }
+}
+
+/// A command as it may be written: a list, or one text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Command {
+    Arguments(Vec<String>),
+    Line(String),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Length {
+    Seconds(u64),
+    Text(String),
+}
+
+impl Described for Command {
+    const SHAPE: Shape = Shape::Either(&[list!(TEXT, 1, 1000), NON_BLANK]);
+}
+
+impl Described for Length {
+    const SHAPE: Shape = Shape::Either(&[
+        Shape::Integer { min: 1, max: limits::TASK_TIMEOUT_MAX.as_secs().cast_signed() },
+        Shape::Text(Text { min: 1, max: 40, form: Some(&DURATION_FORM) }),
+    ]);
+}
+
+impl Described for ExecutorName {
+    const SHAPE: Shape =
+        Shape::Text(Text { min: 1, max: executor::NAME_CHARS_MAX, form: Some(&executor::FORM) });
+}
+
+const NAME: Shape = Shape::Text(Text { min: 1, max: 64, form: Some(&TASK_ID) });
+const PARALLEL: Shape = Shape::Integer { min: 1, max: limits::PARALLEL_MAX.cast_signed() as i64 };
+const RETRIES: Shape = Shape::Integer { min: 0, max: limits::RETRIES_MAX as i64 };
+const SCOPES: Shape = list!(NON_BLANK, 0, limits::SCOPES_PER_TASK_MAX);
 const ENV: Shape =
     Shape::Map(&Map { value: TEXT, key: Text { min: 1, max: UNBOUNDED, form: Some(&ENV_NAME) } });
-const DURATION: Shape = Shape::Either(&[
-    Shape::Integer { min: 1, max: limits::TASK_TIMEOUT_MAX.as_secs().cast_signed() },
-    Shape::Text(Text { min: 1, max: 40, form: Some(&DURATION_FORM) }),
-]);
 
 static TASK_ID: Form = Form {
     name: "a name of letters, digits, `-`, `_` and `.`, starting with a letter or digit",
@@ -152,7 +174,7 @@ static ENV_NAME: Form = Form {
 };
 
 static DURATION_FORM: Form = Form {
-    name: "a length of time such as `90s`, `5m` or `1h30m`, up to 7 days",
+    name: "a duration such as `90s`, `5m` or `1h30m`, up to 7 days",
     pattern: "^([0-9]+|([0-9]+(ms|s|m|h|d|w))+)$",
     accepts: |text| {
         crate::domain::time::parse_duration(text)

@@ -1,4 +1,4 @@
-//! Holds a document against its shape and reports every finding.
+//! Checks a document against its shape and reports every finding.
 
 use serde_json::Value;
 
@@ -278,33 +278,20 @@ fn whole(value: &Value) -> Option<i64> {
     })
 }
 
-/// The known name closest to a misspelt one, if any is close.
+/// The known name closest to a misspelled one, if any is close. Long names are not compared: the cost grows with the
+/// product of their lengths.
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    const COMPARED_BYTES_MAX: usize = 64;
+    if name.len() > COMPARED_BYTES_MAX {
+        return None;
+    }
     let allowed = (name.chars().count() / 2).clamp(1, 3);
     known
-        .map(|candidate| (edits(name, candidate), candidate))
+        .filter(|candidate| candidate.len() <= COMPARED_BYTES_MAX)
+        .map(|candidate| (strsim::levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-fn edits(a: &str, b: &str) -> usize {
-    const COMPARED_MAX: usize = 64;
-    if a.len() > COMPARED_MAX || b.len() > COMPARED_MAX {
-        return usize::MAX;
-    }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

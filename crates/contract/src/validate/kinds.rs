@@ -2,8 +2,8 @@
 
 use super::operator::validate as judge;
 use super::{Options, plan};
-use crate::aop::word::words;
 use crate::operator as contract;
+use crate::shape::words;
 use crate::verdict::Verdict;
 use crate::{aee, aocl, aop, bridge, continuity};
 
@@ -45,7 +45,7 @@ words! {
 pub(super) type Validator = fn(&[u8], &Options) -> Verdict;
 
 impl Kind {
-    /// The kind a word means: its name, or the name under which a contract's own vectors know it.
+    /// The kind with this name, or with this name in a contract's own vectors.
     pub fn named(word: &str) -> Option<Kind> {
         Kind::parse(word).or(match word {
             "worklog_entry" => Some(Kind::WorklogEntry),
@@ -137,7 +137,7 @@ impl Kind {
             Kind::Promise => |bytes, _| bridge::promise::validate(bytes),
             Kind::Ratchet => |bytes, options| bridge::ratchet::validate(bytes, options.strict),
             Kind::Continuity => |bytes, options| continuity::envelope::validate(bytes, options.strict),
-            Kind::Plan => |bytes, _| plan::validate(bytes),
+            Kind::Plan => |bytes, options| plan::validate(bytes, options.executors),
         }
     }
 }

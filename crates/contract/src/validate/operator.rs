@@ -20,7 +20,7 @@ pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Opt
     let assignment = match options.assignment.map(recall_assignment).transpose() {
         Ok(assignment) => assignment,
         Err(refusal) => {
-            let message = format!("the assignment is no valid one: {}", refusal.reason);
+            let message = format!("the assignment is invalid: {}", refusal.reason);
             return could_not_work(Some(kind), "assignment", message);
         }
     };

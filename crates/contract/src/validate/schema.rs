@@ -21,11 +21,11 @@ pub fn of(kind: Kind, strict: bool) -> Option<Value> {
 
 fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
     let root = match kind {
-        Kind::Assignment => operator_document(writer, &operator::assignment::ASSIGNMENT),
+        Kind::Assignment => operator_document(writer, operator::Assignment::OBJECT),
         Kind::Locks => operator_document(writer, &operator::locks::LOCK_TABLE),
-        Kind::Result => operator_document(writer, &operator::result::RESULT),
-        Kind::Worklog | Kind::WorklogEntry => operator_document(writer, &operator::worklog::WORKLOG_ENTRY),
-        Kind::Handoff => operator_document(writer, &operator::handoff::HANDOFF),
+        Kind::Result => operator_document(writer, operator::SubagentResult::OBJECT),
+        Kind::Worklog | Kind::WorklogEntry => operator_document(writer, operator::WorklogEntry::OBJECT),
+        Kind::Handoff => operator_document(writer, operator::Handoff::OBJECT),
         Kind::Orchestrator => orchestrator_output(writer),
         Kind::Deltas => operator_document(writer, &operator::ledger::LEDGER_DELTAS),
         Kind::Reconcile => operator_document(writer, &operator::reconcile::RECONCILE),
@@ -36,13 +36,13 @@ fn root(kind: Kind, writer: &mut Writer) -> Option<Value> {
         Kind::Stack => stack(writer),
         Kind::Bridge => bridge_envelope(writer),
         Kind::Candidate => object(writer, &candidate::CANDIDATE),
-        Kind::Harvest => object(writer, &harvest::HARVEST_CANDIDATE),
+        Kind::Harvest => object(writer, harvest::HarvestCandidate::OBJECT),
         Kind::Constraint => quarantine(writer),
         Kind::Stage1 => stage1_result(writer),
-        Kind::Memrl => object(writer, &memrl::policy::POLICY),
+        Kind::Memrl => object(writer, memrl::policy::Policy::OBJECT),
         Kind::Council => object(writer, &council::JUDGEMENT),
         Kind::Continuity => answer(writer),
-        Kind::Plan => object(writer, &plan::shapes::PLAN),
+        Kind::Plan => object(writer, plan::shapes::PLAN),
         Kind::Learning | Kind::Pattern | Kind::Promise | Kind::Ratchet => return None,
     };
     Some(root)
@@ -54,8 +54,7 @@ fn object(writer: &mut Writer, object: &'static Object) -> Value {
 
 /// Every event has a shape of its own, told by its name.
 fn aop_message(writer: &mut Writer) -> Value {
-    let mut nodes =
-        vec![object(writer, &aop::task::shape::TASK), object(writer, &aop::response::shape::RESPONSE)];
+    let mut nodes = vec![object(writer, aop::Task::OBJECT), object(writer, aop::Response::OBJECT)];
     for kind in EventKind::ALL {
         let mut node = object(writer, aop::event::shape::of(*kind));
         node["properties"] = json!({"event": {"const": kind.as_str()}});
@@ -75,8 +74,8 @@ fn operator_document(writer: &mut Writer, document: &'static Object) -> Value {
 
 /// What is assigned in a round is an assignment like any other.
 fn orchestrator_output(writer: &mut Writer) -> Value {
-    let packet = operator_document(writer, &operator::assignment::ASSIGNMENT);
-    let mut root = operator_document(writer, &operator::envelope::ENVELOPE);
+    let packet = operator_document(writer, operator::Assignment::OBJECT);
+    let mut root = operator_document(writer, operator::OrchestratorOutput::OBJECT);
     root["properties"]["assignments"] = json!({ "items": packet });
     root
 }
@@ -90,7 +89,7 @@ fn when(members: &[(&str, Value)], then: &Value) -> Value {
 }
 
 fn audit_record(writer: &mut Writer) -> Value {
-    let mut root = object(writer, &audit::shape::RECORD);
+    let mut root = object(writer, audit::shape::RECORD);
     let mut rules = Vec::new();
     for record in RecordType::ALL {
         let payload = object(writer, audit::shape::payload(*record));
@@ -113,7 +112,7 @@ fn aee_envelope(writer: &mut Writer) -> Value {
         "then": {"properties": {"reply_to": reply}, "required": ["reply_to"]},
     })];
     for intent in aee::intents::ALL {
-        for kind in aee::Type::ALL {
+        for kind in aee::Type::ALL.iter().copied() {
             let Some(shape) = aee::intents::payload_shape(intent, kind) else { continue };
             let mut payload = object(writer, shape);
             if (intent, kind) == (aee::intents::STATUS_PING, aee::Type::Result) {
@@ -144,7 +143,7 @@ fn stack(writer: &mut Writer) -> Value {
 
 fn bridge_envelope(writer: &mut Writer) -> Value {
     let mut root = object(writer, &envelope::ENVELOPE);
-    let payload = object(writer, &stage1::RESULT);
+    let payload = object(writer, stage1::Stage1Result::OBJECT);
     let then = json!({"properties": {"payload": payload}});
     root["allOf"] = json!([when(&[("operation", json!(stage1::OPERATION))], &then)]);
     root
@@ -152,7 +151,7 @@ fn bridge_envelope(writer: &mut Writer) -> Value {
 
 /// A result itself, or in its envelope.
 fn stage1_result(writer: &mut Writer) -> Value {
-    let result = object(writer, &stage1::RESULT);
+    let result = object(writer, stage1::Stage1Result::OBJECT);
     let mut enveloped = writer.leniently(|writer| object(writer, &envelope::ENVELOPE));
     enveloped["properties"] = json!({"payload": result.clone()});
     json!({"if": {"type": "object", "required": ["contract"]}, "then": enveloped, "else": result})

@@ -1,25 +1,24 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::aee::Type;
+use contract::aocl::intents;
 use contract::aocl::payload::{Delegation, VerifyResult};
-use contract::aocl::{Layer, intents};
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::status::Status;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use super::start::elapsed_ms;
+use super::layers::Judgment;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::aop_stdio::Conversation;
-use crate::executor::{Reported, Stopped, shell};
+use crate::executor::{Reported, Stopped, forced_failure};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
-use crate::pipeline::l7_delegate::{self, Claim};
-use crate::pipeline::l8_verify::{self, Seen, Verdict};
+use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l8_verify::Verdict;
 use crate::scheduler::wait_after;
 use crate::supervisor::logs::LogWriter;
 use crate::verify;
@@ -29,15 +28,13 @@ impl Dispatcher<'_> {
     pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
         live.ended.stopped = live.stopped;
-        if let Some(handle) = live.handle.take() {
-            handle.join();
-        }
         let summary = live.log.take().map(LogWriter::finish);
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
-        let claim = match &mut live.conversation {
-            Some(conversation) => conversation.claim(&live.ended, live.timeout),
-            None => shell::claim(&live.ended, live.timeout),
-        };
+        live.lines.finish(|line| drop(live.reader.line(line)));
+        let returned = live.reader.end(&live.ended);
+        let response = returned.response.as_ref();
+        live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
+        let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned.claim);
         let succeeded = claim == Claim::Success;
         live.claim = Some(claim);
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
@@ -46,9 +43,6 @@ impl Dispatcher<'_> {
     /// The process of a check is gone.
     pub(super) fn check_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        if let Some(handle) = live.handle.take() {
-            handle.join();
-        }
         let Phase::Checking { index, watched } = std::mem::replace(&mut live.phase, Phase::Executing) else {
             return Ok(());
         };
@@ -75,48 +69,36 @@ impl Dispatcher<'_> {
         self.conclude(task)
     }
 
-    fn conclude(&mut self, task: usize) -> Result<()> {
+    pub(super) fn conclude(&mut self, task: usize) -> Result<()> {
         let live = self.live.remove(&task).expect("BUG: a task is concluded once");
         match live.stopped {
             Some(why @ (Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced)) => {
                 self.held.remove(&task);
+                self.pipeline.forget_answers(Some(task));
                 self.conclude_stopped(task, &live, why)
             }
-            Some(Stopped::Timeout | Stopped::Silence) | None => self.conclude_judged(task, &live),
+            Some(Stopped::Timeout | Stopped::Silence) | None => match self.judge(task, &live) {
+                Some(judgment) => {
+                    self.pipeline.forget_answers(Some(task));
+                    self.conclude_judged(task, &live, judgment)
+                }
+                None => {
+                    self.await_judgment(task, live);
+                    Ok(())
+                }
+            },
         }
     }
 
-    fn conclude_judged(&mut self, task: usize, live: &Live) -> Result<()> {
-        let begun = Instant::now();
+    fn conclude_judged(&mut self, task: usize, live: &Live, judgment: Judgment) -> Result<()> {
+        let reported = &live.reported;
         let mark = self.pipeline.mark();
-        let claim = live.claim.as_ref().expect("BUG: concluded after the executor ended");
-        let took = self.cx.now().at.since(live.started_at);
-        let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
-        let part = self.part(task).clone();
         let id = self.tasks[task].id.clone();
-        let delegated = l7_delegate::run(part.number, &live.ended, claim, took);
-        let tree = verify::tree_digest(Path::new(&self.run.asked.workspace), &part.spec.writes);
-        let (verified, verdict, verification) = l8_verify::run(&Seen {
-            number: part.number,
-            claim,
-            checks: &live.seen,
-            checks_expected: part.spec.checks.len(),
-            budget: part.spec.budget,
-            cost: reported.cost,
-            tokens: reported.tokens,
-            tree_digest: tree.as_deref(),
-        });
-        self.note_return(task, claim, &reported);
-        self.pipeline.record(
-            Layer::Delegate,
-            delegated,
-            u64::try_from(millis(took)).unwrap_or(0),
-            Some(&id),
-        )?;
-        self.pipeline.record(Layer::Verify, verified, elapsed_ms(begun), Some(&id))?;
+        self.note_return(task, live.claimed(), reported);
+        let (verdict, verification) = self.record_judgment(&id, judgment)?;
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
-        self.note_verdict(task, live, &verdict, &reported);
+        self.note_verdict(task, live, &verdict, reported);
         let committed = self.try_commit(mark)?;
         self.held.remove(&task);
         match committed {
@@ -258,7 +240,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn live_mut(&mut self, task: usize) -> &mut Live {
+    pub(super) fn live_mut(&mut self, task: usize) -> &mut Live {
         self.live.get_mut(&task).expect("BUG: reports come only for live tasks")
     }
 }

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::aee::Type;
-use contract::aocl::Layer;
-use contract::aop::effective;
 use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -16,19 +14,21 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use super::{Committed, Dispatcher, Message, lesson, millis};
-use crate::executor::Ended;
-use crate::executor::aop_stdio::Conversation;
+use super::layers::Preparation;
+use super::{Committed, Dispatcher, millis};
+use crate::executor::{Ended, Executor, Lines, Reported, Work};
+use crate::launcher::with_causes;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
+use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::pipeline::{Mark, l5_context, l6_shape};
 use crate::supervisor::logs::{LogWriter, Scrub};
-use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
+use crate::supervisor::{LaunchSpec, Marker};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
         if !self.still_waits(task)? {
+            self.pipeline.forget_answers(Some(task));
             return Ok(());
         }
         let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
@@ -39,9 +39,14 @@ impl Dispatcher<'_> {
                 return self.refuse(task, &format!("{}: {}", error.code.as_str(), error.message), mark);
             }
         };
-        let shaped = match self.shape(task, number)? {
-            Ok(shaped) => shaped,
-            Err(reason) => return self.refuse(task, &format!("E_PERMISSION_DENIED: {reason}"), mark),
+        let name = &self.part(task).spec.executor;
+        let Some(executor) = self.settings.executors.find(name) else {
+            return self.refuse(task, &format!("E_AGENT_NOT_FOUND: there is no executor `{name}`"), mark);
+        };
+        let shaped = match self.prepare(task, number)? {
+            Preparation::Ready(shaped) => *shaped,
+            Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
+            Preparation::Awaited => return Ok(()),
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
@@ -70,12 +75,16 @@ impl Dispatcher<'_> {
             Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
             Committed::Hindered(hindrance) => return self.hindered(task, hindrance),
             // Someone moved the task while it was being prepared; the board knows it now and nothing is started.
-            Committed::Moved | Committed::Fenced => return self.refresh(task),
+            Committed::Moved | Committed::Fenced => {
+                self.pipeline.forget_answers(Some(task));
+                return self.refresh(task);
+            }
         }
+        self.pipeline.forget_answers(Some(task));
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slots[task].name, attempt: number });
-        self.launch(task, attempt, shaped)
+        self.launch(task, attempt, executor, shaped)
     }
 
     /// The entity a task is delegated to.
@@ -92,46 +101,9 @@ impl Dispatcher<'_> {
             .map_or_else(|| "writ.task.execute".to_owned(), |intent| intent.name.clone())
     }
 
-    /// The exact work, or why there is none.
-    fn shape(&mut self, task: usize, number: i64) -> Result<std::result::Result<Shaped, String>> {
-        let begun = Instant::now();
-        let lesson = lesson(self.pipeline.bundle(), self.part(task).number);
-        let subject = &self.tasks[task];
-        let known = l5_context::Known {
-            objective: &self.run.asked.objective,
-            task: subject,
-            part: self.part(task),
-            dependencies: self.tasks.iter().filter(|other| subject.depends_on.contains(&other.id)).collect(),
-            attempts: &self.attempts[task],
-            lesson: lesson.as_deref(),
-        };
-        let (context, brief) = l5_context::run(&known);
-        let context_ms = elapsed_ms(begun);
-        let begun = Instant::now();
-        let environment = &self.settings.environment;
-        let lookup =
-            |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
-        let given = l6_shape::Given {
-            run: &self.run.asked,
-            task: subject,
-            part: self.part(task),
-            attempt_number: number,
-            brief: &brief,
-            timeout_max: self.settings.policy.timeout_max,
-            lookup: &lookup,
-            now: self.cx.now().at,
-        };
-        let (shape, shaped) = l6_shape::run(&given);
-        let shaped =
-            shaped.ok_or_else(|| shape.decisions.iter().map(|decision| decision.reason.clone()).collect());
-        let id = subject.id.clone();
-        self.pipeline.record(Layer::Context, context, context_ms, Some(&id))?;
-        self.pipeline.record(Layer::Shape, shape, elapsed_ms(begun), Some(&id))?;
-        Ok(shaped)
-    }
-
-    /// The task could not even be shaped: it fails without an attempt.
+    /// The task could not be prepared: it fails without an attempt.
     fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
+        self.pipeline.forget_answers(Some(task));
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),
             to: Status::Failed,
@@ -158,46 +130,58 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn launch(&mut self, task: usize, attempt: NewAttempt, shaped: Shaped) -> Result<()> {
+    fn launch(
+        &mut self,
+        task: usize,
+        attempt: NewAttempt,
+        executor: &dyn Executor,
+        shaped: Shaped,
+    ) -> Result<()> {
         let now = self.cx.now();
-        let marker = Marker { attempt: attempt.id.clone(), owner: own_identity() };
-        let argv = shaped.argv.iter().map(OsString::from).collect();
+        let prepared = executor.prepare(&Work {
+            run: &self.run.asked,
+            task: &self.tasks[task],
+            part: self.part(task),
+            attempt_number: attempt.number,
+            brief: &shaped.brief,
+            hidden: &shaped.hidden,
+            now: now.at,
+        });
+        let marker = Marker { attempt: attempt.id.clone(), owner: self.settings.launcher.identity() };
+        let argv = prepared.argv.iter().map(OsString::from).collect();
         let mut spec = LaunchSpec::new(argv, PathBuf::from(&self.run.asked.workspace), marker);
-        spec.env = self.child_environment(&shaped.env);
-        spec.stdin = shaped.stdin.map_or(Stdin::Closed, Stdin::Bytes);
+        spec.env = self.child_environment(&shaped.env, &prepared.env);
+        spec.stdin = prepared.stdin;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let silence_max =
-            shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
         let hidden = shaped.hidden.clone();
         let scrub: Scrub = Box::new(move |line| hidden.clean(line));
-        let mut live = Live {
+        let process = self.next_process();
+        let live = Live {
             attempt,
-            generation: self.next_generation(),
-            handle: None,
+            process,
             phase: Phase::Executing,
             started_at: now.at,
             timeout: shaped.timeout,
             deadline_ms: now.boot.millis.saturating_add(millis(shaped.timeout)),
-            silence_max,
+            silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
             log: LogWriter::create(&log_path, scrub).ok(),
             digests: None,
             ended: Ended::default(),
-            conversation: shaped.aop.map(|task| Conversation::new(task, shaped.hidden.clone())),
+            stdout: prepared.stdout,
+            lines: Lines::default(),
+            reader: prepared.reader,
             hidden: shaped.hidden,
             claim: None,
+            reported: Reported::default(),
             seen: Vec::new(),
         };
-        match Supervisor::start(&self.settings.shim, spec, self.sink(task, live.generation)) {
-            Ok(handle) => {
-                live.handle = Some(handle);
-                self.live.insert(task, live);
-                Ok(())
-            }
+        self.live.insert(task, live);
+        match self.children.start(process, spec) {
+            Ok(()) => Ok(()),
             Err(error) => {
-                live.ended.fault = Some(with_causes(&error));
-                self.live.insert(task, live);
+                self.live_mut(task).ended.fault = Some(with_causes(&error));
                 self.heed_signal();
                 self.executor_ended(task)
             }
@@ -206,66 +190,43 @@ impl Dispatcher<'_> {
 
     /// Starts a check of a task that has returned.
     pub(super) fn launch_check(&mut self, task: usize, index: usize) -> Result<()> {
-        let generation = self.next_generation();
+        let process = self.next_process();
         let check = self.part(task).spec.checks[index].clone();
         let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
         let shown = check.command.join(" ");
         self.observer.report(Progress::Checking { task: &self.board.slots[task].name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
-        let marker = Marker { attempt, owner: own_identity() };
+        let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let spec = crate::verify::launch(&check, &self.place(task), marker);
-        let started = Supervisor::start(&self.settings.shim, spec, self.sink(task, generation));
         let mut watched = Box::<crate::verify::Watched>::default();
-        let live = self.live.get_mut(&task).expect("BUG: a task is checked while it is live");
-        live.generation = generation;
+        let started = self.children.start(process, spec);
+        let failed = started.is_err();
+        watched.problem = started.err().map(|error| with_causes(&error));
+        let live = self.live_mut(task);
+        live.process = process;
         live.deadline_ms = deadline_ms;
-        match started {
-            Ok(handle) => {
-                live.handle = Some(handle);
-                live.phase = Phase::Checking { index, watched };
-                Ok(())
-            }
-            Err(error) => {
-                watched.problem = Some(with_causes(&error));
-                live.phase = Phase::Checking { index, watched };
-                self.heed_signal();
-                self.check_ended(task)
-            }
+        live.phase = Phase::Checking { index, watched };
+        if failed {
+            self.heed_signal();
+            return self.check_ended(task);
         }
+        Ok(())
     }
 
-    fn sink(&self, task: usize, generation: u64) -> impl FnMut(crate::supervisor::Report) + Send + 'static {
-        let sender = self.sender.clone();
-        move |report| {
-            // The loop outlives every child it started; if it is gone, so is this process.
-            sender.send(Message { task, generation, report }).ok();
-        }
+    fn next_process(&mut self) -> u64 {
+        self.processes += 1;
+        self.processes
     }
 
-    fn next_generation(&mut self) -> u64 {
-        self.generation += 1;
-        self.generation
-    }
-
-    fn child_environment(&self, extra: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
+    /// What every child gets, what this task adds, and what its executor adds.
+    fn child_environment(
+        &self,
+        task: &BTreeMap<String, String>,
+        executor: &BTreeMap<String, String>,
+    ) -> BTreeMap<OsString, OsString> {
         let mut env = self.settings.environment.clone();
-        env.extend(extra.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        let added = task.iter().chain(executor);
+        env.extend(added.map(|(name, value)| (OsString::from(name), OsString::from(value))));
         env
     }
-}
-
-/// An error and everything behind it, in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
-}
-
-/// Timings of layers are for people; nothing is decided by them.
-pub(crate) fn elapsed_ms(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

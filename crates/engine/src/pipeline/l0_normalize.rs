@@ -1,12 +1,9 @@
-//! L0: what came in, in one form, and whether it can be worked on at all.
+//! L0: brings the request into one form, and refuses work whose workspace is missing.
 
-use contract::domain::run::NewRun;
-use serde_json::json;
+use super::{Outcome, RunFacts};
 
-use super::Outcome;
-
-/// `workspace_exists` is what the runner saw on the disk.
-pub(crate) fn run(run: &NewRun, workspace_exists: bool) -> Outcome {
+pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+    let run = facts.run;
     let what = match run.plan.tasks.len() {
         0 => "a request without tasks".to_owned(),
         1 => "a plan of 1 task".to_owned(),
@@ -19,9 +16,12 @@ pub(crate) fn run(run: &NewRun, workspace_exists: bool) -> Outcome {
         .set("C0.Event.objective", &run.objective)
         .set("C5.Execution.run_id", &run.id)
         .set("C5.Execution.workspace", &run.workspace);
-    if run.plan.tasks.is_empty() || workspace_exists {
+    if run.plan.tasks.is_empty() || facts.workspace_exists {
         return outcome;
     }
     let reason = format!("E_FILE_NOT_FOUND: the workspace {} is not a directory", run.workspace);
-    outcome.and("WORKSPACE_MISSING", &reason).set("C6.Audit.refused", json!(reason)).halt()
+    outcome.and("WORKSPACE_MISSING", &reason).refuse(reason)
 }
+
+#[cfg(test)]
+mod tests;

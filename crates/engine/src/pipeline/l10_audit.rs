@@ -1,24 +1,30 @@
-//! L10: what stays: the summary of the walk, and a lesson for every task that did not work out.
+//! L10: summarizes the walk, and keeps a lesson for every task that failed.
 
 use contract::aocl::payload::{Delegation, RunSummary, Verification};
+use contract::domain::attempt::Attempt;
 use contract::domain::run::NewRun;
-use contract::domain::status::Status;
+use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 
-use super::{Outcome, STACK_ID};
+use super::Outcome;
 
-pub(crate) struct Walked<'w> {
+/// What the runner fetched about a walk that ends.
+pub(crate) struct AuditFacts<'w> {
     pub(crate) run: &'w NewRun,
+    pub(crate) tasks: &'w [(Task, Vec<Attempt>)],
+    pub(crate) stack_id: &'w str,
+    /// The ids of the layers that ran, this one included; a repeated walk runs some again.
     pub(crate) executed: &'w [String],
     pub(crate) delegations: &'w [Delegation],
     pub(crate) branch: Option<String>,
     pub(crate) total_ms: u64,
 }
 
-pub(crate) fn run(walked: &Walked<'_>, tasks: &[&Task]) -> (Outcome, RunSummary) {
-    let mut outcome = Outcome::default();
+pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
+    let tasks = facts.tasks;
+    let mut outcome = Outcome::new();
     let mut lessons = 0;
-    for task in tasks {
+    for (task, _) in tasks {
         let Some(part) = task.part.as_ref().filter(|_| task.status == Status::Failed) else { continue };
         let reason = task.blocked_reason.as_deref().unwrap_or("failed");
         // The next walk's brief is built from this.
@@ -26,9 +32,7 @@ pub(crate) fn run(walked: &Walked<'_>, tasks: &[&Task]) -> (Outcome, RunSummary)
             outcome.set(format!("C6.Audit.lessons.t{}", part.number), format!("failed before: {reason}"));
         lessons += 1;
     }
-    let verified =
-        tasks.iter().filter(|task| task.evidence == Some(contract::domain::status::Evidence::Verified));
-    let verified = verified.count();
+    let verified = tasks.iter().filter(|(task, _)| task.evidence == Some(Evidence::Verified)).count();
     let status = if tasks.is_empty() || verified == tasks.len() { "passed" } else { "incomplete" };
     let verification = Verification {
         status: status.to_owned(),
@@ -36,24 +40,26 @@ pub(crate) fn run(walked: &Walked<'_>, tasks: &[&Task]) -> (Outcome, RunSummary)
         confidence: None,
     };
     let mut executed = Vec::new();
-    for id in walked.executed {
+    for id in facts.executed {
         if !executed.contains(id) {
             executed.push(id.clone());
         }
     }
-    executed.push(contract::aocl::Layer::Audit.id().to_owned());
     let summary = RunSummary {
-        run_id: walked.run.id.to_string(),
-        stack_id: STACK_ID.to_owned(),
+        run_id: facts.run.id.to_string(),
+        stack_id: facts.stack_id.to_owned(),
         layers_executed: executed,
         layers_bypassed: Vec::new(),
-        branch_taken: walked.branch.clone(),
-        timing_ms_total: walked.total_ms,
-        delegations: walked.delegations.to_vec(),
+        branch_taken: facts.branch.clone(),
+        timing_ms_total: facts.total_ms,
+        delegations: facts.delegations.to_vec(),
         verification: Some(verification),
-        refs: vec![format!("writ://run/{}", walked.run.id)],
+        refs: vec![format!("writ://run/{}", facts.run.id)],
         notes: (lessons > 0).then(|| format!("{lessons} lessons kept for the next attempt")),
     };
-    let reason = format!("{} delegations, {lessons} lessons", walked.delegations.len());
-    (outcome.and("AUDITED", reason).set("C6.Audit.layers", summary.layers_executed.len()), summary)
+    let reason = format!("{} delegations, {lessons} lessons", facts.delegations.len());
+    outcome.and("AUDITED", reason).set("C6.Audit.layers", summary.layers_executed.len()).giving(summary)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
-//! L1: who asks, and how deep in a chain of runs that started runs.
+//! L1: identifies the caller, and refuses a run that is nested too deep in runs that started runs.
 
 use contract::domain::limits;
-use contract::domain::run::NewRun;
 
-use super::Outcome;
+use super::{Outcome, RunFacts};
 
-pub(crate) fn run(run: &NewRun) -> Outcome {
+pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+    let run = facts.run;
     let kind = run.requested_by.split('.').next().unwrap_or("");
     let outcome = Outcome::decided("IDENTIFIED", format!("{} at depth {}", run.requested_by, run.depth))
         .set("C1.Identity.requested_by", &run.requested_by)
@@ -17,5 +17,8 @@ pub(crate) fn run(run: &NewRun) -> Outcome {
     }
     let reason =
         format!("E_MAX_DEPTH_EXCEEDED: depth {} is over {}", run.depth, limits::DELEGATION_DEPTH_MAX);
-    outcome.and("DEPTH_EXCEEDED", &reason).set("C6.Audit.refused", reason).halt()
+    outcome.and("DEPTH_EXCEEDED", &reason).refuse(reason)
 }
+
+#[cfg(test)]
+mod tests;

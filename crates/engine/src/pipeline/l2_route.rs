@@ -1,22 +1,14 @@
-//! L2: where the request goes: to executors, to an answer we can give ourselves, or nowhere.
+//! L2: routes the request to executors, answers a reserved intent itself, or refuses it.
 
-use contract::aee::{self, Envelope, Type, intents};
-use contract::domain::run::NewRun;
-use contract::domain::time::Timestamp;
+use contract::aee::{self, Type, intents};
 use contract::intake::{RUN_PLAN, RUN_TASK};
 use contract::json::Value;
 use serde_json::json;
 
-use super::Outcome;
+use super::{Outcome, RunFacts};
 
-/// What the runner fetched for intents that ask about the store.
-#[derive(Debug, Default)]
-pub(crate) struct Fetched {
-    pub(crate) envelope: Option<Envelope>,
-    pub(crate) healthy: bool,
-}
-
-pub(crate) fn run(run: &NewRun, fetched: &Fetched, now: Timestamp) -> Outcome {
+pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+    let run = facts.run;
     if !run.plan.tasks.is_empty() {
         let mut executors: Vec<&str> = run.plan.tasks.iter().map(|task| task.executor.as_str()).collect();
         executors.sort_unstable();
@@ -27,24 +19,24 @@ pub(crate) fn run(run: &NewRun, fetched: &Fetched, now: Timestamp) -> Outcome {
     let Some(intent) = &run.intent else {
         return refuse("there is nothing to do");
     };
-    match answer(&intent.name, &intent.payload, fetched, now) {
+    match answer(&intent.name, &intent.payload, facts) {
         Some(answer) => Outcome::decided("DIRECT_ANSWER", format!("{} needs no executor", intent.name))
-            .set("C5.Execution.answer", answer)
-            .halt(),
+            .set("C5.Execution.answer", &answer)
+            .answer(answer),
         None => refuse(&format!("no route for the intent {}", intent.name)),
     }
 }
 
 fn refuse(reason: &str) -> Outcome {
-    Outcome::decided("NO_ROUTE", reason).set("C6.Audit.refused", reason).halt()
+    Outcome::decided("NO_ROUTE", reason).refuse(reason)
 }
 
-/// The reserved intents: negotiation between peers, never work.
-fn answer(intent: &str, payload: &Value, fetched: &Fetched, now: Timestamp) -> Option<Value> {
+/// The answer to a reserved intent. These negotiate between peers and never ask for work.
+fn answer(intent: &str, payload: &Value, facts: &RunFacts<'_>) -> Option<Value> {
     match intent {
-        intents::STATUS_PING => Some(json!({"pong": true, "ts": now})),
+        intents::STATUS_PING => Some(json!({"pong": true, "ts": facts.now})),
         intents::STATUS_HEALTH => {
-            Some(json!({"status": if fetched.healthy { "healthy" } else { "degraded" }}))
+            Some(json!({"status": if facts.is_healthy { "healthy" } else { "degraded" }}))
         }
         intents::SPEC_QUERY => Some(json!({"aee_version": aee::VERSION, "extensions": ["aocl"]})),
         intents::CAPABILITY_LIST => {
@@ -53,7 +45,7 @@ fn answer(intent: &str, payload: &Value, fetched: &Fetched, now: Timestamp) -> O
             let fitting: Vec<&str> = known.filter(|name| name.starts_with(filter)).collect();
             Some(json!({"intents": fitting}))
         }
-        intents::CONTEXT_FETCH => match &fetched.envelope {
+        intents::CONTEXT_FETCH => match &facts.envelope {
             Some(envelope) => Some(json!({"found": true, "envelope": envelope})),
             None => Some(json!({"found": false})),
         },
@@ -70,3 +62,6 @@ fn answer(intent: &str, payload: &Value, fetched: &Fetched, now: Timestamp) -> O
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

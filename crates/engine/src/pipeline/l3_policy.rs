@@ -1,11 +1,11 @@
-//! L3: what may run. The rules are the user's; a repository can only add to them.
+//! L3: refuses what the user's policy forbids. A repository's rules can only add to it.
 
 use std::time::Duration;
 
 use contract::domain::run::NewRun;
 use contract::domain::time::human_duration;
 
-use super::Outcome;
+use super::{Outcome, RunFacts};
 
 /// The user's rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,24 +19,31 @@ pub struct Policy {
 }
 
 /// Why the policy forbids the run, if it does.
-pub fn denial(asked: &NewRun, policy: &Policy) -> Option<String> {
-    let outcome = run(asked, policy);
-    outcome.halts().then(|| outcome.decisions.into_iter().map(|decision| decision.reason).collect())
+pub fn denial(run: &NewRun, policy: &Policy) -> Option<String> {
+    broken_rule(run, policy).map(|broken| broken.reason())
 }
 
-pub(crate) fn run(run: &NewRun, policy: &Policy) -> Outcome {
-    for task in &run.plan.tasks {
-        if policy.deny_executors.iter().any(|denied| denied == task.executor.as_str()) {
-            let rule = format!("policy.deny_executors has `{}`", task.executor.as_str());
-            return deny(&task.id, &rule);
-        }
-        let uses_shell = task.shell || task.checks.iter().any(|check| check.shell);
-        if policy.deny_shell && uses_shell {
-            return deny(&task.id, "policy.deny_shell is set");
-        }
+/// A task and the rule that forbids it.
+struct BrokenRule<'r> {
+    task: &'r str,
+    rule: String,
+}
+
+impl BrokenRule<'_> {
+    fn reason(&self) -> String {
+        format!("task `{}` is denied: {}", self.task, self.rule)
+    }
+}
+
+pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+    if let Some(broken) = broken_rule(facts.run, facts.policy) {
+        let reason = broken.reason();
+        return Outcome::decided("POLICY_DENY", &reason)
+            .set("C4.Policy.denied_by", &broken.rule)
+            .refuse(reason);
     }
     let allowed = Outcome::decided("POLICY_ALLOW", "no rule forbids it").set("C4.Policy.sandbox", "none");
-    match policy.timeout_max {
+    match facts.policy.timeout_max {
         Some(max) => allowed
             .and("TIMEOUT_CAPPED", format!("no attempt may take longer than {}", human_duration(max)))
             .set("C4.Policy.timeout_max_ms", u64::try_from(max.as_millis()).unwrap_or(u64::MAX)),
@@ -44,10 +51,20 @@ pub(crate) fn run(run: &NewRun, policy: &Policy) -> Outcome {
     }
 }
 
-fn deny(task: &str, rule: &str) -> Outcome {
-    let reason = format!("task `{task}` is denied: {rule}");
-    Outcome::decided("POLICY_DENY", &reason)
-        .set("C4.Policy.denied_by", rule)
-        .set("C6.Audit.refused", reason)
-        .halt()
+fn broken_rule<'r>(run: &'r NewRun, policy: &Policy) -> Option<BrokenRule<'r>> {
+    run.plan.tasks.iter().find_map(|task| {
+        let executor = task.executor.as_str();
+        let uses_shell = task.shell || task.checks.iter().any(|check| check.shell);
+        let rule = if policy.deny_executors.iter().any(|denied| denied == executor) {
+            format!("policy.deny_executors has `{executor}`")
+        } else if policy.deny_shell && uses_shell {
+            "policy.deny_shell is set".to_owned()
+        } else {
+            return None;
+        };
+        Some(BrokenRule { task: &task.id, rule })
+    })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,31 +1,44 @@
-//! L7: what came back from the executor, and what it claims.
+//! L7: records what came back from the executor, and what it claims.
+
+use std::time::Duration;
 
 use contract::domain::time::human_duration;
-use std::time::Duration;
 
 use super::Outcome;
 use crate::executor::Ended;
 
-/// What the executor says of its own work. Never more than a claim.
+/// What the executor says about its own work. Only a claim: L8 decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claim {
     Success,
     Failure { code: String, message: String },
 }
 
-pub(crate) fn run(number: i64, ended: &Ended, claim: &Claim, took: Duration) -> Outcome {
-    let key = |field: &str| format!("C2.Task.t{number}.{field}");
-    let outcome = match claim {
+/// What the runner fetched about one attempt whose executor has ended.
+pub(crate) struct DelegateFacts<'d> {
+    pub(crate) number: i64,
+    pub(crate) ended: &'d Ended,
+    pub(crate) claim: &'d Claim,
+    pub(crate) took: Duration,
+}
+
+pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
+    let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
+    let (outcome, claim) = match facts.claim {
         Claim::Success => {
-            Outcome::decided("RETURNED", format!("claims success after {}", human_duration(took)))
+            let reason = format!("claims success after {}", human_duration(facts.took));
+            (Outcome::decided("RETURNED", reason), "success")
         }
-        Claim::Failure { code, message } => Outcome::decided("EXECUTOR_FAILED", format!("{code}: {message}")),
+        Claim::Failure { code, message } => {
+            (Outcome::decided("EXECUTOR_FAILED", format!("{code}: {message}")), "failure")
+        }
     };
-    let outcome = match ended.leftovers_killed {
+    let outcome = match facts.ended.leftovers_killed {
         0 => outcome,
         n => outcome.and("LEFTOVERS_ENDED", format!("{n} processes outlived the executor and were ended")),
     };
-    outcome
-        .set(key("exit_code"), ended.exit_code)
-        .set(key("claim"), if *claim == Claim::Success { "success" } else { "failure" })
+    outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! L8: whether it is done. The claim is not enough: checks that writ ran itself, and the budget, decide.
+//! L8: decides whether a task is done. A claim is not enough: checks that writ ran itself and the budget decide.
 
 use contract::aocl::payload::Verification;
 use contract::domain::check::CheckSeen;
@@ -14,7 +14,8 @@ pub(crate) enum Verdict {
     Failed { code: String, message: String },
 }
 
-pub(crate) struct Seen<'s> {
+/// What the runner fetched about one attempt whose checks have ended.
+pub(crate) struct VerifyFacts<'s> {
     pub(crate) number: i64,
     pub(crate) claim: &'s Claim,
     pub(crate) checks: &'s [CheckSeen],
@@ -26,54 +27,67 @@ pub(crate) struct Seen<'s> {
     pub(crate) tree_digest: Option<&'s str>,
 }
 
-pub(crate) fn run(seen: &Seen<'_>) -> (Outcome, Verdict, Verification) {
-    let verdict = judge(seen);
-    let key = |field: &str| format!("C2.Task.t{}.{field}", seen.number);
-    let (outcome, status, reason) = match &verdict {
+pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
+    let verdict = judge(facts);
+    let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
+    let (decision, told, verification) = match &verdict {
         Verdict::Done { verified: true } => {
-            let reason = format!("{} of {} checks passed", seen.checks.len(), seen.checks_expected);
-            (Outcome::decided("VERIFIED", &reason), "passed", reason)
+            let reason = format!("{} of {} checks passed", facts.checks.len(), facts.checks_expected);
+            ("VERIFIED", reason.clone(), verification("passed", reason, Some(1.0)))
         }
         Verdict::Done { verified: false } => {
             let reason = "there is nothing to check; done is only claimed".to_owned();
-            (Outcome::decided("CLAIMED", &reason), "unverified", reason)
+            ("CLAIMED", reason.clone(), verification("unverified", reason, None))
         }
         Verdict::Failed { code, message } => {
-            let decision = if *seen.claim == Claim::Success { "OVERTURNED" } else { "FAILED" };
-            (Outcome::decided(decision, format!("{code}: {message}")), "failed", message.clone())
+            let decision = match facts.claim {
+                Claim::Success => "OVERTURNED",
+                Claim::Failure { .. } => "FAILED",
+            };
+            let told = format!("{code}: {message}");
+            (decision, told, verification("failed", message.clone(), Some(1.0)))
         }
     };
-    let outcome = outcome
-        .set(key("verified"), matches!(verdict, Verdict::Done { verified: true }))
-        .set(key("tree_digest"), seen.tree_digest);
-    let confidence = match verdict {
-        Verdict::Done { verified: true } | Verdict::Failed { .. } => Some(1.0),
-        Verdict::Done { verified: false } => None,
-    };
-    (outcome, verdict, Verification { status: status.to_owned(), reason, confidence })
+    Outcome::decided(decision, told)
+        .set(key("verified"), verdict == Verdict::Done { verified: true })
+        .set(key("tree_digest"), facts.tree_digest)
+        .giving((verdict, verification))
 }
 
-fn judge(seen: &Seen<'_>) -> Verdict {
+/// The verdict where a layer refused to judge: nothing is granted.
+pub(crate) fn refused(reason: &str) -> (Verdict, Verification) {
+    let verdict = Verdict::Failed { code: "REFUSED".to_owned(), message: reason.to_owned() };
+    (verdict, verification("failed", reason.to_owned(), None))
+}
+
+fn verification(status: &str, reason: String, confidence: Option<f64>) -> Verification {
+    Verification { status: status.to_owned(), reason, confidence }
+}
+
+fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     let failed = |code: &str, message: String| Verdict::Failed { code: code.to_owned(), message };
-    if let Claim::Failure { code, message } = seen.claim {
+    if let Claim::Failure { code, message } = facts.claim {
         return failed(code, message.clone());
     }
-    if let (Some(cost), Some(max)) = (seen.cost, seen.budget.cost)
+    if let (Some(cost), Some(max)) = (facts.cost, facts.budget.cost)
         && cost > max
     {
         return failed("E_COST_LIMIT_EXCEEDED", format!("it cost {cost}, the budget is {max}"));
     }
-    if let (Some(tokens), Some(max)) = (seen.tokens, seen.budget.tokens)
+    if let (Some(tokens), Some(max)) = (facts.tokens, facts.budget.tokens)
         && tokens > max
     {
         return failed("E_COST_LIMIT_EXCEEDED", format!("it used {tokens} tokens, the budget is {max}"));
     }
-    if let Some(check) = seen.checks.iter().find(|check| !check.passed) {
+    if let Some(check) = facts.checks.iter().find(|check| !check.passed) {
         let problem = check.problem.as_deref().unwrap_or("did not pass");
         return failed("CHECK_FAILED", format!("check `{}`: {problem}", check.command.join(" ")));
     }
-    if seen.checks.len() < seen.checks_expected {
+    if facts.checks.len() < facts.checks_expected {
         return failed("CHECK_FAILED", "not every check was run".to_owned());
     }
-    Verdict::Done { verified: seen.checks_expected > 0 }
+    Verdict::Done { verified: facts.checks_expected > 0 }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! L9: the answer. What became of each task, and of the whole.
+//! L9: assembles the run's answer from the ends of its tasks.
 
 use contract::domain::attempt::Attempt;
 use contract::domain::run::{NewRun, RunState};
@@ -10,29 +10,59 @@ use serde_json::json;
 
 use super::Outcome;
 
-pub(crate) struct Assembled {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FinalAnswer {
     pub(crate) state: RunState,
-    /// What is stored and replayed as the run's answer.
+    /// Stored as the run's result, and replayed.
     pub(crate) result: Value,
     /// The payload of the AEE reply.
     pub(crate) reply: Value,
 }
 
-/// How the walk came to its end.
+/// Why the walk ends.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum End<'e> {
+pub(crate) enum End {
     /// Every task was offered to an executor or skipped.
     Worked,
-    /// A layer answered by itself.
-    Answered(&'e Value),
-    /// A layer refused.
-    Refused(&'e str),
-    /// The run was canceled.
+    /// A layer answered the run.
+    Answered(Value),
+    /// A layer refused the run.
+    Refused(String),
     Canceled,
 }
 
-pub(crate) fn run(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -> (Outcome, Assembled) {
+/// What the runner fetched about a run that ends.
+pub(crate) struct RespondFacts<'r> {
+    pub(crate) run: &'r NewRun,
+    pub(crate) tasks: &'r [(Task, Vec<Attempt>)],
+    pub(crate) end: &'r End,
+}
+
+pub(crate) fn run(facts: &RespondFacts<'_>) -> Outcome<FinalAnswer> {
+    let (state, signal, reason) = judge(facts.tasks, facts.end);
+    Outcome::decided("ASSEMBLED", format!("{signal}: {reason}"))
+        .set("C5.Execution.final_signal", signal)
+        .set("C5.Execution.state", state)
+        .giving(assemble(facts))
+}
+
+/// The answer in every form it is needed in.
+pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
+    let RespondFacts { run, tasks, end } = facts;
     let (state, signal, reason) = judge(tasks, end);
+    let lines = json!(tasks.iter().map(|(task, attempts)| task_line(task, attempts)).collect::<Vec<_>>());
+    let (answer, mut reply) = match end {
+        End::Answered(answer) => (answer.clone(), answer.clone()),
+        End::Refused(message) => {
+            (Value::Null, json!({"code": "REFUSED", "message": message, "retryable": false}))
+        }
+        End::Worked | End::Canceled => {
+            (Value::Null, json!({"final_signal": signal, "summary": reason, "tasks": lines}))
+        }
+    };
+    if let Some(evidence) = decision_evidence(run, signal, &reason) {
+        reply["decision_evidence"] = evidence;
+    }
     let result = json!({
         "run_id": run.id,
         "corr": run.corr,
@@ -40,31 +70,18 @@ pub(crate) fn run(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -
         "state": state,
         "final_signal": signal,
         "reason": reason,
-        "answer": match end { End::Answered(answer) => (*answer).clone(), _ => Value::Null },
-        "tasks": tasks.iter().map(|(task, attempts)| task_line(task, attempts)).collect::<Vec<_>>(),
+        "answer": answer,
+        "tasks": lines,
     });
-    let mut reply = match end {
-        End::Answered(answer) => (*answer).clone(),
-        End::Refused(message) => json!({"code": "REFUSED", "message": message, "retryable": false}),
-        End::Worked | End::Canceled => {
-            json!({"final_signal": signal, "summary": reason, "tasks": result["tasks"]})
-        }
-    };
-    if let Some(evidence) = decision_evidence(run, signal, &reason) {
-        reply["decision_evidence"] = evidence;
-    }
-    let outcome = Outcome::decided("ASSEMBLED", format!("{signal}: {reason}"))
-        .set("C5.Execution.final_signal", signal)
-        .set("C5.Execution.state", state);
-    (outcome, Assembled { state, result, reply })
+    FinalAnswer { state, result, reply }
 }
 
-fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -> (RunState, &'static str, String) {
+fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, String) {
     let count = |status: Status| tasks.iter().filter(|(task, _)| task.status == status).count();
     let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
     match end {
         End::Answered(_) => (RunState::Done, "SUCCESS", "answered directly".to_owned()),
-        End::Refused(reason) => (RunState::Failed, "FAILURE", (*reason).to_owned()),
+        End::Refused(reason) => (RunState::Failed, "FAILURE", reason.clone()),
         End::Canceled => {
             (RunState::Canceled, "ABORTED", format!("canceled with {done} of {} tasks done", tasks.len()))
         }
@@ -90,7 +107,7 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End<'_>) -> (RunState, &'static s
     }
 }
 
-/// What an AEE task asked to be told about the decision, as much as it asked for.
+/// The evidence about the decision that an AEE task required, at the level it required.
 fn decision_evidence(run: &NewRun, signal: &str, reason: &str) -> Option<Value> {
     let asked = run.intent.as_ref()?.requires.get("decision_evidence")?.as_str()?;
     let level = contract::aee::evidence::Level::parse(asked)?;
@@ -112,3 +129,6 @@ fn decision_evidence(run: &NewRun, signal: &str, reason: &str) -> Option<Value> 
         .collect();
     (!kept.is_empty()).then_some(Value::Object(kept))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,13 @@
-//! The supervisor with real processes.
+//! The supervisor and whole runs with real processes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod death;
+mod drive;
 mod ending;
 mod faults;
 mod frame_corpus;
+mod launching;
 mod leftovers;
 mod output;
 mod simulation;

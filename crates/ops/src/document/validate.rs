@@ -1,12 +1,15 @@
 //! Judges a document by the contract of its kind.
 
 use contract::domain::time::Timestamp;
-use contract::validate::{self, Kind, Options, Tripwire, could_not_work};
+use contract::plan::KnownExecutor;
+use contract::validate::{Kind, Options, Tripwire, could_not_work};
 use contract::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Judgment;
+use crate::context::Context;
+use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Validate;
@@ -18,9 +21,7 @@ impl Verb for Validate {
     const SURFACE: Surface = Surface::Validator;
     type Request = Request;
     type Answer = Judgment;
-    const FUNCTION: Function<Self> = Function::Reads(|_, request: &Request| {
-        Ok(Judgment::from(&judge(request, request.document.as_bytes())))
-    });
+    const FUNCTION: Function<Self> = Function::Reads(validate);
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -60,8 +61,13 @@ pub struct Request {
     pub allow_stale: bool,
 }
 
-/// Judges these bytes with the options of the request. There is always a verdict.
-pub fn judge(request: &Request, document: &[u8]) -> Verdict {
+/// There is always a verdict. A plan may name the executors that this host knows.
+pub fn validate(cx: &mut Context, request: &Request) -> Result<Judgment> {
+    let known = cx.host().executors("/")?.known;
+    Ok(Judgment::from(&judge(request, &known)))
+}
+
+fn judge(request: &Request, executors: &[KnownExecutor]) -> Verdict {
     let kind = match request.kind.as_deref().map(|word| Kind::named(word).ok_or(word)).transpose() {
         Ok(kind) => kind,
         Err(word) => return could_not_work(None, "usage", format!("there is no kind `{word}`")),
@@ -80,6 +86,7 @@ pub fn judge(request: &Request, document: &[u8]) -> Verdict {
         fold: request.fold_case,
         tripwire,
         allow_stale: request.allow_stale,
+        executors,
     };
-    validate::validate(kind, document, &options)
+    contract::validate::validate(kind, request.document.as_bytes(), &options)
 }

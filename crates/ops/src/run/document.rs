@@ -40,7 +40,7 @@ pub struct Understood {
 }
 
 /// Reads a document with the executors that are configured for its directory.
-pub(super) fn read(
+pub(crate) fn read(
     cx: &Context,
     document: &Document,
     directory: &str,

@@ -167,6 +167,15 @@ fn results_are_accepted_as_their_validator_says() {
     }
 }
 
+#[test]
+fn a_packet_has_the_priority_of_its_row_and_normal_where_none_is_set() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["a"], json!({}));
+    crew.task("T-2", &["b"], json!({"priority": "high"}));
+    assert_eq!(crew.issue("T-1").unwrap().packet["task"]["priority"], "normal");
+    assert_eq!(crew.issue("T-2").unwrap().packet["task"]["priority"], "high");
+}
+
 /// An assignment that a result by itself would answer.
 fn answered_by(result: &Value) -> Value {
     let text = |name: &str, or: &str| {

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::PlanPart;
 use contract::intake::Executors;
 use ops::context::SharedClock;
-use ops::host::{Host, HowToWork, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Result};
@@ -41,6 +42,8 @@ pub(crate) struct TestHost {
     asked: Cell<u32>,
     /// What happens in the world the next time the host is asked.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// The process ends when the host is asked for this.
+    pub(crate) stop_at: Cell<Option<&'static str>>,
 }
 
 impl TestHost {
@@ -51,6 +54,7 @@ impl TestHost {
             open: RefCell::default(),
             asked: Cell::new(0),
             meanwhile: RefCell::default(),
+            stop_at: Cell::default(),
         })
     }
 
@@ -69,6 +73,10 @@ impl TestHost {
     fn note(&self, what: &str) {
         self.asked.set(self.asked.get() + 1);
         assert_eq!(self.open.borrow().count(), 0, "the host was asked for {what} inside a transaction");
+        if self.stop_at.get() == Some(what) {
+            self.stop_at.set(None);
+            panic!("the process ends here");
+        }
         if let Some(happens) = self.meanwhile.take() {
             happens();
         }
@@ -100,7 +108,8 @@ impl Host for TestHost {
 
     fn is_directory(&self, _: &str, path: &str) -> bool {
         self.note("a directory");
-        self.paper.borrow().directories.iter().any(|directory| directory == path)
+        // The workspace itself is always there.
+        path == "." || self.paper.borrow().directories.iter().any(|directory| directory == path)
     }
 
     fn real_directory(&self, path: &str) -> String {
@@ -154,6 +163,22 @@ impl Host for TestHost {
     fn liveness(&self, _: &Owner) -> Liveness {
         self.note("a process");
         self.liveness.get()
+    }
+
+    fn program(&self) -> String {
+        self.note("its own name");
+        "writ".to_owned()
+    }
+
+    fn installation(&self, _: &Path) -> Installation {
+        self.note("the installation");
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: None,
+            hooks: serde_json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
     }
 
     fn ask_program(&self, _: &ProgramQuestion, _: &Id<Attempt>) -> Result<Vec<u8>> {

@@ -6,6 +6,7 @@ mod claims;
 mod clock;
 mod crew;
 mod crew_documents;
+mod crew_host;
 mod crew_refusals;
 mod crew_vectors;
 mod crew_world;

@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::rounds::{contender, interleave, micros};
-use super::{Bench, Setup, time};
+use super::{Bench, Setup, profile, time};
 use crate::Result;
 use crate::job::{Job, target_dir};
 
@@ -22,8 +22,7 @@ const VERBS: &[(&str, &str, &[&str])] = &[
 ];
 
 fn run(setup: &Setup) -> Result<Report> {
-    let (profile, folder): (&[&str], _) =
-        if setup.quick { (&[], "debug") } else { (&["--release"], "release") };
+    let (profile, folder) = profile(setup.quick);
     Job::cargo(&["build", "--quiet", "-p", "testkit", "--bin", "fill-store"]).args(profile).run()?;
     let filler = target_dir().join(folder).join("fill-store").display().to_string();
     let large = if setup.quick { LARGE_QUICKLY } else { LARGE };

@@ -22,7 +22,7 @@ impl Place {
     }
 
     fn setup(&self, script: &str) -> Setup {
-        Setup { writ: self.stand_in(script), dir: self.0.clone(), quick: true, rounds: 2 }
+        Setup { writ: self.stand_in(script), against: None, dir: self.0.clone(), quick: true, rounds: 2 }
     }
 }
 
@@ -110,9 +110,42 @@ fn only_known_benchmarks_and_options_are_accepted() {
     let parsed = |words: &[&str]| parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let asked = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();
     assert_eq!((asked.names, asked.quick, asked.rounds), (vec!["create".to_owned()], true, Some(5)));
-    for wrong in [&["crate"][..], &["--rounds"], &["--rounds", "0"], &["--fast"]] {
+    for wrong in [
+        &["crate"][..],
+        &["--rounds"],
+        &["--rounds", "0"],
+        &["--fast"],
+        &["--against"],
+        &["--bless"],
+        &["--instructions", "create"],
+        &["--instructions", "--quick"],
+    ] {
         assert!(parsed(wrong).is_err(), "{wrong:?}");
     }
+    assert!(parsed(&["--instructions", "--bless"]).unwrap().bless);
+    let names = |words: &[&str]| {
+        chosen(&parsed(words).unwrap()).map(|found| found.iter().map(|bench| bench.name).collect::<Vec<_>>())
+    };
+    assert_eq!(names(&["--against", "old"]).unwrap(), changes::NAMES);
+    assert_eq!(names(&["push", "--against", "old"]).unwrap(), ["push"]);
+    assert!(names(&["scale", "--against", "old"]).is_err());
+}
+
+#[test]
+fn another_binary_takes_turns_with_ours_on_its_own_store() {
+    let place = Place::new("against");
+    let script =
+        r#"test "$1 $2" = "task create" && echo "${0##*/} ${WRIT_DB##*/}" >> "$HOME/turns"; : > "$WRIT_DB""#;
+    let mut setup = place.setup(script);
+    setup.against = Some(installed(&setup.writ, &format!("other-{}", std::process::id())).unwrap());
+    let report = (changes::CREATE.run)(&setup).unwrap();
+    std::fs::remove_file(setup.against.as_ref().unwrap()).unwrap();
+    let names: Vec<&str> = report.series.iter().map(|series| series.name).collect();
+    assert_eq!(names, ["writ task create", "the other binary", "sqlite3 insert", "true"]);
+    assert_eq!(report.pairs, [(0, 1), (0, 2), (0, 3)]);
+    let turns = std::fs::read_to_string(place.0.join("turns")).unwrap();
+    let other = format!("other-{} against.db", std::process::id());
+    assert_eq!(turns.lines().collect::<Vec<_>>(), ["writ writ.db", &other].repeat(3));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::report::Report;
 use super::rounds::Series;
-use super::{Bench, Setup};
+use super::{Bench, Setup, profile};
 use crate::Result;
 use crate::job::{Job, target_dir};
 
@@ -21,8 +21,7 @@ fn event(setup: &Setup) -> Result<Report> {
 
 /// The measuring is done in one process, which takes turns itself: starting one a call would cost more than the call.
 fn measured(setup: &Setup, name: &'static str, about: &'static str, document: &str) -> Result<Report> {
-    let (profile, folder): (&[&str], _) =
-        if setup.quick { (&[], "debug") } else { (&["--release"], "release") };
+    let (profile, folder) = profile(setup.quick);
     Job::cargo(&["build", "--quiet", "-p", "testkit", "--bin", "bench-contract"]).args(profile).run()?;
     let program = target_dir().join(folder).join("bench-contract").display().to_string();
     let printed = Job::new(&program, &[&setup.rounds.to_string()]).output()?;

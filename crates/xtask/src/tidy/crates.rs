@@ -30,6 +30,9 @@ const WALLS: &[(&str, &[&str])] = &[
     ("tower", &["server"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
+    ("jsonc-parser", &["cli"]),
+    ("serde-saphyr", &["contract"]),
+    ("strsim", &["contract"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];

@@ -9,7 +9,13 @@ pub(super) struct Exception {
     pub(super) reason: &'static str,
 }
 
-pub(super) const LISTED: &[Exception] = &[];
+pub(super) const LISTED: &[Exception] = &[
+    Exception { rule: "leftover", path: OLD_STORES, reason: "stores that earlier versions wrote" },
+    Exception { rule: "blob", path: OLD_STORES, reason: "a store has its pages, mostly empty ones" },
+];
+
+/// Kept byte for byte, so that every later version is tested against them.
+const OLD_STORES: &str = "crates/cli/tests/fixtures/stores/";
 
 /// Takes out what is listed; an exception that nothing needs any more is itself a violation.
 pub(super) fn apply(found: Vec<Violation>, listed: &[Exception]) -> Vec<Violation> {

@@ -8,29 +8,45 @@ use crate::job::Job;
 /// A new line here is a decision: look for files, clocks, threads and randomness in what it brings.
 const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("aho-corasick", None),
+    ("annotate-snippets", None), // formats messages of serde-saphyr
+    ("anstyle", None),           // names of colors
+    ("arraydeque", None),
     ("block-buffer", None),
     ("cfg-if", None),
     ("const-oid", None),
+    ("core_detect", None), // asks the processor what it can do
     ("cpufeatures", None),
     ("crypto-common", Some(&[])), // its features bring randomness
     ("digest", Some(&["alloc", "block-api", "default", "oid"])),
+    ("dyn-clone", None), // of schemars
+    ("encoding_rs", None),
+    ("encoding_rs_io", None), // reads from a reader that the caller opened; contract has none
+    ("granit-parser", None),  // the YAML scanner
     ("hybrid-array", None),
     ("itoa", None),
     ("jiff", Some(&["alloc"])), // `std` reads the clock and the system's time zones
     ("jiff-core", Some(&["alloc"])),
     ("libc", None), // only declarations; cpufeatures asks for it on some targets
     ("memchr", None),
+    ("ref-cast", None), // of schemars
+    ("num-traits", None),
     ("regex", None),
     ("regex-automata", None),
     ("regex-syntax", None),
     ("ryu-js", None),
+    ("schemars", None), // schemas of verbs are derived from their types
+    ("scopeguard", None),
     ("serde", None),
+    ("serde-saphyr", Some(&["deserialize"])), // `include_fs` opens files
     ("serde_core", None),
     ("serde_json", None),
     ("serde_json_canonicalizer", None),
     ("serde_spanned", None),
     ("sha2", None),
     ("shlex", None),
+    ("simdutf8", None),
+    ("smallvec", None),
+    ("strsim", None),
     ("thiserror", None),
     ("tinyvec", None),
     ("toml", None),
@@ -39,6 +55,7 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("toml_writer", None),
     ("typenum", None),
     ("unicode-normalization", None),
+    ("unicode-width", None),
     ("winnow", None),
     ("zmij", None),
 ];

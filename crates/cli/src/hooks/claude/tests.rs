@@ -21,16 +21,64 @@ const STYLES: &[&str] = &[
     "{\n    \"a\": [1,\n  2],\n    \"hooks\": {\n        \"Stop\": [\n            {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n        ]\n    },\n    \"z\": 1.50\n}\n",
     "{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": []\r\n\t}\r\n}",
     "{\n  \"hooks\": {\"Stop\": [ {\"hooks\":[{\"command\":\"x\"}]} ]}, \"ü\": \"\\u00fc ü\"}",
+    "// head\n{}\n// tail\n",
+    "{\n  \"a\": 1, // one\n}\n",
+    "{\n  /* before */ \"a\": 1 // one\n  // last\n}\n",
+    "{ \"a\": [1, 2,], }",
+    COMMENTED,
 ];
+
+/// Comments and trailing commas at every level.
+const COMMENTED: &str = r#"// Settings of a careful person.
+{
+    /* The model
+       we agreed on. */
+    "model": "m", // not the large one
+    "hooks": {
+        // Tell me when it is done.
+        "Stop": [
+            {
+                "matcher": "", // all
+                "hooks": [
+                    {"type": "command", "command": "say done"}, // loud
+                ],
+            },
+            // More to come.
+        ],
+        "PreToolUse": [], // none yet
+    },
+    "permissions": {"allow": ["Bash(ls:*)",],},
+    // The end.
+}
+"#;
+
+fn parsed(text: &str) -> Value {
+    jsonc::value(&jsonc::Document::parse(text).unwrap().object.into())
+}
+
+/// The comments of a text in their order, as a reader finds them.
+fn comments(text: &str) -> Vec<String> {
+    fn collect(node: &CstNode, found: &mut Vec<String>) {
+        if node.is_comment() {
+            found.push(node.to_string());
+        }
+        node.children().iter().for_each(|child| collect(child, found));
+    }
+    let root = jsonc_parser::cst::CstRootNode::parse(text, &jsonc_parser::ParseOptions::default()).unwrap();
+    let mut found = Vec::new();
+    root.children().iter().for_each(|child| collect(child, &mut found));
+    found
+}
 
 #[test]
 fn an_installation_is_taken_back_byte_for_byte_in_every_style() {
     for style in STYLES.iter().copied() {
         let (text, record) = installed(Some(style), None);
-        let root = json_text::read(&text).unwrap_or_else(|error| panic!("{style:?}: {error}\n{text}"));
+        let settings = Settings::read(&text).unwrap_or_else(|error| panic!("{style:?}: {error}\n{text}"));
         for event in EVENTS {
-            assert_eq!(ours_of(&text, &root, event.name, &program()), [entry(event, &program())], "{text}");
+            assert_eq!(settings.ours(event.name, &program()), [entry(event, &program())], "{text}");
         }
+        assert_eq!(comments(&text), comments(style), "{text}");
         let back = uninstall(&text, Some(&record), &program()).unwrap();
         assert_eq!((back.text.as_deref(), back.restored), (Some(style), true));
         assert_eq!(back.removed.len(), EVENTS.len());
@@ -44,10 +92,11 @@ fn an_installation_is_taken_back_byte_for_byte_in_every_style() {
 fn without_a_record_or_after_a_change_only_our_entries_go() {
     for &style in STYLES.iter().filter(|style| !is_blank(style)) {
         let (text, record) = installed(Some(style), None);
-        let mut value: Value = serde_json::from_str(style).unwrap();
+        let mut value = parsed(style);
         let stripped = uninstall(&text, None, &program()).unwrap();
         assert!(!stripped.restored);
-        let mut left: Value = serde_json::from_str(stripped.text.as_deref().unwrap()).unwrap();
+        let mut left = parsed(stripped.text.as_deref().unwrap());
+        assert_eq!(comments(stripped.text.as_deref().unwrap()), comments(style), "{text}");
         // Lists that were empty before cannot be told from ours without the record.
         for side in [&mut value, &mut left] {
             let hooks = side.as_object_mut().unwrap().entry("hooks").or_insert_with(|| json!({}));
@@ -55,13 +104,13 @@ fn without_a_record_or_after_a_change_only_our_entries_go() {
         }
         assert_eq!(left, value);
         // With the record they stay, and so does what somebody added meanwhile.
-        let root = json_text::read(&text).unwrap();
-        let more = json_edit::append(&text, &root, &[Item { key: Some("model"), value: &json!("m") }]);
-        let changed = edits::apply(&text, &[more]).unwrap();
-        let back = uninstall(&changed, Some(&record), &program()).unwrap();
-        let mut expected: Value = serde_json::from_str(style).unwrap();
-        expected["model"] = json!("m");
-        assert_eq!(serde_json::from_str::<Value>(back.text.as_deref().unwrap()).unwrap(), expected);
+        let document = jsonc::Document::parse(&text).unwrap();
+        document.object.append("added", jsonc::input(&json!("later")));
+        let back = uninstall(&document.text(), Some(&record), &program()).unwrap();
+        let mut expected = parsed(style);
+        expected["added"] = json!("later");
+        assert_eq!(parsed(back.text.as_deref().unwrap()), expected);
+        assert_eq!(comments(back.text.as_deref().unwrap()), comments(style), "{text}");
     }
 }
 
@@ -126,11 +175,92 @@ fn our_commands_are_known_by_program_and_word() {
 }
 
 #[test]
+fn an_update_keeps_comments_and_trailing_commas() {
+    let (text, record) = installed(Some(COMMENTED), None);
+    let moved = Program { path: "/usr/bin/writ".to_owned(), db_path: None };
+    let (text, record) = install("s.json", Some(&text), Some(&record), &moved).unwrap().change.unwrap();
+    assert!(!text.contains("my tools"), "{text}");
+    assert_eq!(comments(&text), comments(COMMENTED));
+    assert!(text.contains("\"allow\": [\"Bash(ls:*)\",],"), "{text}");
+    let back = uninstall(&text, Some(&record), &moved).unwrap();
+    assert_eq!((back.text.as_deref(), back.restored), (Some(COMMENTED), true));
+    // Also where the record of the first installation is lost.
+    let (first, _) = installed(Some(COMMENTED), None);
+    let (text, record) = install("s.json", Some(&first), None, &moved).unwrap().change.unwrap();
+    assert!(!text.contains("my tools"), "{text}");
+    assert_eq!(comments(&text), comments(COMMENTED));
+    let back = uninstall(&text, Some(&record), &moved).unwrap();
+    assert_eq!(comments(back.text.as_deref().unwrap()), comments(COMMENTED));
+}
+
+#[test]
+fn a_comment_inside_a_list_of_ours_keeps_the_list() {
+    let (text, _) = installed(Some("{}"), None);
+    let commented = text.replacen("\"Stop\": [", "\"Stop\": [\n // mine\n", 1);
+    assert_ne!(text, commented);
+    let left = uninstall(&commented, None, &program()).unwrap();
+    assert_eq!(parsed(left.text.as_deref().unwrap()), json!({"hooks": {"Stop": []}}));
+    assert_eq!(comments(left.text.as_deref().unwrap()), ["// mine"]);
+}
+
+#[test]
+fn the_record_holds_no_text_of_the_user() {
+    for &style in STYLES {
+        let (_, record) = installed(Some(style), None);
+        let kept: String = record.back.iter().map(|edit| edit.inserted.as_str()).collect();
+        assert!(kept.trim().is_empty(), "{style:?}: {kept:?}");
+        let removed: String = record.back.iter().map(|edit| edit.removed.as_str()).collect();
+        for word in ["say", "loud", "model", "agreed", "one", "allow"] {
+            assert!(!removed.contains(word), "{style:?}: {removed}");
+        }
+    }
+}
+
+/// As the release before this one stored it: single insertions in the style of the text.
+#[test]
+fn a_record_of_an_earlier_release_still_leads_back() {
+    let before = "{\"a\":1}";
+    let hook = |event: &Event| format!("\"{}\":[{}]", event.name, entry(event, &program()));
+    let hooks: Vec<String> = EVENTS.iter().map(hook).collect();
+    let added = format!(",\"hooks\":{{{}}}", hooks.join(","));
+    let text = format!("{{\"a\":1{added}}}");
+    let record: Record = serde_json::from_value(json!({
+        "path": "s.json",
+        "installed": digest::of_bytes(text.as_bytes()),
+        "original": digest::of_bytes(before.as_bytes()),
+        "back": [{"at": 6, "removed": added, "inserted": ""}],
+        "had": [],
+        "directories": [],
+    }))
+    .unwrap();
+    let back = uninstall(&text, Some(&record), &program()).unwrap();
+    assert_eq!((back.text.as_deref(), back.restored), (Some(before), true));
+}
+
+#[test]
 fn settings_that_we_could_only_guess_about_are_refused() {
     for text in
-        ["{", "[]", "null", "{\"hooks\":[]}", "{\"hooks\":{\"Stop\":{}}}", "{\"a\":1,\"a\":2}", "// x\n{}"]
+        ["{", "[]", "null", "{\"hooks\":[]}", "{\"hooks\":{\"Stop\":{}}}", "{\"a\":1,\"a\":2}", "// x\n"]
     {
         assert!(install("s.json", Some(text), None, &program()).is_err(), "{text}");
         assert!(uninstall(text, None, &program()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn damaged_settings_are_refused_or_come_back_byte_for_byte() {
+    let styles = STYLES.iter().copied().filter(|style| !is_blank(style));
+    for (style, at) in
+        styles.flat_map(|style| style.char_indices().step_by(41).map(move |(at, _)| (style, at)))
+    {
+        let rest = &style[at..];
+        let width = rest.chars().next().map_or(0, char::len_utf8);
+        for put in ["", "\"", ",", "//"] {
+            let damaged = format!("{}{put}{}", &style[..at], &rest[width..]);
+            let Ok(found) = install("s.json", Some(&damaged), None, &program()) else { continue };
+            let (text, record) = found.change.unwrap();
+            let back = uninstall(&text, Some(&record), &program()).unwrap();
+            assert_eq!((back.text.as_deref(), back.restored), (Some(damaged.as_str()), true));
+        }
     }
 }

@@ -178,7 +178,7 @@ impl Author {
     fn bundle(&mut self) -> String {
         let request = ops::handoff::export::Request { run: LEDGER.to_owned(), ..Default::default() };
         let exported = ops::handoff::export::export(&mut self.cx, &request).unwrap();
-        exported.text.replace(LEDGER, CARRIED)
+        exported.text().replace(LEDGER, CARRIED)
     }
 
     fn key(&mut self) -> Key {

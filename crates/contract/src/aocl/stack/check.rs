@@ -11,6 +11,7 @@ use crate::finding::Findings;
 use crate::json::Value;
 use crate::verdict::Verdict;
 
+pub(super) use shape::COUNT;
 pub use shape::STACK;
 
 const KIND: &str = "aocl_stack";
@@ -44,7 +45,7 @@ fn look(document: &Value, strict: bool) -> (Verdict, Option<Stack>) {
     (judge::rule(KIND, "stack valid", findings, warnings), stack)
 }
 
-/// A stack as it stands in a file.
+/// A stack as a file has it.
 #[derive(Serialize, Deserialize)]
 struct File {
     stack_id: String,

@@ -8,7 +8,7 @@ pub(super) struct Graph<'s> {
 }
 
 impl<'s> Graph<'s> {
-    /// Edges to or from what is no node are left out.
+    /// Edges to or from unknown nodes are left out.
     pub(super) fn new(nodes: &[&'s str], edges: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
         let mut next: BTreeMap<&str, Vec<&str>> = nodes.iter().map(|node| (*node, Vec::new())).collect();
         for (from, to) in edges {
@@ -21,7 +21,7 @@ impl<'s> Graph<'s> {
         Self { next }
     }
 
-    /// The nodes nobody leads to.
+    /// The nodes without an incoming edge.
     pub(super) fn roots(&self) -> BTreeSet<&'s str> {
         let targets: BTreeSet<&str> = self.next.values().flatten().copied().collect();
         self.next.keys().copied().filter(|node| !targets.contains(node)).collect()

@@ -30,7 +30,7 @@ impl Reference {
         }
     }
 
-    /// Whether it stands for a stack of its own.
+    /// Whether it refers to a stack of its own.
     pub fn is_branch(self) -> bool {
         matches!(self, Reference::AlertFast | Reference::Restricted)
     }

@@ -5,22 +5,15 @@ use std::collections::BTreeMap;
 use crate::aee::{Envelope, Type};
 use crate::aocl::intents;
 use crate::finding::Findings;
+use crate::shape::words;
 
-/// The two ways to set `reply_to` on control events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
-    /// Every event points at the request.
-    RootLinked,
-    /// Every layer event points at the one before it.
-    SpanLinked,
-}
-
-impl Strategy {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Strategy::RootLinked => "root_linked",
-            Strategy::SpanLinked => "span_linked",
-        }
+words! {
+    /// The two ways to set `reply_to` on control events.
+    Strategy {
+        /// Every event points at the request.
+        RootLinked = "root_linked",
+        /// Every layer event points at the one before it.
+        SpanLinked = "span_linked",
     }
 }
 
@@ -71,7 +64,7 @@ impl<'t> Seen<'t> {
         let reply_to = envelope.reply_to.as_deref();
         let target = reply_to.and_then(|id| self.by_id.get(id));
         if let (Some(id), None) = (reply_to.filter(|id| *id != self.root_id), target) {
-            return Err(("dangling_reply", format!("`{id}` is no earlier envelope of this trace")));
+            return Err(("dangling_reply", format!("`{id}` is not an earlier envelope of this trace")));
         }
         if is_event(envelope) {
             return self.judge_event(reply_to);

@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 
 const KIND: &str = "aop-audit";
 
-/// Judges an audit record; the payload is held against the shape that the record's type asks for.
+/// Judges an audit record; the payload is checked against the shape of the record's type.
 pub fn validate(bytes: &[u8]) -> Verdict {
     match judged(bytes) {
         Ok((_, warnings)) => Verdict::allowed(KIND, "a valid audit record", warnings),
@@ -41,8 +41,8 @@ fn judged(bytes: &[u8]) -> Result<(Value, Findings), Box<Verdict>> {
         whole(Code::ParseFailure, "json", message)
     })?;
     let record = value["record_type"].as_str().and_then(RecordType::parse);
-    let mut warnings = settle::settle(&RECORD, &mut value);
-    let mut faults = check::check(&Shape::Object(&RECORD), &value, false);
+    let mut warnings = settle::settle(RECORD, &mut value);
+    let mut faults = check::check(&Shape::Object(RECORD), &value, false);
     if let Some(record) = record.filter(|_| value["payload"].is_object()) {
         let payload = shape::payload(record);
         absorb(&mut warnings, settle::settle(payload, &mut value["payload"]));

@@ -55,7 +55,7 @@ pub fn scopes(base: &str, paths: &[String]) -> Vec<String> {
     outermost(base, paths).iter().map(Normal::print).collect()
 }
 
-/// Sorted, so that what is inside a path follows it at once.
+/// Sorted, so that what is inside a path directly follows it.
 fn outermost(base: &str, paths: &[String]) -> Vec<Normal> {
     let mut found: Vec<Normal> = paths.iter().filter_map(|path| absolute(base, path)).collect();
     found.sort();

@@ -4,38 +4,39 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aop::header::Extensions;
+use crate::aop::header::{Extensions, NAME};
 use crate::aop::response::{FinalSignal, State};
 use crate::aop::task::{Provider, Role};
-use crate::aop::word::words;
+use crate::shape::words;
+use crate::shape::{POSITIVE, Shape, document};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionFinalReport {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_status: Option<SessionStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub totals: Option<Totals>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delegation_graph: Option<DelegationGraph>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tasks: Vec<TaskOutcome>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_summary: Option<CostSummary>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub audit_trail: Option<AuditTrail>,
-    /// How many events of each kind the session saw.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub event_counts: BTreeMap<String, u64>,
+document! {
+    /// how a session ended, who delegated what to whom, and what it cost
+    #[shape(name = "session_final_report_event", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct SessionFinalReport {
+        pub session_status: Option<SessionStatus>,
+        pub totals: Option<Totals>,
+        pub delegation_graph: Option<DelegationGraph>,
+        #[optional]
+        pub tasks: Vec<TaskOutcome>,
+        pub cost_summary: Option<CostSummary>,
+        pub audit_trail: Option<AuditTrail>,
+        /// how many events of each kind
+        #[optional]
+        pub event_counts: BTreeMap<String, u64>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionStatus {
-    pub state: State,
-    pub final_signal: FinalSignal,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "session_status", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct SessionStatus {
+        pub state: State,
+        pub final_signal: FinalSignal,
+        pub message: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 impl SessionStatus {
@@ -55,126 +56,122 @@ impl SessionStatus {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Totals {
-    pub total_tasks: u64,
-    pub completed: u64,
-    pub failed: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_duration_seconds: Option<f64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents_used: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub role_assignments: Vec<RoleAssignment>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "totals", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Totals {
+        pub total_tasks: u64,
+        pub completed: u64,
+        pub failed: u64,
+        pub total_cost_usd: Option<f64>,
+        pub total_duration_seconds: Option<f64>,
+        #[optional]
+        pub agents_used: Vec<String>,
+        #[optional]
+        pub role_assignments: Vec<RoleAssignment>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RoleAssignment {
-    pub agent: String,
-    pub role: Role,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "role_assignment", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct RoleAssignment {
+        pub agent: String,
+        pub role: Role,
+        pub model: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct DelegationGraph {
-    #[serde(default)]
-    pub nodes: Vec<DelegationNode>,
-    #[serde(default)]
-    pub edges: Vec<DelegationEdge>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_depth: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "delegation_graph", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct DelegationGraph {
+        #[serde(default)]
+        pub nodes: Vec<DelegationNode>,
+        #[serde(default)]
+        pub edges: Vec<DelegationEdge>,
+        pub max_depth: Option<u64> as Shape::Nullable(&POSITIVE),
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DelegationNode {
-    pub task_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_task_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<Provider>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// A task without a parent has depth 1.
-    pub depth: u64,
-    pub state: State,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub final_signal: Option<FinalSignal>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub depends_on: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "delegation_node", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct DelegationNode {
+        pub task_id: String as NAME,
+        pub parent_task_id: Option<String>,
+        pub agent: Option<String>,
+        pub provider: Option<Provider>,
+        pub model: Option<String>,
+        /// 1 for a task without a parent
+        pub depth: u64 as POSITIVE,
+        pub state: State,
+        pub final_signal: Option<FinalSignal>,
+        #[optional]
+        pub depends_on: Vec<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
     EdgeKind { Delegation = "DELEGATION", Dependency = "DEPENDENCY" }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DelegationEdge {
-    pub from: String,
-    pub to: String,
-    #[serde(rename = "type")]
-    pub kind: EdgeKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "delegation_edge", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct DelegationEdge {
+        pub from: String as NAME,
+        pub to: String as NAME,
+        #[serde(rename = "type")]
+        pub kind: EdgeKind,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TaskOutcome {
-    pub task_id: String,
-    pub state: State,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub final_signal: Option<FinalSignal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actual_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "task_outcome", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct TaskOutcome {
+        pub task_id: String as NAME,
+        pub state: State,
+        pub final_signal: Option<FinalSignal>,
+        pub agent: Option<String>,
+        pub attempts: Option<u64>,
+        pub error_code: Option<String>,
+        pub actual_cost_usd: Option<f64>,
+        pub duration_seconds: Option<f64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct CostSummary {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actual_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_input: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens_output: Option<u64>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_provider: BTreeMap<String, f64>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_agent: BTreeMap<String, f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "cost_summary", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct CostSummary {
+        pub estimated_cost_usd: Option<f64>,
+        pub actual_cost_usd: Option<f64>,
+        pub tokens_input: Option<u64>,
+        pub tokens_output: Option<u64>,
+        #[optional]
+        pub by_provider: BTreeMap<String, f64>,
+        #[optional]
+        pub by_agent: BTreeMap<String, f64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AuditTrail {
-    pub storage_path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub record_count: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "audit_trail", unknown = KeptUnlessStrict, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct AuditTrail {
+        pub storage_path: String,
+        pub record_count: Option<u64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 impl AuditTrail {

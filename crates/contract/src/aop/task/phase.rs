@@ -2,24 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aop::header::Extensions;
+use crate::aop::header::{Extensions, NAME};
 use crate::aop::task::RollbackSnapshot;
-use crate::aop::word::words;
+use crate::shape::document;
+use crate::shape::words;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
-    pub phase_id: String,
-    pub phase_order: i64,
-    pub label: String,
-    pub objective: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub checkpoints: Vec<Checkpoint>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "phase", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Phase {
+        pub phase_id: String as NAME,
+        /// phases run in ascending order
+        pub phase_order: i64,
+        pub label: String,
+        pub objective: String,
+        /// at most 20 without a warning
+        #[optional]
+        pub checkpoints: Vec<Checkpoint>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
-    /// `RECOVERED` is read for the sake of older drafts.
+    /// `RECOVERED` comes from older drafts.
     CheckpointStatus {
         Pending = "PENDING",
         Pass = "PASS",
@@ -30,42 +35,40 @@ words! {
 }
 
 words! {
-    /// What to do when a checkpoint fails. `SKIP` is read for the sake of older drafts and means `CONTINUE`.
+    /// What to do when a checkpoint fails. `SKIP` comes from older drafts and means `CONTINUE`.
     RecoveryStrategy { Retry = "RETRY", Abort = "ABORT", Continue = "CONTINUE", Skip = "SKIP" }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Checkpoint {
-    pub checkpoint_id: String,
-    pub description: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expected_artifacts: Vec<Artifact>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation: Option<Validation>,
-    /// Absent means pending.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<CheckpointStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery_strategy: Option<RecoveryStrategy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "checkpoint", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Checkpoint {
+        pub checkpoint_id: String as NAME,
+        pub description: String,
+        #[optional]
+        pub expected_artifacts: Vec<Artifact>,
+        pub validation: Option<Validation>,
+        /// PENDING if absent
+        pub status: Option<CheckpointStatus>,
+        pub recovery_strategy: Option<RecoveryStrategy>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-/// What a checkpoint expects to find. Like an expected output, but the contract's own example describes none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Artifact {
-    #[serde(rename = "type")]
-    pub kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation: Option<Validation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rollback_snapshot: Option<RollbackSnapshot>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // What a checkpoint expects to find. Like an expected output, but the contract's own example describes none.
+    #[shape(name = "expected_artifact", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Artifact {
+        /// such as FILE
+        #[serde(rename = "type")]
+        pub kind: String,
+        pub description: Option<String>,
+        pub path: Option<String>,
+        pub validation: Option<Validation>,
+        pub rollback_snapshot: Option<RollbackSnapshot>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
@@ -78,10 +81,13 @@ words! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Validation {
-    pub command: String,
-    pub expects: Expects,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "validation", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Validation {
+        pub command: String as NAME,
+        /// what the command must show
+        pub expects: Expects,
+        pub extensions: Option<Extensions>,
+    }
 }

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::phase::Validation;
-use crate::aop::header::Extensions;
+use crate::aop::header::{Extensions, NAME};
+use crate::aop::limits::{INPUTS_MAX, OUTPUTS_MAX};
 use crate::aop::priority;
-use crate::aop::word::words;
 use crate::domain::priority::Priority;
+use crate::shape::words;
+use crate::shape::{Described, POSITIVE, Shape, document, list};
 
 words! {
     Category {
@@ -31,33 +33,34 @@ words! {
     Network { None = "NONE", Restricted = "RESTRICTED", Full = "FULL" }
 }
 
-/// One piece of work with everything its executor may know about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Work {
-    pub task_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent_task_id: Option<String>,
-    /// Counted from 1; absent means 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u64>,
-    pub objective: String,
-    pub category: Category,
-    pub complexity: Complexity,
-    #[serde(default, with = "priority::maybe", skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Priority>,
-    pub environment: Environment,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<Input>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub expected_outputs: Vec<ExpectedOutput>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub constraints: Option<Constraints>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budgets: Option<Budgets>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub access: Option<Access>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // One piece of work with everything its executor may know about it.
+    #[shape(name = "task", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Work {
+        pub task_id: String as NAME,
+        /// the task that delegated this one
+        pub parent_task_id: Option<String>,
+        /// counted from 1
+        pub attempt: Option<u64> as Shape::Nullable(&POSITIVE),
+        /// at most 40000 characters without a warning
+        pub objective: String as NAME,
+        pub category: Category,
+        pub complexity: Complexity,
+        /// NORMAL if absent
+        #[serde(with = "priority::maybe")]
+        pub priority: Option<Priority> as Shape::Nullable(&priority::SHAPE),
+        pub environment: Environment,
+        #[optional]
+        pub inputs: Vec<Input> as list!(Input::SHAPE, 0, INPUTS_MAX),
+        #[optional]
+        pub expected_outputs: Vec<ExpectedOutput> as list!(ExpectedOutput::SHAPE, 0, OUTPUTS_MAX),
+        /// the stricter of these and the budgets holds
+        pub constraints: Option<Constraints>,
+        pub budgets: Option<Budgets>,
+        pub access: Option<Access>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 impl Work {
@@ -94,110 +97,109 @@ impl Work {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    pub workspace_root: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub os: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shell: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub git_branch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "environment", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Environment {
+        pub workspace_root: String as NAME,
+        pub os: Option<String>,
+        pub shell: Option<String>,
+        pub git_branch: Option<String>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Input {
-    #[serde(rename = "type")]
-    pub kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// Absent means true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "input", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Input {
+        /// such as FILE or TEXT
+        #[serde(rename = "type")]
+        pub kind: String,
+        pub path: Option<String>,
+        pub content: Option<String>,
+        /// true if absent
+        pub read_only: Option<bool>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExpectedOutput {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub description: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub validation: Option<Validation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rollback_snapshot: Option<RollbackSnapshot>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "expected_output", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct ExpectedOutput {
+        /// such as FILE
+        #[serde(rename = "type")]
+        pub kind: String,
+        pub description: String,
+        pub path: Option<String>,
+        pub validation: Option<Validation>,
+        pub rollback_snapshot: Option<RollbackSnapshot>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
 words! {
-    /// `NONE` is read for the sake of older drafts and means that no snapshot is taken.
+    /// `NONE` comes from older drafts and means that no snapshot is taken.
     SnapshotStrategy { Copy = "COPY", GitStash = "GIT_STASH", Diff = "DIFF", None = "NONE" }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RollbackSnapshot {
-    /// Absent means false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub enabled: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot_path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot_strategy: Option<SnapshotStrategy>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "rollback_snapshot", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct RollbackSnapshot {
+        /// false if absent
+        pub enabled: Option<bool>,
+        pub snapshot_path: Option<String>,
+        pub snapshot_strategy: Option<SnapshotStrategy>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Constraints {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only_mode: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delegation_allowed: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_access: Option<Network>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "constraints", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Constraints {
+        pub max_tokens: Option<u64>,
+        pub max_cost_usd: Option<f64>,
+        /// false if absent
+        pub read_only_mode: Option<bool>,
+        /// false if absent
+        pub delegation_allowed: Option<bool>,
+        pub network_access: Option<Network>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Budgets {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost_usd: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "budgets", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Budgets {
+        pub max_cost_usd: Option<f64>,
+        pub max_tokens: Option<u64>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Access {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filesystem: Option<Filesystem>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<Network>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    #[shape(name = "access", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Access {
+        pub filesystem: Option<Filesystem>,
+        pub network: Option<Network>,
+        pub extensions: Option<Extensions>,
+    }
 }
 
-/// Both lists are printed even when empty: an empty list grants nothing, an absent object grants the default.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Filesystem {
-    #[serde(default)]
-    pub read_paths: Vec<String>,
-    #[serde(default)]
-    pub write_paths: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extensions: Option<Extensions>,
+document! {
+    // Both lists are printed even when empty: an empty list grants nothing, an absent object grants the default.
+    #[shape(name = "filesystem", unknown = Refused, null = absent)]
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct Filesystem {
+        #[serde(default)]
+        pub read_paths: Vec<String>,
+        #[serde(default)]
+        pub write_paths: Vec<String>,
+        pub extensions: Option<Extensions>,
+    }
 }

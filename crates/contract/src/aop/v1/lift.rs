@@ -51,9 +51,11 @@ pub fn lift_response(text: &str, reply: &Reply) -> (Response, Vec<Finding>) {
     let (state, signal, message) = match closeout {
         Closeout::Success => (State::Completed, FinalSignal::Success, "the v1 executor reported success"),
         Closeout::Failure => (State::Failed, FinalSignal::Failure, "the v1 executor reported failure"),
-        Closeout::Open => {
-            (State::Completed, FinalSignal::PartialSuccess, "the v1 executor gave no closing word")
-        }
+        Closeout::Open => (
+            State::Completed,
+            FinalSignal::PartialSuccess,
+            "the v1 executor did not report success or failure",
+        ),
         Closeout::Silent => (State::Failed, FinalSignal::Failure, "the v1 executor printed nothing"),
     };
     let agent = Agent {
@@ -87,7 +89,7 @@ pub fn lift_response(text: &str, reply: &Reply) -> (Response, Vec<Finding>) {
     let open = (closeout == Closeout::Open).then(|| Finding {
         path: "$".to_owned(),
         rule: "closeout",
-        message: "the text has no closing word SUCCESS or FAIL and counts as a partial success".to_owned(),
+        message: "the text does not end with SUCCESS or FAIL and counts as a partial success".to_owned(),
     });
     (response, open.into_iter().collect())
 }

@@ -73,25 +73,41 @@ wide: [a,
 #[test]
 fn what_is_not_read_is_refused_with_its_line() {
     let cases = [
-        ("a: 1\na: 2", "`a` is there twice (line 3)"),
-        ("a: 1\nwords", "expected `name: value` (line 3)"),
-        ("a: &x 1", "anchors, aliases and tags are not read; quote the text (line 2)"),
-        ("a: *x", "anchors, aliases and tags are not read; quote the text (line 2)"),
-        ("a: !!str 1", "anchors, aliases and tags are not read; quote the text (line 2)"),
-        ("a: \"open", "the value has no end (line 2)"),
-        ("a: [1, 2", "the value has no end (line 2)"),
-        ("a: \"x\" y", "text after the value's end (line 2)"),
+        ("a: 1\na: 2", "duplicate name `a` (line 3)"),
+        ("a: {b: 1, b: 2}", "duplicate name `b` (line 2)"),
+        ("a: 1\nwords", "simple key expected ':' (line 3)"),
+        ("a: &x 1", "anchors, aliases and tags are not supported; quote the text (line 2)"),
+        ("a: *x", "anchors, aliases and tags are not supported; quote the text (line 2)"),
+        ("a: !!str 1", "anchors, aliases and tags are not supported; quote the text (line 2)"),
+        ("a: \"open", "invalid indentation in multiline quoted scalar (line 3)"),
+        ("a: [1, 2", "unclosed bracket '[' (line 2)"),
+        ("a: \"x\" y", "invalid trailing content after double-quoted scalar (line 2)"),
         ("\ta: 1", "tabs cannot indent (line 2)"),
-        ("  a: 1\nb: 2", "the indentation fits nothing above it (line 3)"),
+        ("  a: 1\nb: 2", "did not find expected <document start> (line 3)"),
         ("- a\n- b", "frontmatter must be `name: value` lines (line 2)"),
-        ("a: \"\\q\"", "an escape that is not known (line 2)"),
+        ("words", "frontmatter must be `name: value` lines (line 2)"),
+        ("a: \"\\q\"", "while parsing a quoted scalar, found unknown escape character (line 2)"),
         ("a: [[[[[[[[[[1]]]]]]]]]]", "nested too deep (line 2)"),
-        ("a: |3\n  x", "after | or > only - or + is read (line 2)"),
+        ("a: |3\n  x", "wrongly indented line in block scalar (line 3)"),
+        ("[a]: 1", "a name must be text (line 2)"),
+        ("%YAML 1.2\n--- {a: 1}", "frontmatter is one document without directives (line 3)"),
+        ("--- {a: 1}", "frontmatter is one document without directives (line 2)"),
+        ("title: one: two", "mapping values are not allowed in this context (line 2)"),
     ];
     for (text, message) in cases {
         assert_eq!(value(text), json!(message), "{text}");
     }
     assert_eq!(parse("---\na: 1\n").unwrap_err().message, "the frontmatter has no closing ---");
+}
+
+#[test]
+fn frontmatter_that_costs_too_much_is_refused() {
+    let many = format!("a: [{}]", "1,".repeat(20_000));
+    assert_eq!(value(&many), json!("the frontmatter has more than 20000 values (line 1)"));
+    let long = format!("a: {}", "x".repeat(1 << 20 | 1));
+    assert_eq!(value(&long), json!("the frontmatter has more than 1048576 bytes of text (line 1)"));
+    let wide: String = (0..201).map(|n| format!("k{n}: 1\n")).collect();
+    assert_eq!(value(&wide), json!("a mapping has more than 200 names (line 202)"));
 }
 
 #[test]

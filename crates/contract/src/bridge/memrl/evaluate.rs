@@ -8,7 +8,7 @@ use super::{Action, FAILURE_CLASSES, Mode, Policy, Rule, bucket, legacy_action};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Input {
-    /// What is no mode is the policy's default.
+    /// An unknown mode means the policy's default.
     pub memrl_mode: String,
     pub failure_class: String,
     /// Computed from the attempt where it is empty.

@@ -7,86 +7,59 @@ use super::{Action, BUCKETS, FAILURE_CLASSES, Mode};
 use crate::aee::judge;
 use crate::finding::Findings;
 use crate::json::Value;
-use crate::shape::{List, NATURAL, Object, POSITIVE, Shape, UNBOUNDED, Unknown, required, text};
+use crate::shape::{Described, NATURAL, POSITIVE, Shape, UNBOUNDED, document, list, text};
 use crate::verdict::Verdict;
 
 const KIND: &str = "memrl_policy";
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Policy {
-    pub schema_version: i64,
-    pub default_mode: Mode,
-    pub unknown_failure_class_action: Action,
-    pub missing_metadata_action: Action,
-    pub tie_break_rules: Vec<String>,
-    pub rules: Vec<Rule>,
-    pub rollback_matrix: Vec<Trigger>,
+document! {
+    /// Whether a failed gate is tried again or handed to a person.
+    #[shape(name = "memrl_policy", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Policy {
+        pub schema_version: i64 as Shape::Integer { min: 1, max: 1 },
+        pub default_mode: Mode as MODE,
+        pub unknown_failure_class_action: Action,
+        pub missing_metadata_action: Action,
+        /// For people; the order is fixed.
+        pub tie_break_rules: Vec<String> as list!(SOME_TEXT, 1, UNBOUNDED),
+        pub rules: Vec<Rule> as list!(Rule::SHAPE, 1, UNBOUNDED),
+        pub rollback_matrix: Vec<Trigger> as list!(Trigger::SHAPE, 1, UNBOUNDED),
+    }
 }
 
-/// One cell of the truth table, or several where it says `*`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
-    pub rule_id: String,
-    pub memrl_mode: Mode,
-    pub failure_class: String,
-    pub attempt_bucket: String,
-    pub action: Action,
-    pub priority: i64,
+document! {
+    // One cell of the truth table, or several where it says `*`.
+    #[shape(name = "memrl_rule", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Rule {
+        pub rule_id: String as SOME_TEXT,
+        pub memrl_mode: Mode as MODE,
+        pub failure_class: String as Shape::Word(CLASS_WORDS),
+        pub attempt_bucket: String as Shape::Word(BUCKET_WORDS),
+        pub action: Action,
+        pub priority: i64 as NATURAL,
+    }
 }
 
-/// When the policy must be trusted less. Its commands are data: they are shown, never run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trigger {
-    pub trigger_id: String,
-    pub metric: String,
-    pub metric_source_command: String,
-    pub lookback_window: String,
-    pub min_sample_size: i64,
-    pub threshold: String,
-    pub operator_action: String,
-    pub verification_command: String,
+document! {
+    // When the policy must be trusted less. Its commands are data: they are shown, never run.
+    #[shape(name = "memrl_trigger", unknown = KeptUnlessStrict)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Trigger {
+        pub trigger_id: String as SOME_TEXT,
+        pub metric: String as SOME_TEXT,
+        pub metric_source_command: String as SOME_TEXT,
+        pub lookback_window: String as SOME_TEXT,
+        pub min_sample_size: i64 as POSITIVE,
+        pub threshold: String as SOME_TEXT,
+        pub operator_action: String as SOME_TEXT,
+        pub verification_command: String as SOME_TEXT,
+    }
 }
 
 const SOME_TEXT: Shape = text(1, UNBOUNDED);
 const MODE: Shape = Shape::Word(&["off", "observe", "enforce"]);
-const ACTION: Shape = Shape::Word(&["retry", "escalate"]);
-
-pub static POLICY: Object = Object {
-    name: "memrl_policy",
-    about: "Whether a failed gate is tried again or handed to a person.",
-    fields: &[
-        required("schema_version", Shape::Integer { min: 1, max: 1 }, ""),
-        required("default_mode", MODE, ""),
-        required("unknown_failure_class_action", ACTION, ""),
-        required("missing_metadata_action", ACTION, ""),
-        required(
-            "tie_break_rules",
-            Shape::List(&List { item: SOME_TEXT, min: 1, max: UNBOUNDED }),
-            "For people; the order is fixed.",
-        ),
-        required("rules", Shape::List(&List { item: Shape::Object(&RULE), min: 1, max: UNBOUNDED }), ""),
-        required(
-            "rollback_matrix",
-            Shape::List(&List { item: Shape::Object(&TRIGGER), min: 1, max: UNBOUNDED }),
-            "",
-        ),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
-
-static RULE: Object = Object {
-    name: "memrl_rule",
-    about: "",
-    fields: &[
-        required("rule_id", SOME_TEXT, ""),
-        required("memrl_mode", MODE, ""),
-        required("failure_class", Shape::Word(CLASS_WORDS), ""),
-        required("attempt_bucket", Shape::Word(BUCKET_WORDS), ""),
-        required("action", ACTION, ""),
-        required("priority", NATURAL, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
-};
 
 const CLASS_WORDS: &[&str] = &{
     let [a, b, c, d, e, f, g] = FAILURE_CLASSES;
@@ -95,22 +68,6 @@ const CLASS_WORDS: &[&str] = &{
 const BUCKET_WORDS: &[&str] = &{
     let [a, b, c, d] = BUCKETS;
     ["*", a, b, c, d]
-};
-
-static TRIGGER: Object = Object {
-    name: "memrl_trigger",
-    about: "",
-    fields: &[
-        required("trigger_id", SOME_TEXT, ""),
-        required("metric", SOME_TEXT, ""),
-        required("metric_source_command", SOME_TEXT, ""),
-        required("lookback_window", SOME_TEXT, ""),
-        required("min_sample_size", POSITIVE, ""),
-        required("threshold", SOME_TEXT, ""),
-        required("operator_action", SOME_TEXT, ""),
-        required("verification_command", SOME_TEXT, ""),
-    ],
-    unknown: Unknown::KeptUnlessStrict,
 };
 
 /// Judges a policy. Strict: unknown fields and rule ids that are there twice are mistakes.
@@ -139,7 +96,7 @@ fn look(document: &Value, strict: bool) -> (Verdict, Option<Policy>) {
         let message = "rules with `match` belong to another policy that has the same name and version";
         findings.push("$.rules", "other_shape", message);
     } else {
-        findings = judge::check(&POLICY, document, strict);
+        findings = judge::check(Policy::OBJECT, document, strict);
     }
     let mut policy = None;
     if findings.is_empty() {
@@ -168,7 +125,7 @@ fn is_other_shape(document: &Value) -> bool {
 fn check_ids(policy: &Policy, found: &mut Findings) {
     let mut seen = std::collections::BTreeSet::new();
     for (index, rule) in policy.rules.iter().enumerate().filter(|(_, rule)| !seen.insert(&rule.rule_id)) {
-        let message = format!("`{}` is there already", rule.rule_id);
+        let message = format!("`{}` is already used", rule.rule_id);
         found.push(format!("$.rules[{index}].rule_id"), "duplicate", message);
     }
 }
@@ -188,7 +145,7 @@ fn check_triggers(policy: &Policy, warnings: &mut Findings) {
 }
 
 impl Policy {
-    /// The built-in policy: retry while there is budget; a blocked crank is for a person at once.
+    /// The built-in policy: retry while there is budget; a blocked crank goes to a person directly.
     pub fn standard() -> Self {
         let mut rules = Vec::new();
         for mode in Mode::ALL {

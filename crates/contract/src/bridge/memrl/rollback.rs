@@ -73,7 +73,7 @@ pub enum Firing {
     Unreadable,
 }
 
-/// Holds a measurement of the trigger's metric, taken from so many samples, against its threshold.
+/// Compares a measurement of the trigger's metric, taken from this many samples, with its threshold.
 pub fn fires(trigger: &Trigger, value: f64, samples: i64) -> Firing {
     match Threshold::parse(&trigger.threshold).filter(|threshold| threshold.metric == trigger.metric) {
         None => Firing::Unreadable,
@@ -136,7 +136,7 @@ pub(super) fn standard() -> Vec<Trigger> {
                 "ao rpi status --output json",
                 "48h",
                 "unknown_failure_class_ratio > 0.10",
-                "set MEMRL_MODE=off and mend the mapping of failure classes",
+                "set MEMRL_MODE=off and correct the mapping of failure classes",
                 "MEMRL_MODE=off ao rpi status --output json",
             ],
             5,
@@ -148,7 +148,7 @@ pub(super) fn standard() -> Vec<Trigger> {
                 "ao rpi status --output json",
                 "24h",
                 "missing_metadata_count >= 1",
-                "set MEMRL_MODE=off and mend what reports failures",
+                "set MEMRL_MODE=off and repair what reports failures",
                 "MEMRL_MODE=off ao rpi status --output json",
             ],
             1,

@@ -32,7 +32,7 @@ fn nowhere(pointer: &str) -> Mismatch {
     Mismatch(format!("`{pointer}` is not in the document"))
 }
 
-/// `{repeat, times}` stands for a long text.
+/// `{repeat, times}` means a long text.
 fn made(value: &Value) -> Result<Value, Mismatch> {
     let (Some(text), Some(times)) = (value["repeat"].as_str(), value["times"].as_u64()) else {
         return Ok(value.clone());

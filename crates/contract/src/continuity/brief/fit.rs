@@ -1,37 +1,37 @@
-//! Choosing what fits: every shelf gets its share, and what one leaves over goes to the others.
+//! Chooses what fits: every group gets its share, and the room that one does not use goes to the others.
 
 use std::borrow::Cow;
 
-/// Things of one sort, the most important first, each with the bytes it takes.
-pub(crate) struct Shelf {
-    /// Its part of the room, against those of the other shelves.
+/// Items of one kind, the most important first, each with its size in bytes.
+pub(crate) struct Group {
+    /// Its share of the room, relative to the other groups.
     pub(crate) weight: usize,
-    /// What it takes to show the shelf at all.
+    /// The size of its title.
     pub(crate) title: usize,
     pub(crate) sizes: Vec<usize>,
 }
 
-/// For each shelf, which of its things fit into `room` bytes. A thing that is too big for what is left is passed
-/// over; it never hides the ones behind it.
-pub(crate) fn choose(shelves: &[Shelf], room: usize) -> Vec<Vec<bool>> {
-    let mut chosen: Vec<Vec<bool>> = shelves.iter().map(|shelf| vec![false; shelf.sizes.len()]).collect();
-    let weights: usize = shelves.iter().map(|shelf| shelf.weight).sum();
+/// For each group, which of its items fit into `room` bytes. An item that is too big is skipped; smaller ones after
+/// it can still fit.
+pub(crate) fn choose(groups: &[Group], room: usize) -> Vec<Vec<bool>> {
+    let mut chosen: Vec<Vec<bool>> = groups.iter().map(|group| vec![false; group.sizes.len()]).collect();
+    let weights: usize = groups.iter().map(|group| group.weight).sum();
     let mut left = room;
-    for (shelf, taken) in shelves.iter().zip(&mut chosen) {
-        let share = room * shelf.weight / weights.max(1);
-        left -= fill(shelf, taken, share.min(left));
+    for (group, taken) in groups.iter().zip(&mut chosen) {
+        let share = room * group.weight / weights.max(1);
+        left -= fill(group, taken, share.min(left));
     }
-    for (shelf, taken) in shelves.iter().zip(&mut chosen) {
-        left -= fill(shelf, taken, left);
+    for (group, taken) in groups.iter().zip(&mut chosen) {
+        left -= fill(group, taken, left);
     }
     chosen
 }
 
-/// Takes what fits; returns the bytes that it took.
-fn fill(shelf: &Shelf, taken: &mut [bool], room: usize) -> usize {
+/// Takes the items that fit and returns their size.
+fn fill(group: &Group, taken: &mut [bool], room: usize) -> usize {
     let mut used = 0;
-    for (place, size) in shelf.sizes.iter().enumerate() {
-        let title = if taken.contains(&true) { 0 } else { shelf.title };
+    for (place, size) in group.sizes.iter().enumerate() {
+        let title = if taken.contains(&true) { 0 } else { group.title };
         if !taken[place] && used + title + size <= room {
             taken[place] = true;
             used += title + size;
@@ -66,21 +66,21 @@ mod tests {
 
     use super::*;
 
-    fn shelf(weight: usize, sizes: &[usize]) -> Shelf {
-        Shelf { weight, title: 0, sizes: sizes.to_vec() }
+    fn group(weight: usize, sizes: &[usize]) -> Group {
+        Group { weight, title: 0, sizes: sizes.to_vec() }
     }
 
     #[test]
     fn a_thing_that_is_too_big_hides_nothing_behind_it() {
-        let chosen = choose(&[shelf(1, &[500, 10, 10])], 100);
+        let chosen = choose(&[group(1, &[500, 10, 10])], 100);
         assert_eq!(chosen, [[false, true, true]]);
     }
 
     #[test]
     fn a_greedy_shelf_leaves_the_others_their_share_and_takes_what_they_leave() {
-        let chosen = choose(&[shelf(1, &[10; 20]), shelf(1, &[10; 3])], 100);
+        let chosen = choose(&[group(1, &[10; 20]), group(1, &[10; 3])], 100);
         let counts: Vec<usize> =
-            chosen.iter().map(|shelf| shelf.iter().filter(|&&taken| taken).count()).collect();
+            chosen.iter().map(|group| group.iter().filter(|&&taken| taken).count()).collect();
         assert_eq!(counts, [7, 3]);
     }
 
@@ -99,21 +99,21 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_chosen_fits(
-            shelves in prop::collection::vec((1usize..5, 0usize..20, prop::collection::vec(0usize..200, 0..20)), 0..6),
+            groups in prop::collection::vec((1usize..5, 0usize..20, prop::collection::vec(0usize..200, 0..20)), 0..6),
             room in 0usize..2000,
         ) {
-            let shelves: Vec<Shelf> = shelves
+            let groups: Vec<Group> = groups
                 .into_iter()
-                .map(|(weight, title, sizes)| Shelf { weight, title, sizes })
+                .map(|(weight, title, sizes)| Group { weight, title, sizes })
                 .collect();
-            let chosen = choose(&shelves, room);
-            let used: usize = shelves
+            let chosen = choose(&groups, room);
+            let used: usize = groups
                 .iter()
                 .zip(&chosen)
-                .map(|(shelf, taken)| {
+                .map(|(group, taken)| {
                     let items: usize =
-                        shelf.sizes.iter().zip(taken).filter(|(_, taken)| **taken).map(|(size, _)| size).sum();
-                    items + if taken.contains(&true) { shelf.title } else { 0 }
+                        group.sizes.iter().zip(taken).filter(|(_, taken)| **taken).map(|(size, _)| size).sum();
+                    items + if taken.contains(&true) { group.title } else { 0 }
                 })
                 .sum();
             prop_assert!(used <= room);

@@ -1,6 +1,6 @@
-//! The brief as text for a model. What agents and users wrote stands inside a fence and is called data.
+//! The brief as text for a model. What agents and users wrote is fenced and labeled as data.
 
-use super::fit::{Shelf, choose, clip, one_line};
+use super::fit::{Group, choose, clip, one_line};
 use super::{Found, PARTS, Situation, TaskLine, commands};
 use crate::continuity::{EventView, MemoryView};
 use crate::fence;
@@ -24,15 +24,15 @@ pub(super) fn render(situation: &Situation<'_>, found: &Found, room: usize) -> S
     let sections = sections(situation, found, most);
     // The fence is longer than its own name by the lines around it.
     let fixed = head.len() + about.len() + commands.len() + fence::room(RECORDED_BY);
-    let shelves: Vec<Shelf> = sections
+    let groups: Vec<Group> = sections
         .iter()
-        .map(|section| Shelf {
+        .map(|section| Group {
             weight: section.weight,
             title: section.title.len() + 1,
             sizes: section.lines.iter().map(|line| line.len() + 1).collect(),
         })
         .collect();
-    let chosen = choose(&shelves, room.saturating_sub(fixed));
+    let chosen = choose(&groups, room.saturating_sub(fixed));
     let mut data = about;
     for (section, taken) in sections.iter().zip(&chosen).filter(|(_, taken)| taken.contains(&true)) {
         data.push_str(&section.title);

@@ -1,44 +1,28 @@
-//! An approval: a person's word for one exact action, good for one use, and a no when time runs out.
+//! An approval: a person's decision on one exact action, valid for one use, and denied when its deadline passes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{Approval as ApprovalKind, Id};
 use crate::domain::run::RunId;
 use crate::domain::task::TaskId;
 use crate::domain::time::{Lease, Now, Timestamp};
+use crate::shape::words;
 
 pub type ApprovalId = Id<ApprovalKind>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ApprovalState {
-    Pending,
-    Granted,
-    Denied,
-    /// The action it was for was taken; it is good for nothing more.
-    Used,
-}
-
-impl ApprovalState {
-    pub const ALL: [ApprovalState; 4] =
-        [ApprovalState::Pending, ApprovalState::Granted, ApprovalState::Denied, ApprovalState::Used];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ApprovalState::Pending => "pending",
-            ApprovalState::Granted => "granted",
-            ApprovalState::Denied => "denied",
-            ApprovalState::Used => "used",
-        }
-    }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+words! {
+    ApprovalState {
+        Pending = "pending",
+        Granted = "granted",
+        Denied = "denied",
+        /// Its action was taken; it cannot be used again.
+        Used = "used",
     }
 }
 
 /// What is asked for. Fixed when it is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     pub id: ApprovalId,
     pub run_id: RunId,
@@ -49,12 +33,12 @@ pub struct Approval {
     pub action_digest: String,
     pub requested_by: String,
     pub deadline: Timestamp,
-    /// The same end on the clock that nobody can set back.
+    /// The same deadline on the clock that cannot be set back.
     pub lease: Lease,
 }
 
 /// An approval as the store knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Filed {
     #[serde(flatten)]
     pub asked: Approval,
@@ -68,15 +52,15 @@ pub struct Filed {
 /// Why an approval does not carry an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotApproved {
-    #[error("nobody has decided yet")]
+    #[error("it has not been decided yet")]
     Pending,
     #[error("it was denied")]
     Denied,
-    #[error("its deadline has passed, which is a no")]
+    #[error("the deadline has passed: denied")]
     Expired,
     #[error("it was used already")]
     Used,
-    #[error("what is to be done is not what was approved")]
+    #[error("the action is not the one that was approved")]
     OtherAction,
 }
 
@@ -98,7 +82,7 @@ impl Filed {
         now.at >= self.asked.deadline || (same_boot && !self.asked.lease.is_live(now))
     }
 
-    /// Whether somebody may still say yes or no.
+    /// Whether it can still be decided.
     pub fn decide(&self, now: &Now) -> Result<(), NotApproved> {
         match self.state {
             ApprovalState::Pending if self.has_expired(now) => Err(NotApproved::Expired),

@@ -1,11 +1,12 @@
 //! What a run may spend: reserved before work is given out, booked when it comes back, never lost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::money::MicroUsd;
 
 /// Money and tokens together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Amount {
     pub cost: MicroUsd,
     pub tokens: i64,
@@ -41,7 +42,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What nobody accounts for counts as spent.
+    /// Amounts without a report count as spent.
     pub fn of(self, reserved: Amount) -> Amount {
         Amount { cost: self.cost.unwrap_or(reserved.cost), tokens: self.tokens.unwrap_or(reserved.tokens) }
     }
@@ -53,8 +54,8 @@ impl From<Option<Amount>> for Spent {
     }
 }
 
-/// The books of a run. `limit = free + reserved + spent` at all times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// The budget of a run. `limit = free + reserved + spent` at all times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Purse {
     pub limit: Amount,
     pub reserved: Amount,
@@ -64,13 +65,13 @@ pub struct Purse {
 /// Why nothing can be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetFault {
-    #[error("the run has a budget, and the task does not say what it may spend")]
+    #[error("the run has a budget, but the task does not say what it may spend")]
     NoShare,
     #[error("the run has less left than the task may spend")]
     Exhausted,
     #[error("an amount must not be negative")]
     Negative,
-    #[error("less than what is spent and reserved already")]
+    #[error("less than what is already spent and reserved")]
     BelowUse,
 }
 
@@ -86,7 +87,7 @@ impl BudgetFault {
 }
 
 impl Purse {
-    /// What nobody has a claim on. Below zero only by what was in flight when it ran over.
+    /// What is neither reserved nor spent. Negative only by what was in progress when the budget was exceeded.
     pub fn free(&self) -> Amount {
         self.limit.minus(self.reserved).minus(self.spent)
     }

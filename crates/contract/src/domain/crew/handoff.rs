@@ -1,4 +1,4 @@
-//! What a handoff carries beside the contract's own fields, so that another store can go on where this one stopped.
+//! What a handoff carries beside the contract's own fields, so that another store can continue the run.
 
 mod faults;
 
@@ -31,7 +31,7 @@ pub struct Bundle {
     pub carried: Carried,
 }
 
-/// What stands in a row of the bundle.
+/// What a row of the bundle carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRow {
     pub x_row: Row,
@@ -42,7 +42,7 @@ pub struct CarriedRow {
     pub x_priority: i64,
 }
 
-/// What stands beside the rows.
+/// What the bundle carries beside the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     pub x_run: RunPart,
@@ -79,7 +79,7 @@ pub struct CarriedAssignment {
     pub task_id: TaskRef,
     pub token: i64,
     pub packet: Value,
-    /// None while somebody works on it.
+    /// `None` while it is being worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct CarriedWorklog {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedLine {
-    /// Exactly as it stands in the file.
+    /// Exactly as in the file.
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<i64>,
@@ -190,7 +190,7 @@ impl Bundle {
         document
     }
 
-    /// Every token that stands in the bundle.
+    /// Every token in the bundle.
     pub fn tokens(&self) -> impl Iterator<Item = i64> {
         let locks = self.handoff.active_locks.iter().filter_map(|lock| lock.x_fencing_token);
         let assignments = self.carried.x_assignments.iter().map(|given| given.token);
@@ -239,12 +239,17 @@ fn shift_field(value: &mut Value, by: i64) {
 
 fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &str) -> Result<T, Fault> {
     serde_json::from_value(Value::Object(fields.clone())).map_err(|error| {
-        Fault::new(Code::SchemaInvalid, "type", path, format!("what writ adds to a bundle: {error}"))
+        Fault::new(
+            Code::SchemaInvalid,
+            "type",
+            path,
+            format!("the fields that writ adds to a bundle: {error}"),
+        )
     })
 }
 
 /// The lease of a lock that was kept elsewhere: what its holder's silence has left of it. Clocks of two machines
-/// have nothing but the wall clock in common; a holder that was never heard begins anew.
+/// have nothing but the wall clock in common; a holder without a heartbeat starts a new lease.
 pub fn lease_left(now: &Now, timeout_ms: u64, heard: Option<Timestamp>) -> Lease {
     let whole = super::lock::lease(now, std::time::Duration::from_millis(timeout_ms));
     let silent = heard.map_or(0, |heard| now.at.millis().saturating_sub(heard.millis()).max(0));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::run::RunId;
@@ -11,8 +12,8 @@ use crate::domain::time::{Lease, Now, Timestamp};
 use crate::operator::fencing::Refused;
 use crate::operator::{Mode, TaskRef};
 
-/// All that one task was granted at once. All of it is held, or nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Everything that was granted to one task in one grant: all of it is held, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// Grows with every grant of the store.
     pub token: i64,
@@ -28,14 +29,14 @@ pub struct Grant {
 }
 
 /// One part of the workspace and how it is held.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Wanted {
     pub scope: Scope,
     pub mode: Mode,
 }
 
 /// One row of the lock table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub token: i64,
     pub run_id: RunId,
@@ -67,7 +68,7 @@ pub fn lease(now: &Now, timeout: Duration) -> Lease {
     Lease::starting(now, timeout.saturating_add(Duration::from_millis(1)))
 }
 
-/// The lock that stands in the way of `wanted`, if one does. Locks of the same task never do. An expired lock is
+/// The lock that conflicts with `wanted`, if one does. Locks of the same task never do. An expired lock is
 /// still held: only the watchdog's sweep frees it.
 pub fn obstacle<'h>(
     task_id: &TaskId,

@@ -16,9 +16,9 @@ pub struct Snapshot {
 /// What two snapshots and a claim say together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
-    /// Files that differ, whoever says so.
+    /// Files that differ, reported or not.
     pub seen: Vec<String>,
-    /// Files that differ and that nobody mentioned.
+    /// Files that differ and were not reported.
     pub undeclared: Vec<String>,
     /// Claims of a change that cannot be seen.
     pub unseen: Vec<String>,

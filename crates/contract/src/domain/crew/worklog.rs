@@ -8,7 +8,7 @@ use crate::digest;
 /// The field of a line that names the line before it.
 pub const PREVIOUS: &str = "x_previous";
 
-/// One line, exactly as it stands in the file, without the end of the line.
+/// One line, exactly as in the file, without the line break.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// 1 is the first.

@@ -1,4 +1,4 @@
-//! A memory that somebody wants to be kept, checked, and what becomes of it beside what is there.
+//! A checked memory that is to be stored, and how it changes an existing one.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl Expiry {
         match self {
             Expiry::Never => Ok(None),
             Expiry::After(length) => Ok(Some(now.plus(length))),
-            Expiry::At(at) if at <= now => Err(refused(format!("expires_at {at} is over already"))),
+            Expiry::At(at) if at <= now => Err(refused(format!("expires_at {at} has already passed"))),
             Expiry::At(at) if at > now.plus(limits::MEMORY_LIFE_MAX) => {
                 Err(refused(format!("expires_at {at} is more than a hundred years ahead")))
             }
@@ -114,18 +114,8 @@ pub fn checked_value(value: &str, named: Option<&str>) -> Result<ValueType, Refu
         return Err(refused("value has a NUL character".to_owned()));
     }
     let Some(word) = named.filter(|word| !word.is_empty()) else { return Ok(infer_type(value)) };
-    let known = ValueType::parse(word).ok_or_else(|| {
-        refused(format!("invalid value type {}", quoted(word)))
-            .hint(format!("one of {}", ValueType::WORDS.join(", ")))
-    })?;
-    if fits_type(value, known) { Ok(known) } else { Err(refused(format!("the value is no {word}"))) }
-}
-
-pub fn checked_kind(word: &str) -> Result<MemoryKind, Refusal> {
-    MemoryKind::parse(word).ok_or_else(|| {
-        refused(format!("invalid kind {}", quoted(word)))
-            .hint(format!("one of {}", MemoryKind::WORDS.join(", ")))
-    })
+    let known = ValueType::named(word)?;
+    if fits_type(value, known) { Ok(known) } else { Err(refused(format!("the value is not of type {word}"))) }
 }
 
 pub fn checked_half_life(days: f64) -> Result<f64, Refusal> {

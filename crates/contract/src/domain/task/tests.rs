@@ -147,7 +147,7 @@ fn any_command() -> impl Strategy<Value = Command> {
             lease: Duration::from_mins(15),
             token
         }),
-        (prop::sample::select(&Status::ALL[..]), any::<bool>(), any::<bool>(), proptest::option::of(agent))
+        (prop::sample::select(Status::ALL), any::<bool>(), any::<bool>(), proptest::option::of(agent))
             .prop_map(|(to, operator, verified, by)| {
                 let rules = if operator { Rules::Operator } else { Rules::Continuity };
                 Command::Move { to, reason: Some("r".to_owned()), rules, verified, by }

@@ -1,4 +1,4 @@
-//! A bundle as text for a model, inside a budget of tokens. What agents and users wrote stands inside a fence.
+//! A bundle as text for a model, inside a budget of tokens. What agents and users wrote is fenced.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Handoff, HandoffRow};
 use crate::continuity::brief::TOKEN_BYTES;
-use crate::continuity::brief::fit::{Shelf, choose, clip, one_line};
+use crate::continuity::brief::fit::{Group, choose, clip, one_line};
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::fence;
@@ -32,7 +32,7 @@ struct Section {
     lines: Vec<String>,
 }
 
-/// Says where a run stands in no more than `budget` tokens. The bundle was judged before.
+/// Summarizes a run in no more than `budget` tokens. The bundle was judged before.
 pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
     let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
     let room = budget * TOKEN_BYTES;
@@ -46,13 +46,13 @@ pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
     );
     let sections = sections(handoff, most);
     let fixed = head.len() + about.len() + commands.len() + fence::room(RECORDED_BY);
-    let shelf = |section: &Section| Shelf {
+    let group = |section: &Section| Group {
         weight: section.weight,
         title: section.title.len() + 1,
         sizes: section.lines.iter().map(|line| line.len() + 1).collect(),
     };
-    let shelves: Vec<Shelf> = sections.iter().map(shelf).collect();
-    let chosen = choose(&shelves, room.saturating_sub(fixed));
+    let groups: Vec<Group> = sections.iter().map(group).collect();
+    let chosen = choose(&groups, room.saturating_sub(fixed));
     let mut data = about;
     for (section, taken) in sections.iter().zip(&chosen).filter(|(_, taken)| taken.contains(&true)) {
         data.push_str(section.title);
@@ -75,7 +75,7 @@ pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
 fn head(handoff: &Handoff, program: &str) -> String {
     let count = |status: Status| handoff.ledger.iter().filter(|row| row.status == status).count();
     let counts: Vec<String> =
-        Status::ALL.into_iter().map(|status| format!("{} {status}", count(status))).collect();
+        Status::ALL.iter().map(|status| format!("{} {status}", count(*status))).collect();
     let names = |keep: &dyn Fn(&HandoffRow) -> bool| -> String {
         let mut names = handoff.ledger.iter().filter(|row| keep(row)).map(|row| row.task_id.as_str());
         let some: Vec<&str> = names.by_ref().take(NEXT_MAX).collect();

@@ -222,7 +222,7 @@ fn changed(row: &Row, delta: &Delta) -> Row {
     if delta.status == Status::Blocked && row.status != Status::Blocked {
         next.retry_count = row.retry_count.saturating_add(1);
     }
-    // A blocked task that goes back is planned anew; only then may change what the row says of it.
+    // A blocked task that returns to todo is planned again; only then may the columns of its row change.
     if let (Status::Blocked, Status::Todo, Some(newer)) = (row.status, delta.status, &delta.x_row) {
         next.columns.update(newer);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::books::Entry;
+use super::records::Entry;
 
 /// How many tasks of one circle are named.
 const NAMED_MAX: usize = 20;

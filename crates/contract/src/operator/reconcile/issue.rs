@@ -1,4 +1,4 @@
-//! The contradictions a ledger can be in, and what puts each right.
+//! The contradictions that a ledger can have, and how to resolve each.
 
 use serde::{Serialize, Serializer};
 
@@ -21,7 +21,7 @@ macro_rules! issues {
                 match self { $(IssueRule::$variant => Code::$code),* }
             }
 
-            /// What puts it right. Repairs are deltas of their own, and then the ledger is reconciled again.
+            /// How to resolve it. Repairs are deltas of their own, and then the ledger is reconciled again.
             pub fn action(self) -> &'static str {
                 match self { $(IssueRule::$variant => $action),* }
             }
@@ -30,9 +30,9 @@ macro_rules! issues {
 }
 
 issues! {
-    UnreadableRow, "RC-01", SchemaInvalid, "mend the row";
+    UnreadableRow, "RC-01", SchemaInvalid, "correct the row";
     DuplicateTask, "RC-02", LedgerInconsistent, "keep one row";
-    UnreadableState, "RC-03", SchemaInvalid, "mend the row";
+    UnreadableState, "RC-03", SchemaInvalid, "correct the row";
     NoOwner, "RC-04", LedgerInconsistent, "block the task";
     UnknownDependency, "RC-05", LedgerInconsistent, "block the task";
     DependencyNotDone, "RC-06", DependencyNotMet, "block a task in progress; a task that is done needs a person";
@@ -43,11 +43,11 @@ issues! {
     NoLock, "RC-11", LockConflict, "block the task";
     NoHeartbeat, "RC-12", SchemaInvalid, "set the heartbeat when the task is given out";
     HeartbeatInFuture, "RC-13", SchemaInvalid, "check the clocks";
-    HeartbeatTooOld, "RC-14", TaskTimeout, "block the task, release its locks, plan it anew";
+    HeartbeatTooOld, "RC-14", TaskTimeout, "block the task, release its locks, plan it again";
     TimedOutInProgress, "RC-15", LedgerInconsistent, "block the task";
     BlockedWithoutBlocker, "RC-16", LedgerInconsistent, "say what blocks it";
     DoneWithoutResult, "RC-17", AcceptanceFailed, "verify it in a new task";
-    DependencyCycle, "RC-18", LedgerInconsistent, "a person has to break the circle";
+    DependencyCycle, "RC-18", LedgerInconsistent, "a person has to break the cycle";
     LocksOverlap, "RC-19", LockConflict, "release the younger of the two";
 }
 

@@ -21,7 +21,7 @@ pub(super) fn overlaps(plan: &Plan, may_meet: impl Fn(usize, usize) -> bool) -> 
     let mut open: Vec<&Write<'_>> = Vec::new();
     for write in &writes {
         while open.pop_if(|outer| !outer.covers(write)).is_some() {}
-        // A task's wider path speaks for what is inside it, which keeps the stack no longer than the plan.
+        // A task's wider path covers what is inside it, so the stack is never longer than the plan.
         if open.iter().any(|outer| outer.task == write.task) {
             continue;
         }

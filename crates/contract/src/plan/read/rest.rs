@@ -2,15 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{RawPlan, order};
+use super::{KnownExecutor, order};
 use crate::finding::{Finding, Findings};
+use crate::plan::shapes::RawPlan;
 
 /// Adds the faults of what a plan means, as far as its form lets them be seen.
-pub(super) fn add_faults(value: &Value, findings: &mut Findings) {
+pub(super) fn add_faults(value: &Value, known: &[KnownExecutor], findings: &mut Findings) {
     let Some(sound) = sound_part(value, findings) else { return };
     let Ok(raw) = serde_json::from_value::<RawPlan>(sound.value) else { return };
     let mut more = Findings::default();
-    let plan = raw.finish(&mut more);
+    let plan = raw.finish(known, &mut more);
     order::check(&plan, &mut more);
     let is_sure = |finding: &Finding| match finding.rule {
         "unknown_dependency" => sound.is_named,
@@ -37,7 +38,7 @@ fn sound_part(value: &Value, findings: &Findings) -> Option<Sound> {
     let plan = value.as_object_mut()?;
     let count = plan.get("task")?.as_array()?.len();
     let (mut is_named, mut is_ordered) = (true, true);
-    // With some findings left out nobody knows which fields are sound.
+    // With some findings omitted it is unknown which fields are sound.
     if findings.omitted > 0 {
         return None;
     }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::of;
 use crate::conformance::{File, cases};
 use crate::json::strict;
+use crate::plan::{ExecutorName, KnownExecutor, PromptUse};
 use crate::validate::{Kind, Options, validate};
 
 fn vectors() -> PathBuf {
@@ -87,7 +88,11 @@ fn judged(kind: Kind, document: &Value, strict: bool) -> crate::verdict::Verdict
     if kind == Kind::Worklog {
         text.push('\n');
     }
-    validate(Some(kind), text.as_bytes(), &Options { strict, ..Options::default() })
+    let executors = [
+        KnownExecutor { name: ExecutorName::shell(), prompt: PromptUse::Unused },
+        KnownExecutor { name: ExecutorName::aop_stdio(), prompt: PromptUse::Required },
+    ];
+    validate(Some(kind), text.as_bytes(), &Options { strict, executors: &executors, ..Options::default() })
 }
 
 /// How the schema and the code disagree about a document, other than by a listed rule.
@@ -305,4 +310,67 @@ fn every_listed_rule_is_one_that_only_the_code_has() {
         let found = verdict.details.findings.iter().any(|finding| finding.rule == row["rule"]);
         assert!(!verdict.allow && found, "{row}: {}", json!(verdict));
     }
+}
+
+/// A changed schema shows up here; accept its new digest in the commit that changes it.
+#[test]
+fn published_schemas_change_only_on_purpose() {
+    let mut lines = String::new();
+    for kind in Kind::ALL {
+        for (mode, strict) in [("lenient", false), ("strict", true)] {
+            let Some(schema) = of(*kind, strict) else { continue };
+            let digest = crate::digest::of_bytes(schema.to_string().as_bytes());
+            lines.push_str(&format!("{kind} {mode} {}\n", &digest["sha256:".len()..][..16]));
+        }
+    }
+    insta::assert_snapshot!(lines, @"
+    assignment lenient c3a27c96713a8c92
+    assignment strict 045ac36a1adc70a3
+    locks lenient af13a585a82d7248
+    locks strict df0334d69673f5f7
+    result lenient 95d8d2c20e0722a0
+    result strict 7d026c432473df07
+    worklog lenient da8f7b9c40e0a764
+    worklog strict 4a4a98334e58d1ea
+    worklog-entry lenient e62763d58b7e807b
+    worklog-entry strict 250d77ac1dc70f76
+    handoff lenient c7f9299635905676
+    handoff strict aacaab4aaba6fd5b
+    orchestrator lenient b19a024fa7dd83e9
+    orchestrator strict 9287fcac4c03948e
+    deltas lenient 01e7e391d2b10ae4
+    deltas strict 61e279764430a8c8
+    reconcile lenient 5c031714e657dd09
+    reconcile strict fd2a6f4445259adc
+    watchdog lenient ffd67999f643c98f
+    watchdog strict 4dc83436c1a69292
+    aop lenient 3eb543d1e1d4721c
+    aop strict 37040094847e93eb
+    aop-audit lenient bd1e2c3327aa3413
+    aop-audit strict bd1e2c3327aa3413
+    aee lenient 33294ce199df0d60
+    aee strict 9f7473a799fec387
+    stack lenient 485a185ea950e110
+    stack strict 6dd67f690f7cbc38
+    trace lenient b28f442b35a4785a
+    trace strict 7f54590dc2555c34
+    bridge lenient ca6f1f50b9d65fc7
+    bridge strict 99b5316de5257375
+    candidate lenient 68718c27c9b44abd
+    candidate strict 68718c27c9b44abd
+    harvest lenient 7ecdacd67a1fc48b
+    harvest strict 5a7e46b6dbf183f6
+    constraint lenient d172319b7a068907
+    constraint strict bf92851cb55a583a
+    stage1 lenient f9b9097f99465a40
+    stage1 strict 9be0d881b2296dd3
+    memrl lenient e22bc1833ae6aedf
+    memrl strict d904f8be2c09ff36
+    council lenient 487dedf0d3ab8625
+    council strict df82bf0b8f74d907
+    continuity lenient 94ac6ec8c1670f7d
+    continuity strict 463e20cc3bd7e213
+    plan lenient f679950d5ee040ed
+    plan strict f679950d5ee040ed
+    ");
 }

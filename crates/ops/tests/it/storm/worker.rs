@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use contract::domain::check::{CheckSeen, Expects};
 use ops::context::Key;
 use ops::{Context, assignment, ledger, lock, result, watchdog};
 use serde_json::{Value, json};
 use testkit::SeededIds;
 
 use super::{SHARE, TASKS, open};
-use crate::world::key;
+use crate::world::{caller, key};
 
 /// What a worker may be told. Anything else is a fault of the store.
 const EXPECTED: [&str; 9] = [
@@ -98,7 +97,7 @@ impl Worker<'_> {
     fn heartbeat(&mut self) -> ops::Result<()> {
         let Some((task, token)) = self.any_grant() else { return Ok(()) };
         let request = ops::heartbeat::Request { run: self.run.to_owned(), task, token, at: None };
-        ops::heartbeat::heartbeat(&mut self.cx, &request).map(drop)
+        ops::heartbeat::send(&mut self.cx, &caller("worker"), &request).map(drop)
     }
 
     /// Submits under any token it ever had: an old one must be refused.
@@ -125,8 +124,8 @@ impl Worker<'_> {
 
     /// What is blocked is planned anew, by the version that was read.
     fn plan_anew(&mut self) -> ops::Result<()> {
-        let shown = ledger::show::show(&mut self.cx, self.run)?;
-        let rows = shown["ledger"].as_array().unwrap();
+        let shown = ledger::show::show(&mut self.cx, &ledger::show::Request { run: self.run.to_owned() })?;
+        let rows = &shown.ledger;
         let blocked: Vec<&Value> = rows.iter().filter(|row| row["status"] == "blocked").collect();
         let mut deltas = Vec::new();
         for row in blocked {
@@ -160,17 +159,5 @@ impl Worker<'_> {
         }
         self.grants.push((task, token));
         Ok(())
-    }
-}
-
-fn passed() -> CheckSeen {
-    CheckSeen {
-        command: vec!["true".to_owned()],
-        expects: Expects::ExitCode0,
-        passed: true,
-        exit_code: Some(0),
-        output_digest: "sha256:0".to_owned(),
-        output_tail: String::new(),
-        problem: None,
     }
 }

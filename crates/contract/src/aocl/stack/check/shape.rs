@@ -1,14 +1,16 @@
 //! The shape of a stack file.
 
-use crate::aocl::stack::{EDGES_MAX, NODES_MAX, Reference};
+use crate::aocl::stack::{
+    BypassPolicy, Defaults, EDGES_MAX, Edge, NODES_MAX, Node, PolicyOverrides, Reference, Step,
+};
 use crate::finding::Findings;
 use crate::json::Value;
 use crate::shape::{
-    Form, List, NON_BLANK, Object, Shape, TEXT, TEXTS, Text, UNBOUNDED, Unknown, optional, required,
+    Described, Form, NON_BLANK, Object, Shape, Text, UNBOUNDED, Unknown, list, optional, required,
 };
 
 /// The largest count that every JSON reader keeps exactly.
-const COUNT: Shape = Shape::Integer { min: 0, max: 1 << 53 };
+pub(crate) const COUNT: Shape = Shape::Integer { min: 0, max: 1 << 53 };
 
 static KNOWN_REF: Form = Form {
     name: "a built-in ref such as builtin:l3.policy or builtin:branch.restricted",
@@ -16,7 +18,9 @@ static KNOWN_REF: Form = Form {
     accepts: |text| Reference::parse(text).is_some(),
 };
 
-const REF: Shape = Shape::Text(Text { min: 1, max: UNBOUNDED, form: Some(&KNOWN_REF) });
+impl Described for Reference {
+    const SHAPE: Shape = Shape::Text(Text { min: 1, max: UNBOUNDED, form: Some(&KNOWN_REF) });
+}
 
 pub static STACK: Object = Object {
     name: "aocl_stack",
@@ -25,70 +29,15 @@ pub static STACK: Object = Object {
         required("stack_id", NON_BLANK, ""),
         required("version", NON_BLANK, ""),
         required("mode", Shape::Word(&["pipeline", "dag"]), ""),
-        optional(
-            "layers",
-            Shape::List(&List { item: Shape::Object(&STEP), min: 1, max: NODES_MAX }),
-            "In a pipeline.",
-        ),
-        optional(
-            "nodes",
-            Shape::List(&List { item: Shape::Object(&NODE), min: 1, max: NODES_MAX }),
-            "In a dag.",
-        ),
-        optional(
-            "edges",
-            Shape::List(&List { item: Shape::Object(&EDGE), min: 0, max: EDGES_MAX }),
-            "In a dag.",
-        ),
-        optional("defaults", Shape::Object(&DEFAULTS), ""),
-        optional("bypass_policy", Shape::Object(&BYPASS_POLICY), "Who may skip layers, and which never."),
-        optional("policy_overrides", Shape::Object(&POLICY_OVERRIDES), ""),
+        optional("layers", list!(Step::SHAPE, 1, NODES_MAX), "In a pipeline."),
+        optional("nodes", list!(Node::SHAPE, 1, NODES_MAX), "In a dag."),
+        optional("edges", list!(Edge::SHAPE, 0, EDGES_MAX), "In a dag."),
+        optional("defaults", Defaults::SHAPE, ""),
+        optional("bypass_policy", BypassPolicy::SHAPE, "Who may skip layers, and which never."),
+        optional("policy_overrides", PolicyOverrides::SHAPE, ""),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };
-
-const fn object(name: &'static str, fields: &'static [crate::shape::Field]) -> Object {
-    Object { name, about: "", fields, unknown: Unknown::KeptUnlessStrict }
-}
-
-static STEP: Object = object(
-    "aocl_stack_layer",
-    &[required("id", NON_BLANK, ""), required("ref", REF, ""), optional("enabled", Shape::Bool, "")],
-);
-
-static NODE: Object = object("aocl_stack_node", &[required("id", NON_BLANK, ""), required("ref", REF, "")]);
-
-static EDGE: Object = object(
-    "aocl_stack_edge",
-    &[
-        required("from", NON_BLANK, ""),
-        required("to", NON_BLANK, ""),
-        optional("when", Shape::Nullable(&NON_BLANK), "A condition over `context` and `control`."),
-    ],
-);
-
-static DEFAULTS: Object = object(
-    "aocl_stack_defaults",
-    &[
-        optional("timeout_ms", COUNT, ""),
-        optional("max_parallel_actions", COUNT, ""),
-        optional("bypass_allowed_for_roles", TEXTS, ""),
-    ],
-);
-
-static BYPASS_POLICY: Object = object(
-    "aocl_bypass_policy",
-    &[
-        optional("allowed_roles", TEXTS, ""),
-        optional("never_bypass", TEXTS, ""),
-        optional("audit_required", Shape::Bool, ""),
-    ],
-);
-
-static POLICY_OVERRIDES: Object = object(
-    "aocl_policy_overrides",
-    &[optional("tool_execution", TEXT, ""), optional("network_access", TEXT, "")],
-);
 
 /// Each mode has fields of its own and not the other's.
 pub(super) fn check_mode(findings: &mut Findings, document: &Value) {

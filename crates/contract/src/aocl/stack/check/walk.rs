@@ -1,4 +1,4 @@
-//! Whether a request can walk a stack, and whether it can get around the layers nobody may skip.
+//! Whether a request can walk a stack, and whether it can bypass the layers that must not be skipped.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) fn check(stack: &Stack, findings: &mut Findings, warnings: &mut Findi
     let delegates =
         stack.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Delegate));
     if delegates && !stack.can_verify() {
-        let message = format!("without {} no work can be granted as verified", Layer::Verify);
+        let message = format!("without {} no work can be verified", Layer::Verify);
         warnings.push(format!("$.{field}"), "unverified", message);
     }
 }
@@ -56,7 +56,7 @@ fn check_names(field: &str, members: &[(&str, Reference)], findings: &mut Findin
                 warnings.push(
                     format!("{place}.id"),
                     "unknown_layer",
-                    format!("`{id}` is no canonical layer"),
+                    format!("`{id}` is not a canonical layer"),
                 );
             }
         }
@@ -81,15 +81,15 @@ fn check_dag(nodes: &[Node], edges: &[Edge], findings: &mut Findings, warnings: 
     check_edges(&names, edges, findings, warnings);
     let graph = Graph::new(&names, edges.iter().map(|edge| (edge.from.as_str(), edge.to.as_str())));
     if let Some(cycle) = graph.cycle() {
-        let message = format!("a request could go round for ever: {} -> {}", cycle.join(" -> "), cycle[0]);
+        let message = format!("the edges form a cycle: {} -> {}", cycle.join(" -> "), cycle[0]);
         return findings.push("$.edges", "cycle", message);
     }
     let is_branch = |id: &str| nodes.iter().any(|node| node.id == id && node.reference.is_branch());
     let roots: Vec<&str> = graph.roots().into_iter().filter(|id| !is_branch(id)).collect();
     let [root] = roots.as_slice() else {
         let message = match roots.as_slice() {
-            [] => "no layer is the first".to_owned(),
-            several => format!("exactly one layer may be the first, not {}", several.join(", ")),
+            [] => "there must be one first layer, and every layer has a predecessor".to_owned(),
+            several => format!("exactly one layer may come first, not {}", several.join(", ")),
         };
         return findings.push("$.nodes", "single_root", message);
     };
@@ -115,7 +115,7 @@ fn check_edges(names: &[&str], edges: &[Edge], findings: &mut Findings, warnings
                 findings.push(
                     format!("$.edges[{index}].{end}"),
                     "unknown_node",
-                    format!("`{id}` is no node"),
+                    format!("`{id}` is not a node"),
                 );
             }
         }
@@ -133,15 +133,11 @@ fn check_bypass(stack: &Stack, members: &[(&str, Reference)], warnings: &mut Fin
         let known = Layer::from_id(id).is_some() || members.iter().any(|(member, _)| member == id);
         if !known {
             let place = format!("$.bypass_policy.never_bypass[{index}]");
-            warnings.push(
-                place,
-                "unknown_layer",
-                format!("`{id}` is not in this stack and protects nothing"),
-            );
+            warnings.push(place, "unknown_layer", format!("`{id}` is not in this stack"));
         }
     }
 }
 
 fn unguarded(guard: Layer) -> String {
-    format!("{} could be reached without passing {guard}", Layer::Delegate)
+    format!("{} can be reached without passing {guard}", Layer::Delegate)
 }

@@ -1,4 +1,4 @@
-//! What a bundle may not say, whoever wrote it.
+//! What a bundle must not contain, regardless of its author.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ impl Bundle {
         named(&run.corr, "$.x_run.corr")?;
         named(&run.document_digest, "$.x_run.document_digest")?;
         if run.state.is_terminal() {
-            let message = format!("the run is {}; there is nothing to go on with", run.state.as_str());
+            let message = format!("the run is {} and cannot be continued", run.state.as_str());
             return Err(Fault::new(Code::InvalidTransition, "run_ended", "$.x_run.state", message));
         }
         if run.max_parallel > limits::PARALLEL_MAX {
@@ -51,7 +51,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Done stands on a result, and where the author asked for checks, on checks that passed.
+    /// A task that is done needs a result, and where the author asked for checks, checks that passed.
     fn judge_evidence(&self, row: &HandoffRow, carried: &CarriedRow, path: &str) -> Result<(), Fault> {
         let path = format!("{path}.x_evidence");
         let has_checks = !carried.x_spec.checks.is_empty();
@@ -63,7 +63,7 @@ impl Bundle {
             }
         };
         if carried.x_evidence != expected {
-            let message = format!("{} is {} and cannot stand on this", row.task_id, row.status);
+            let message = format!("{} is {} and needs other evidence", row.task_id, row.status);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
         if row.status != Status::Done {
@@ -83,7 +83,7 @@ impl Bundle {
         if has_checks
             && (result.checks.len() != checks.len() || !checks.iter().zip(&result.checks).all(proves))
         {
-            let message = format!("{} is said to be verified by other checks than its author's", row.task_id);
+            let message = format!("{} was verified by checks that its author did not write", row.task_id);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
         Ok(())
@@ -104,7 +104,7 @@ impl Bundle {
                 return Err(Fault::new(Code::MissingRequiredInput, "missing", path, "a lock has a token"));
             }
             if lock.active && lock.extra.get("x_timeout_ms").and_then(Value::as_u64).is_none() {
-                let message = "a lock says how long its holder may be silent";
+                let message = "the lock needs the timeout of its holder";
                 return Err(Fault::new(Code::MissingRequiredInput, "missing", path, message));
             }
         }
@@ -134,7 +134,7 @@ impl Bundle {
                 .any(|lock| lock.active && lock.task_id == one.task_id && lock.x_fencing_token == token);
             if !holds {
                 let message =
-                    format!("{} is given out with token {} and holds nothing", one.task_id, one.token);
+                    format!("{} is assigned with token {} but holds no lock", one.task_id, one.token);
                 return Err(Fault::new(Code::LockConflict, "lock_missing", path, message));
             }
         }
@@ -205,7 +205,7 @@ impl Bundle {
         for (index, delta) in deltas.iter().enumerate() {
             let path = format!("$.x_applied[{index}]");
             if delta.delta_id.trim().is_empty() {
-                return Err(invalid(&path, "a delta has a name"));
+                return Err(invalid(&path, "`delta_id` must not be blank"));
             }
             if let Some(digest) = &delta.digest {
                 named(digest, &path)?;
@@ -220,7 +220,7 @@ impl Bundle {
         let path = "$.x_budget";
         let Some(purse) = &self.carried.x_budget else {
             return match open.clone().next() {
-                Some(_) => Err(invalid(path, "something is reserved and there is no budget")),
+                Some(_) => Err(invalid(path, "amounts are reserved, but the run has no budget")),
                 None => Ok(()),
             };
         };
@@ -229,7 +229,8 @@ impl Bundle {
         let negative =
             [purse.limit, purse.reserved, purse.spent].into_iter().chain(open).any(Amount::is_negative);
         if negative || ended || purse.reserved != set_aside {
-            let message = "what is reserved is not what open assignments have, or an amount is below zero";
+            let message =
+                "the reserved amount differs from that of the open assignments, or an amount is negative";
             return Err(Fault::new(Code::LedgerInconsistent, "budget", path, message));
         }
         Ok(())
@@ -253,7 +254,7 @@ impl Bundle {
             };
             if !is_whole {
                 let message =
-                    format!("an approval that is {} is not taken over like this", asked.state.as_str());
+                    format!("an approval that is {} cannot be imported in this form", asked.state.as_str());
                 return Err(Fault::new(Code::NonCompliant, "approval", path, message));
             }
         }
@@ -272,7 +273,7 @@ impl Bundle {
 fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
     let title = spec.title.chars().count();
     if spec.title.trim().is_empty() || title > limits::TITLE_CHARS_MAX || spec.id.len() > NAME_BYTES_MAX {
-        return Err(invalid(&format!("{path}.title"), "must have some characters, and not too many"));
+        return Err(invalid(&format!("{path}.title"), "is empty or too long"));
     }
     let scopes = [&spec.writes, &spec.reads, &spec.scratch];
     if scopes.iter().any(|list| list.len() > limits::SCOPES_PER_TASK_MAX) {
@@ -292,7 +293,7 @@ fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
             || (check.shell && check.command.len() != 1)
     };
     match spec.checks.iter().position(wrong) {
-        Some(index) => Err(invalid(&format!("{path}.checks[{index}]"), "is no command")),
+        Some(index) => Err(invalid(&format!("{path}.checks[{index}]"), "must name a program")),
         None => Ok(()),
     }
 }
@@ -301,7 +302,7 @@ fn judge_scope(scope: &Scope, path: &str) -> Result<(), Fault> {
     let read = Scope::parse(scope.as_str(), None);
     let fault = match &read {
         Ok(read) if read.is_absolute() => Some(ScopeFault::Escape),
-        Ok(read) if read != scope => return Err(invalid(path, format!("`{read}` is not written so"))),
+        Ok(read) if read != scope => return Err(invalid(path, format!("must be written `{read}`"))),
         Ok(_) => None,
         Err(fault) => Some(*fault),
     };
@@ -313,7 +314,7 @@ fn judge_scope(scope: &Scope, path: &str) -> Result<(), Fault> {
 fn named(text: &str, path: &str) -> Result<(), Fault> {
     let is_name =
         !text.trim().is_empty() && text.len() <= NAME_BYTES_MAX && !text.chars().any(char::is_control);
-    if is_name { Ok(()) } else { Err(invalid(path, "must be one line, and not a long one")) }
+    if is_name { Ok(()) } else { Err(invalid(path, "must be one short line")) }
 }
 
 fn unique<T: Ord>(names: impl Iterator<Item = T>, path: &str) -> Result<(), Fault> {
@@ -321,7 +322,7 @@ fn unique<T: Ord>(names: impl Iterator<Item = T>, path: &str) -> Result<(), Faul
     for (index, name) in names.enumerate() {
         if !seen.insert(name) {
             let path = format!("{path}[{index}]");
-            return Err(Fault::new(Code::LedgerInconsistent, "duplicate", path, "stands there twice"));
+            return Err(Fault::new(Code::LedgerInconsistent, "duplicate", path, "appears twice"));
         }
     }
     Ok(())

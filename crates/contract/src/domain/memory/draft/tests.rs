@@ -77,12 +77,16 @@ fn texts_are_bounded_and_free_of_secrets() {
     assert!(checked_value("a\nb\tc", None).is_ok() && checked_value("\0", None).is_err());
     assert_eq!(checked_value("12", Some("")), Ok(ValueType::Number));
     assert_eq!(checked_value("12", Some("string")), Ok(ValueType::String));
-    assert_eq!(checked_value("x", Some("number")).unwrap_err().message, "the value is no number");
+    assert_eq!(checked_value("x", Some("number")).unwrap_err().message, "the value is not of type number");
     assert_eq!(checked_value("x", Some("float")).unwrap_err().message, "invalid value type 'float'");
     assert!(checked_place("project", Some("a\u{7}")).is_err());
     assert!(without_secrets(&["plain", "password=hunter2hunter2"]).is_err());
     for days in [0.0, -1.0, f64::NAN, f64::INFINITY, 36_501.0] {
         assert!(checked_half_life(days).is_err(), "{days}");
     }
-    assert!(checked_half_life(0.5).is_ok() && checked_kind("fact").is_ok() && checked_kind("myth").is_err());
+    assert!(
+        checked_half_life(0.5).is_ok()
+            && MemoryKind::named("fact").is_ok()
+            && MemoryKind::named("myth").is_err()
+    );
 }

@@ -1,0 +1,178 @@
+//! Layers whose outcome comes later: started on a thread, answered by a message, refused at a deadline.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use contract::domain::limits;
+use contract::domain::time::human_duration;
+
+use super::elapsed_ms;
+use super::outcome::{GiveUp, LayerResult, Outcome, SlowWork};
+
+/// Slow layers that one run has under way; further ones start when an answer has come.
+const AWAITED_MAX: usize = limits::PARALLEL_MAX;
+
+/// Which layer is run for what: the run, or the task with this index.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LayerKey {
+    pub(crate) task: Option<usize>,
+    pub(crate) id: String,
+}
+
+/// The answer of a slow layer, on its way to the loop.
+struct Answer {
+    key: LayerKey,
+    ticket: u64,
+    /// A `LayerResult<P>`; only the layer's caller knows `P`.
+    result: Box<dyn Any + Send>,
+}
+
+/// How far a layer is that may be slow.
+#[derive(Debug, PartialEq)]
+pub(super) enum Progress<P> {
+    NotStarted,
+    UnderWay,
+    Ended(LayerResult<P>),
+}
+
+enum State {
+    Pending { ticket: u64, deadline_ms: i64, earlier: Outcome, give_up: GiveUp },
+    Arrived(Box<dyn Any + Send>),
+}
+
+pub(super) struct Awaited {
+    sender: mpsc::SyncSender<Answer>,
+    answers: mpsc::Receiver<Answer>,
+    timeout: Duration,
+    tickets: u64,
+    states: BTreeMap<LayerKey, State>,
+}
+
+impl Awaited {
+    pub(super) fn new(timeout: Duration) -> Self {
+        let (sender, answers) = mpsc::sync_channel(AWAITED_MAX);
+        Self { sender, answers, timeout, tickets: 0, states: BTreeMap::new() }
+    }
+
+    /// How far a slow layer is. An answer stays until it is forgotten, so that a step that is tried again does not ask
+    /// again.
+    pub(super) fn look<P: Clone + 'static>(&self, key: &LayerKey, now_ms: i64) -> Progress<P> {
+        match self.states.get(key) {
+            None => Progress::NotStarted,
+            Some(State::Arrived(result)) => {
+                let result = result.downcast_ref::<LayerResult<P>>();
+                Progress::Ended(result.expect("BUG: a layer always gives the same kind of product").clone())
+            }
+            Some(State::Pending { deadline_ms, earlier, .. }) if now_ms >= *deadline_ms => {
+                Progress::Ended(self.too_late(key, earlier))
+            }
+            Some(State::Pending { .. }) => Progress::UnderWay,
+        }
+    }
+
+    /// Starts the work of a layer, unless too many are under way.
+    pub(super) fn start<P: Clone + Send + 'static>(
+        &mut self,
+        key: &LayerKey,
+        now_ms: i64,
+        (earlier, work): (Outcome, SlowWork<P>),
+    ) {
+        let pending = self.states.values().filter(|state| matches!(state, State::Pending { .. })).count();
+        if pending >= AWAITED_MAX {
+            return;
+        }
+        self.tickets += 1;
+        let (ticket, give_up) = (self.tickets, GiveUp::default());
+        let deadline_ms = now_ms.saturating_add(i64::try_from(self.timeout.as_millis()).unwrap_or(i64::MAX));
+        let (sender, answer_to, before) = (self.sender.clone(), key.clone(), earlier.clone());
+        let thread_give_up = give_up.clone();
+        let pending = State::Pending { ticket, deadline_ms, earlier, give_up };
+        self.states.insert(key.clone(), pending);
+        // A thread that cannot be started, or that panics, gives no answer: the deadline refuses the layer.
+        let body = move || {
+            let begun = Instant::now();
+            let outcome = work.call(&thread_give_up).after(before);
+            let result = outcome.settle(elapsed_ms(begun)).unwrap_or_else(|(earlier, _)| {
+                refused(earlier, "AWAITED_TWICE", "a slow layer may not wait for another one")
+            });
+            // If the runner is gone, nobody waits for the answer.
+            sender.send(Answer { key: answer_to, ticket, result: Box::new(result) }).ok();
+        };
+        thread::Builder::new().name(format!("layer {}", key.id)).spawn(body).ok();
+    }
+
+    /// Keeps the answers that have come. Gives the layers that are no longer awaited because of it.
+    pub(super) fn arrivals(&mut self) -> Vec<LayerKey> {
+        let answers: Vec<Answer> = self.answers.try_iter().collect();
+        answers.into_iter().filter_map(|answer| self.arrive(answer)).collect()
+    }
+
+    fn arrive(&mut self, answer: Answer) -> Option<LayerKey> {
+        match self.states.get(&answer.key)? {
+            State::Pending { ticket, .. } if *ticket == answer.ticket => {}
+            State::Pending { .. } | State::Arrived(_) => return None,
+        }
+        self.states.insert(answer.key.clone(), State::Arrived(answer.result));
+        Some(answer.key)
+    }
+
+    /// Until when the layers of a task are waited for, if one is.
+    pub(super) fn deadline_ms(&self, task: Option<usize>) -> Option<i64> {
+        let of_task = self.states.iter().filter(|(key, _)| key.task == task);
+        let deadlines = of_task.filter_map(|(_, state)| match state {
+            State::Pending { deadline_ms, .. } => Some(*deadline_ms),
+            State::Arrived(_) => None,
+        });
+        deadlines.min()
+    }
+
+    /// Forgets the answers for a task, and tells work that is still under way to stop.
+    pub(super) fn forget(&mut self, task: Option<usize>) {
+        self.states.retain(|key, state| {
+            let keeps = key.task != task;
+            if !keeps {
+                state.give_up();
+            }
+            keeps
+        });
+    }
+
+    fn too_late<P>(&self, key: &LayerKey, earlier: &Outcome) -> LayerResult<P> {
+        let reason = format!("E_TIMEOUT: {} did not answer within {}", key.id, human_duration(self.timeout));
+        let mut result = refused(earlier.clone(), "NO_ANSWER", &reason);
+        result.timing_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
+        result
+    }
+}
+
+impl State {
+    fn give_up(&self) {
+        match self {
+            State::Pending { give_up, .. } => give_up.set(),
+            State::Arrived(_) => {}
+        }
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.states.values().for_each(State::give_up);
+    }
+}
+
+fn refused<P>(earlier: Outcome, code: &str, reason: &str) -> LayerResult<P> {
+    let Outcome { decisions, delta, refs, next: _ } = earlier.and(code, reason);
+    LayerResult {
+        decisions,
+        delta,
+        refs,
+        exit: super::outcome::Exit::Refuse(reason.to_owned()),
+        timing_ms: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use contract::plan::PlanTask;
+use serde_json::json;
+
+use super::*;
+use crate::pipeline::outcome::Next;
+use crate::pipeline::samples::{decisions, delta, run_of, task};
+
+fn audit(tasks: &[(Task, Vec<Attempt>)], executed: &[&str], branch: Option<&str>) -> Outcome<RunSummary> {
+    let run = run_of(Vec::new());
+    let executed: Vec<String> = executed.iter().map(|id| (*id).to_owned()).collect();
+    super::run(&AuditFacts {
+        run: &run,
+        tasks,
+        stack_id: "default",
+        executed: &executed,
+        delegations: &[],
+        branch: branch.map(str::to_owned),
+        total_ms: 7,
+    })
+}
+
+fn summary(outcome: Outcome<RunSummary>) -> RunSummary {
+    let Next::Continue(summary) = outcome.next else { panic!("no summary") };
+    summary
+}
+
+#[test]
+fn the_summary_names_each_layer_once_and_the_branch() {
+    let outcome = audit(&[], &["L3", "L9", "L10", "L3", "L10"], Some("L3 -> L9"));
+    assert_eq!(decisions(&outcome), ["AUDITED: 0 delegations, 0 lessons"]);
+    assert_eq!(delta(&outcome), json!({"C6.Audit.layers": 3}));
+    let summary = summary(outcome);
+    assert_eq!(summary.layers_executed, ["L3", "L9", "L10"]);
+    assert_eq!((summary.branch_taken.as_deref(), summary.timing_ms_total), (Some("L3 -> L9"), 7));
+    assert_eq!((summary.stack_id.as_str(), summary.notes), ("default", None));
+    assert_eq!(summary.verification.unwrap().status, "passed");
+}
+
+#[test]
+fn a_failed_task_leaves_a_lesson() {
+    let reason = Some("exit code 3".to_owned());
+    let failed = Task { status: Status::Failed, blocked_reason: reason, ..task(2, PlanTask::minimal("b")) };
+    let done =
+        Task { status: Status::Done, evidence: Some(Evidence::Verified), ..task(1, PlanTask::minimal("a")) };
+    let outcome = audit(&[(done, Vec::new()), (failed, Vec::new())], &["L10"], None);
+    assert_eq!(decisions(&outcome), ["AUDITED: 0 delegations, 1 lessons"]);
+    assert_eq!(outcome.delta["C6.Audit.lessons.t2"], "failed before: exit code 3");
+    let summary = summary(outcome);
+    let verification = summary.verification.unwrap();
+    assert_eq!((&*verification.status, &*verification.reason), ("incomplete", "1 of 2 tasks verified"));
+    assert_eq!(summary.notes.as_deref(), Some("1 lessons kept for the next attempt"));
+}

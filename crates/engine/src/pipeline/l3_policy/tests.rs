@@ -1,0 +1,56 @@
+use contract::domain::check::Check;
+use contract::domain::check::Expects;
+use contract::plan::PlanTask;
+use serde_json::json;
+
+use super::*;
+use crate::pipeline::outcome::Next;
+use crate::pipeline::samples::{decisions, delta, facts, run_of};
+
+#[test]
+fn what_no_rule_forbids_is_allowed() {
+    let (run, policy) = (run_of(vec![PlanTask::minimal("a")]), Policy::default());
+    let outcome = super::run(&facts(&run, &policy));
+    assert_eq!(decisions(&outcome), ["POLICY_ALLOW: no rule forbids it"]);
+    assert_eq!(delta(&outcome), json!({"C4.Policy.sandbox": "none"}));
+    assert_eq!((outcome.next, denial(&run, &policy)), (Next::Continue(()), None));
+}
+
+#[test]
+fn a_cap_on_the_time_is_in_the_context() {
+    let run = run_of(vec![PlanTask::minimal("a")]);
+    let policy = Policy { timeout_max: Some(Duration::from_secs(90)), ..Policy::default() };
+    let outcome = super::run(&facts(&run, &policy));
+    assert_eq!(decisions(&outcome)[1], "TIMEOUT_CAPPED: no attempt may take longer than 1m30s");
+    assert_eq!(outcome.delta["C4.Policy.timeout_max_ms"], 90_000);
+    assert_eq!(outcome.next, Next::Continue(()));
+}
+
+#[track_caller]
+fn assert_denied(run: &NewRun, policy: &Policy, task: &str, rule: &str) {
+    let outcome = super::run(&facts(run, policy));
+    let reason = format!("task `{task}` is denied: {rule}");
+    assert_eq!(decisions(&outcome), [format!("POLICY_DENY: {reason}")]);
+    assert_eq!(delta(&outcome), json!({"C4.Policy.denied_by": rule}));
+    assert_eq!(outcome.next, Next::Refuse(reason.clone()));
+    assert_eq!(denial(run, policy), Some(reason));
+}
+
+#[test]
+fn an_executor_on_the_list_is_denied() {
+    let run = run_of(vec![PlanTask::minimal("a")]);
+    let policy = Policy { deny_executors: vec!["shell".to_owned()], ..Policy::default() };
+    assert_denied(&run, &policy, "a", "policy.deny_executors has `shell`");
+}
+
+#[test]
+fn a_shell_is_denied_in_commands_and_in_checks() {
+    let policy = Policy { deny_shell: true, ..Policy::default() };
+    let check = Check { command: vec!["x".to_owned()], shell: true, expects: Expects::ExitCode0 };
+    for task in [
+        PlanTask { shell: true, ..PlanTask::minimal("b") },
+        PlanTask { checks: vec![check], ..PlanTask::minimal("b") },
+    ] {
+        assert_denied(&run_of(vec![PlanTask::minimal("a"), task]), &policy, "b", "policy.deny_shell is set");
+    }
+}

@@ -1,0 +1,65 @@
+use contract::plan::PlanTask;
+use serde_json::json;
+
+use super::*;
+use crate::pipeline::outcome::Next;
+use crate::pipeline::samples::{decisions, delta, part, run_of, task};
+
+fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
+    let (run, subject) = (run_of(vec![spec.clone()]), task(1, spec));
+    let lookup = |name: &str| (name == "TOKEN").then(|| "correct horse".to_owned());
+    super::run(&ShapeFacts {
+        run: &run,
+        task: &subject,
+        part: part(&subject),
+        attempt_number: 2,
+        brief: "the brief",
+        timeout_max,
+        lookup: &lookup,
+    })
+}
+
+fn shaped(outcome: Outcome<Shaped>) -> Shaped {
+    let Next::Continue(shaped) = outcome.next else { panic!("not shaped: {outcome:?}") };
+    shaped
+}
+
+#[test]
+fn the_context_tells_attempt_executor_time_and_scope() {
+    let outcome = shape(PlanTask::minimal("a"), None);
+    assert_eq!(decisions(&outcome), ["SHAPED: shell for a, at most 30m00s"]);
+    let expected = json!({
+        "C2.Task.t1.attempt": 2, "C2.Task.t1.executor": "shell",
+        "C2.Task.t1.timeout_ms": 1_800_000, "C2.Task.t1.writes": [],
+    });
+    assert_eq!(delta(&outcome), expected);
+}
+
+#[test]
+fn the_policy_caps_the_time() {
+    let hour = Duration::from_hours(1);
+    let minute = Duration::from_mins(1);
+    assert_eq!(shaped(shape(PlanTask::minimal("a"), Some(minute))).timeout, minute);
+    assert_eq!(shaped(shape(PlanTask::minimal("a"), Some(hour))).timeout, Duration::from_mins(30));
+}
+
+#[test]
+fn the_child_gets_its_variables_and_a_secret_is_hidden() {
+    let env = [("PLAIN", "x"), ("SECRET", "env:TOKEN")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+    let outcome = shape(PlanTask { env: env.into(), ..PlanTask::minimal("a") }, None);
+    assert!(!format!("{:?}", (&outcome.decisions, &outcome.delta)).contains("correct horse"));
+    let shaped = shaped(outcome);
+    assert_eq!((&*shaped.env["PLAIN"], &*shaped.env["SECRET"]), ("x", "correct horse"));
+    assert_eq!((&*shaped.env["WRIT_BRIEF"], &*shaped.env["WRIT_DEPTH"]), ("the brief", "1"));
+    assert!(shaped.env.contains_key("WRIT_RUN") && shaped.env.contains_key("WRIT_TASK"));
+    assert_eq!(shaped.hidden.clean("it is correct horse"), "it is [REDACTED:env]");
+}
+
+#[test]
+fn a_variable_that_is_not_set_refuses_the_task() {
+    let env = [("SECRET".to_owned(), "env:MISSING".to_owned())];
+    let outcome = shape(PlanTask { env: env.into(), ..PlanTask::minimal("a") }, None);
+    let reason = "env:MISSING is not set in writ's environment";
+    assert_eq!(decisions(&outcome), [format!("ENV_MISSING: {reason}")]);
+    assert_eq!(outcome.next, Next::Refuse(format!("E_PERMISSION_DENIED: {reason}")));
+}

@@ -1,0 +1,120 @@
+use contract::domain::check::Expects;
+use serde_json::json;
+
+use super::*;
+use crate::pipeline::outcome::Next;
+use crate::pipeline::samples::{decisions, delta};
+
+fn seen(passed: bool) -> CheckSeen {
+    CheckSeen {
+        command: vec!["make".to_owned(), "test".to_owned()],
+        expects: Expects::ExitCode0,
+        passed,
+        exit_code: Some(i32::from(!passed)),
+        output_digest: String::new(),
+        output_tail: String::new(),
+        problem: (!passed).then(|| "exit code 1, expected 0".to_owned()),
+    }
+}
+
+fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
+    VerifyFacts {
+        number: 1,
+        claim,
+        checks,
+        checks_expected: checks.len(),
+        budget: Budget::default(),
+        cost: None,
+        tokens: None,
+        tree_digest: Some("sha256:1"),
+    }
+}
+
+fn failed(code: &str, message: &str) -> Verdict {
+    Verdict::Failed { code: code.to_owned(), message: message.to_owned() }
+}
+
+#[track_caller]
+fn assert_judged(facts: &VerifyFacts<'_>, decision: &str, verdict: Verdict, told: (&str, Option<f64>)) {
+    let outcome = super::run(facts);
+    assert_eq!(decisions(&outcome), [decision]);
+    let verified = verdict == Verdict::Done { verified: true };
+    let expected = json!({"C2.Task.t1.verified": verified, "C2.Task.t1.tree_digest": facts.tree_digest});
+    assert_eq!(delta(&outcome), expected);
+    let Next::Continue((judged, verification)) = outcome.next else { panic!("no verdict") };
+    assert_eq!(judged, verdict);
+    assert_eq!((verification.status.as_str(), verification.confidence), told);
+}
+
+#[test]
+fn checks_that_pass_make_it_done_and_verified() {
+    let checks = [seen(true), seen(true)];
+    let verdict = Verdict::Done { verified: true };
+    assert_judged(
+        &facts(&Claim::Success, &checks),
+        "VERIFIED: 2 of 2 checks passed",
+        verdict,
+        ("passed", Some(1.0)),
+    );
+}
+
+#[test]
+fn without_checks_done_is_only_claimed() {
+    let verdict = Verdict::Done { verified: false };
+    let decision = "CLAIMED: there is nothing to check; done is only claimed";
+    assert_judged(&facts(&Claim::Success, &[]), decision, verdict, ("unverified", None));
+}
+
+#[test]
+fn a_failed_check_overturns_the_claim() {
+    let message = "check `make test`: exit code 1, expected 0";
+    assert_judged(
+        &facts(&Claim::Success, &[seen(true), seen(false)]),
+        &format!("OVERTURNED: CHECK_FAILED: {message}"),
+        failed("CHECK_FAILED", message),
+        ("failed", Some(1.0)),
+    );
+}
+
+#[test]
+fn a_check_that_was_not_run_has_not_passed() {
+    assert_judged(
+        &VerifyFacts { checks_expected: 2, ..facts(&Claim::Success, &[seen(true)]) },
+        "OVERTURNED: CHECK_FAILED: not every check was run",
+        failed("CHECK_FAILED", "not every check was run"),
+        ("failed", Some(1.0)),
+    );
+}
+
+#[test]
+fn a_claimed_failure_stays_one_even_if_checks_pass() {
+    let claim = Claim::Failure { code: "E_UNKNOWN".to_owned(), message: "no".to_owned() };
+    let verdict = failed("E_UNKNOWN", "no");
+    assert_judged(&facts(&claim, &[seen(true)]), "FAILED: E_UNKNOWN: no", verdict, ("failed", Some(1.0)));
+}
+
+#[test]
+fn work_over_its_budget_is_not_done_and_work_at_it_is() {
+    let budget = Budget { cost: Some(MicroUsd(500_000)), tokens: Some(100) };
+    let claim = Claim::Success;
+    let judged = |cost, tokens| {
+        let facts =
+            VerifyFacts { budget, cost: Some(MicroUsd(cost)), tokens: Some(tokens), ..facts(&claim, &[]) };
+        judge(&facts)
+    };
+    assert_eq!(judged(500_000, 100), Verdict::Done { verified: false });
+    for (cost, tokens) in [(500_001, 100), (500_000, 101)] {
+        let verdict = judged(cost, tokens);
+        assert!(
+            matches!(&verdict, Verdict::Failed { code, .. } if code == "E_COST_LIMIT_EXCEEDED"),
+            "{verdict:?}"
+        );
+    }
+}
+
+#[test]
+fn a_layer_that_refuses_grants_nothing() {
+    let (verdict, verification) = refused("no answer");
+    assert_eq!(verdict, failed("REFUSED", "no answer"));
+    assert_eq!((verification.status.as_str(), verification.confidence), ("failed", None));
+}

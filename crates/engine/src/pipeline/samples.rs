@@ -1,0 +1,105 @@
+//! Values that the tests of the layers share.
+
+use contract::domain::attempt::{Attempt, AttemptState, NewAttempt, Outcome as Ended};
+use contract::domain::id::Id;
+use contract::domain::run::{DocumentKind, Intent, NewRun, Owner};
+use contract::domain::status::Status;
+use contract::domain::task::{PlanPart, Task};
+use contract::domain::time::Timestamp;
+use contract::json::Value;
+use contract::plan::{Budget, Plan, PlanTask};
+use serde_json::json;
+
+use super::l3_policy::Policy;
+use super::{Outcome, RunFacts};
+
+pub(crate) fn now() -> Timestamp {
+    Timestamp::parse("2026-01-01T12:00:00Z").unwrap()
+}
+
+/// A run of these tasks, in the root directory.
+pub(crate) fn run_of(tasks: Vec<PlanTask>) -> NewRun {
+    let plan = Plan {
+        objective: "test".to_owned(),
+        workspace: None,
+        max_parallel: 2,
+        budget: Budget::default(),
+        tasks,
+    };
+    NewRun {
+        id: Id::from_bits(1),
+        corr: "corr-1".to_owned(),
+        origin_id: "evt-1".to_owned(),
+        kind: DocumentKind::Plan,
+        objective: "test".to_owned(),
+        workspace: "/".to_owned(),
+        plan,
+        intent: None,
+        requested_by: "human.ann".to_owned(),
+        depth: 1,
+        parent_run: None,
+        parent_task: None,
+        document_digest: "sha256:0".to_owned(),
+    }
+}
+
+/// A request without tasks.
+pub(crate) fn request(intent: &str, payload: Value) -> NewRun {
+    let intent =
+        Intent { name: intent.to_owned(), from: "human.ann".to_owned(), payload, requires: Value::Null };
+    NewRun { kind: DocumentKind::AeeTask, intent: Some(intent), ..run_of(Vec::new()) }
+}
+
+pub(crate) fn facts<'f>(run: &'f NewRun, policy: &'f Policy) -> RunFacts<'f> {
+    RunFacts { run, workspace_exists: true, envelope: None, is_healthy: true, policy, now: now() }
+}
+
+pub(crate) fn task(number: i64, spec: PlanTask) -> Task {
+    Task {
+        id: Id::from_bits(u128::try_from(number).unwrap()),
+        title: spec.title.clone(),
+        description: String::new(),
+        status: Status::Todo,
+        evidence: None,
+        priority: 0,
+        project_id: None,
+        blocked_reason: None,
+        version: 1,
+        claim: None,
+        part: Some(PlanPart { run_id: Id::from_bits(1), number, spec }),
+        depends_on: Vec::new(),
+        created_at: now(),
+        updated_at: now(),
+    }
+}
+
+pub(crate) fn part(task: &Task) -> &PlanPart {
+    task.part.as_ref().unwrap()
+}
+
+/// The first attempt of a task, which ended with this message.
+pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
+    Attempt {
+        begun: NewAttempt {
+            id: Id::from_bits(1),
+            task_id: Id::from_bits(1),
+            run_id: Id::from_bits(1),
+            number: 1,
+            executor: "shell".to_owned(),
+            owner: Owner { pid: 1, start_time: 1, boot_id: "boot-1".to_owned() },
+        },
+        state,
+        started_at: now(),
+        ended_at: Some(now()),
+        outcome: Some(Ended { message: message.to_owned(), ..Ended::default() }),
+    }
+}
+
+/// `CODE: reason` of each decision.
+pub(crate) fn decisions<P>(outcome: &Outcome<P>) -> Vec<String> {
+    outcome.decisions.iter().map(|decision| format!("{}: {}", decision.code, decision.reason)).collect()
+}
+
+pub(crate) fn delta<P>(outcome: &Outcome<P>) -> Value {
+    json!(outcome.delta)
+}

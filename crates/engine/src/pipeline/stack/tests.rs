@@ -1,0 +1,88 @@
+use contract::json::Value;
+
+use super::*;
+
+fn default() -> Value {
+    serde_json::from_slice(DEFAULT).unwrap()
+}
+
+fn parse(file: &Value) -> Result<LayerStack> {
+    LayerStack::parse(file.to_string().as_bytes())
+}
+
+#[track_caller]
+fn assert_refused(file: &Value, reason: &str) {
+    let error = parse(file).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidInput);
+    assert!(error.message.contains(reason), "{}", error.message);
+}
+
+#[test]
+fn the_default_stack_is_the_contracts_standard_one() {
+    let verdict = stack::validate(DEFAULT, true);
+    assert!(verdict.allow && verdict.details.warnings.is_empty(), "{verdict:?}");
+    let file = stack::parse(DEFAULT).unwrap();
+    assert_eq!(file.members(), Stack::standard().members());
+    let stack = LayerStack::parse(DEFAULT).unwrap();
+    assert_eq!((stack.id.as_str(), stack.timeout), ("default", Duration::from_mins(1)));
+    let entry: Vec<Layer> = stack.entry.iter().map(|member| member.layer).collect();
+    assert_eq!(entry, [Layer::Normalize, Layer::Identity, Layer::Route, Layer::Policy, Layer::Plan]);
+    assert_eq!(stack.audit.unwrap().id, "L10.audit.writeback");
+}
+
+#[test]
+fn order_names_and_switches_come_from_the_file() {
+    let mut file = default();
+    let layers = file["layers"].as_array_mut().unwrap();
+    layers.swap(2, 3);
+    layers[0]["id"] = json!("X.own.name");
+    layers[5]["enabled"] = json!(false);
+    file["defaults"]["timeout_ms"] = json!(1000);
+    let stack = parse(&file).unwrap();
+    let entry: Vec<&str> = stack.entry.iter().map(|member| member.id.as_str()).collect();
+    assert_eq!(
+        entry,
+        ["X.own.name", "L1.identity.scope", "L3.policy.gate", "L2.route.smart", "L4.plan.decompose"]
+    );
+    assert!(stack.context.is_none());
+    assert_eq!(stack.timeout, Duration::from_secs(1));
+}
+
+#[test]
+fn a_timeout_has_a_default_and_a_limit() {
+    let mut file = default();
+    file["defaults"] = json!({});
+    assert_eq!(parse(&file).unwrap().timeout, LAYER_TIMEOUT_DEFAULT);
+    file["defaults"] = json!({"timeout_ms": 1_000_000_000});
+    assert_eq!(parse(&file).unwrap().timeout, LAYER_TIMEOUT_MAX);
+}
+
+#[test]
+fn a_stack_that_names_an_unknown_layer_is_refused() {
+    let mut file = default();
+    file["layers"][4] = json!({"id": "L4.own.plan", "ref": "builtin:l4.own"});
+    assert_refused(&file, "the stack is not valid");
+}
+
+#[test]
+fn a_stack_that_cannot_be_walked_is_refused_with_the_reason() {
+    let mut late = default();
+    late["layers"].as_array_mut().unwrap().swap(4, 5);
+    assert_refused(&late, "`L4.plan.decompose` comes too late");
+    let mut twice = default();
+    let again = json!({"id": "L10.again", "ref": "builtin:l10.audit"});
+    twice["layers"].as_array_mut().unwrap().push(again);
+    assert_refused(&twice, "`L10.again` runs L10.audit.writeback a second time");
+    let mut without = default();
+    without["layers"][8]["enabled"] = json!(false);
+    assert_refused(&without, "L8.verify.check is missing or not enabled");
+    let mut branch = default();
+    let fast = json!({"id": "BR.alert", "ref": "builtin:branch.alert_fast"});
+    branch["layers"].as_array_mut().unwrap().push(fast);
+    assert_refused(&branch, "the branch `BR.alert` is not supported yet");
+    let dag = json!({
+        "stack_id": "graph", "version": "0.1", "mode": "dag",
+        "nodes": [{"id": "L0.ingress.normalize", "ref": "builtin:l0.normalize"}], "edges": [],
+    });
+    assert_refused(&dag, "");
+}

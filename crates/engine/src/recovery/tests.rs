@@ -1,0 +1,39 @@
+use super::*;
+use contract::domain::check::Expects;
+
+fn seen(passed: bool) -> CheckSeen {
+    CheckSeen {
+        command: vec!["c".to_owned()],
+        expects: Expects::ExitCode0,
+        passed,
+        exit_code: Some(i32::from(!passed)),
+        output_digest: String::new(),
+        output_tail: String::new(),
+        problem: None,
+    }
+}
+
+#[test]
+fn checks_decide_first_then_what_the_plan_calls_safe_then_a_person() {
+    assert_eq!(decide(1, &[seen(true)], false), Decision::Verified);
+    assert_eq!(decide(2, &[seen(true)], true), Decision::Rerun);
+    assert_eq!(decide(1, &[seen(false)], false), Decision::Parked);
+    // A task without checks is never proved to be finished.
+    assert_eq!(decide(0, &[], false), Decision::Parked);
+    assert_eq!(decide(0, &[], true), Decision::Rerun);
+}
+
+#[test]
+fn every_decision_has_a_legal_path_from_both_states() {
+    let cases = [
+        (Decision::Verified, Status::Blocked, vec![Status::InProgress, Status::Done]),
+        (Decision::Verified, Status::InProgress, vec![Status::Done]),
+        (Decision::Rerun, Status::Blocked, vec![Status::Todo]),
+        (Decision::Rerun, Status::InProgress, vec![Status::Blocked, Status::Todo]),
+        (Decision::Parked, Status::Blocked, vec![Status::Blocked]),
+        (Decision::Parked, Status::InProgress, vec![Status::Blocked]),
+    ];
+    for (decision, from, path) in cases {
+        assert_eq!(moves(decision, from), path, "{decision:?} from {from}");
+    }
+}

@@ -1,0 +1,369 @@
+//! Slow layers, in process: a store, a loop, layers that answer from another thread, and no child process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use contract::aocl::payload::{LayerPayload, Verification};
+use contract::domain::limits;
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::run::{Run, RunId};
+use ops::context::Key;
+use ops::run::{accept, cancel, show};
+use ops::{Caller, Context};
+use serde_json::json;
+use testkit::{ManualClock, SeededIds, TempStore};
+
+use super::*;
+use crate::drive::{Ending, drive_through};
+use crate::host::{LocalHost, PlainDoor};
+use crate::observer::{Observer, Progress};
+use crate::pipeline::l5_context::{self, ContextFacts};
+use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
+use crate::pipeline::stack::{DEFAULT, LayerStack};
+use crate::settings::{Settings, StopSignal};
+use crate::supervisor::ShimProgram;
+use crate::{Executors, Policy};
+
+/// Far beyond what anything here takes, even on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+struct World {
+    store: TempStore,
+    cx: Context,
+    settings: Settings,
+}
+
+impl World {
+    fn new() -> Self {
+        let store = TempStore::new();
+        let cx = open(&store, 1);
+        let settings = Settings {
+            // Tasks fail as soon as they start, which is enough to see when they do.
+            launcher: Arc::new(ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() }),
+            executors: Executors::built_in(),
+            logs: store.scratch().dir("logs"),
+            policy: Policy::default(),
+            environment: BTreeMap::new(),
+            stop: StopSignal::default(),
+            rerun_parked: false,
+            lock_wait: limits::LOCK_WAIT_DEFAULT,
+        };
+        Self { store, cx, settings }
+    }
+
+    fn submit(&mut self, document: &Value) -> RunId {
+        let bytes = document.to_string();
+        let read = contract::intake::read(bytes.as_bytes(), &contract::intake::Executors::default()).unwrap();
+        let request = accept::Submission {
+            kind: read.kind,
+            plan: read.plan,
+            objective: read.objective,
+            workspace: self.store.scratch().path().to_str().unwrap().to_owned(),
+            intent: read.intent,
+            corr: read.corr,
+            depth: 1,
+            parent_run: None,
+            parent_task: None,
+            document_digest: read.document_digest,
+        };
+        accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
+    }
+
+    fn drive(&mut self, stack: LayerStack, id: &RunId, watcher: &mut Watcher<'_>) -> Ending {
+        drive_through(stack, &mut self.cx, &self.settings, id, watcher).unwrap()
+    }
+
+    fn run(&mut self, id: &RunId) -> Run {
+        show::state(&mut self.cx, id).unwrap()
+    }
+
+    /// The records of the run's layers. Replayed, they must lead to their digests.
+    fn records(&mut self, id: &RunId) -> Vec<LayerPayload> {
+        let run = self.run(id).asked;
+        let events = ops::event::by_corr(&mut self.cx, &run.corr).unwrap();
+        let records: Vec<LayerPayload> = events
+            .into_iter()
+            .filter(|event| event.record.intent == intents::LAYER_DECISION)
+            .map(|event| serde_json::from_value(event.record.payload).unwrap())
+            .collect();
+        crate::pipeline::Pipeline::resumed(default_stack(), &run, &records).unwrap();
+        records
+    }
+
+    /// `L1 CODE` of every decision, in the order of the records.
+    fn decisions(&mut self, id: &RunId) -> Vec<String> {
+        let short = |record: &LayerPayload| record.layer.id.split('.').next().unwrap().to_owned();
+        let decided = |record: LayerPayload| {
+            let layer = short(&record);
+            record.decisions.into_iter().map(move |decision| format!("{layer} {}", decision.code))
+        };
+        self.records(id).into_iter().flat_map(decided).collect()
+    }
+}
+
+fn open(store: &TempStore, seed: u64) -> Context {
+    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new() };
+    let host =
+        LocalHost { launcher: Arc::new(shim), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let ids = Box::new(SeededIds::new(seed));
+    Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
+}
+
+fn key(request_id: &str) -> Key {
+    let caller = Caller::human(Agent::parse("ann").unwrap());
+    Key { caller, request_id: RequestId::parse(request_id).unwrap() }
+}
+
+fn default_stack() -> LayerStack {
+    LayerStack::parse(DEFAULT).unwrap()
+}
+
+fn ping() -> Value {
+    json!({
+        "v": "1", "id": "request-0001", "ts": "2026-01-01T12:00:00Z", "type": "task", "from": "human.ann",
+        "to": "service.writ", "intent": "aee.status.ping", "corr": "corr-0001", "reply_to": null, "trace": null,
+        "priority": "normal", "requires": null, "payload": {}, "sig": null,
+    })
+}
+
+fn two_tasks() -> Value {
+    json!({"objective": "test", "task": [{"id": "a", "command": ["true"]}, {"id": "b", "command": ["true"]}]})
+}
+
+/// Notes what happens, and lets time pass whenever the loop has nothing to do.
+struct Watcher<'w> {
+    clock: ManualClock,
+    step: Duration,
+    log: Vec<String>,
+    on_tick: &'w mut dyn FnMut(),
+    on_end: &'w dyn Fn(&str),
+}
+
+impl<'w> Watcher<'w> {
+    fn new(world: &World, on_tick: &'w mut dyn FnMut()) -> Self {
+        let step = limits::POLL_INTERVAL;
+        Self { clock: world.store.clock(), step, log: Vec::new(), on_tick, on_end: &|_| {} }
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn report(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Started { task, .. } => self.log.push(format!("{task} started")),
+            Progress::Ended { task, status, .. } => {
+                self.log.push(format!("{task} {status}"));
+                (self.on_end)(task);
+            }
+            Progress::Update { .. }
+            | Progress::Checking { .. }
+            | Progress::Retrying { .. }
+            | Progress::Waiting { .. }
+            | Progress::Recovered { .. }
+            | Progress::Stopping { .. }
+            | Progress::Attached => {}
+        }
+    }
+
+    fn tick(&mut self) {
+        self.clock.advance(self.step);
+        (self.on_tick)();
+    }
+}
+
+fn wait_for(flag: &AtomicBool) {
+    testkit::eventually(PATIENCE, "the signal of the test", || flag.load(Ordering::SeqCst));
+}
+
+#[test]
+fn the_loop_turns_while_a_layer_of_the_run_is_awaited() {
+    static TICKED: AtomicBool = AtomicBool::new(false);
+    fn slow(facts: &RunFacts<'_>) -> Outcome {
+        let run = facts.run.clone();
+        Outcome::decided("ASKED", "elsewhere").wait(move |_| {
+            wait_for(&TICKED);
+            Outcome::decided("KNOWN", format!("{} is known", run.requested_by))
+        })
+    }
+    let mut world = World::new();
+    let id = world.submit(&ping());
+    let mut stack = default_stack();
+    stack.entry[1].run = slow;
+    let mut on_tick = || TICKED.store(true, Ordering::SeqCst);
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(stack, &id, &mut watcher);
+    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
+    let expected =
+        ["L0 NORMALIZED", "L1 ASKED", "L1 KNOWN", "L2 DIRECT_ANSWER", "L9 ASSEMBLED", "L10 AUDITED"];
+    assert_eq!(world.decisions(&id), expected);
+}
+
+#[test]
+fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
+    static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+    fn silent(_: &RunFacts<'_>) -> Outcome {
+        Outcome::new().wait(|give_up| {
+            testkit::eventually(PATIENCE, "the deadline", || give_up.is_set());
+            GIVEN_UP.store(true, Ordering::SeqCst);
+            Outcome::decided("LATE", "nobody waits")
+        })
+    }
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.entry[3].run = silent;
+    let mut on_tick = || {};
+    let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
+    let ending = world.drive(stack, &id, &mut watcher);
+    let Ending::Ended(run) = ending else { panic!("{ending:?}") };
+    let reason = "E_TIMEOUT: L3.policy.gate did not answer within 1m00s";
+    assert_eq!((run.state, &run.result.unwrap()["reason"]), (RunState::Failed, &json!(reason)));
+    let tasks = show::tasks(&mut world.cx, &id).unwrap();
+    assert!(tasks.iter().all(|task| task.status == Status::Canceled), "{tasks:?}");
+    let last = world.records(&id);
+    let refused = last.iter().find(|record| record.layer.id == "L3.policy.gate").unwrap();
+    assert_eq!(refused.control.branch_to.as_deref(), Some("L9.assemble.respond"));
+    assert_eq!(refused.decisions[0].code, "NO_ANSWER");
+    wait_for(&GIVEN_UP);
+}
+
+fn waits_until_given_up(_: &RunFacts<'_>) -> Outcome {
+    Outcome::new().wait(|give_up| {
+        testkit::eventually(PATIENCE, "the end of the wait", || give_up.is_set());
+        Outcome::new()
+    })
+}
+
+#[test]
+fn a_run_that_is_interrupted_while_a_layer_is_awaited_can_be_continued() {
+    let mut world = World::new();
+    let id = world.submit(&ping());
+    let mut stack = default_stack();
+    stack.entry[1].run = waits_until_given_up;
+    let stop = world.settings.stop.clone();
+    let mut on_tick = || stop.raise(15);
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(stack, &id, &mut watcher);
+    assert!(matches!(ending, Ending::Interrupted { signal: 15, .. }), "{ending:?}");
+    assert_eq!(world.run(&id).state, RunState::Stopped);
+    world.settings.stop = StopSignal::default();
+    let mut on_tick = || {};
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(default_stack(), &id, &mut watcher);
+    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
+    // The walk had not passed its first layers, so it starts over.
+    assert_eq!(world.decisions(&id).iter().filter(|decision| *decision == "L0 NORMALIZED").count(), 2);
+}
+
+#[test]
+fn a_run_can_be_canceled_while_a_layer_is_awaited() {
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.entry[3].run = waits_until_given_up;
+    let mut other = open(&world.store, 2);
+    let mut on_tick = || {
+        let request = cancel::Request { id: id.to_string(), reason: None };
+        cancel::cancel(&mut other, &key("cancel"), &request).unwrap();
+    };
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(stack, &id, &mut watcher);
+    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Canceled), "{ending:?}");
+}
+
+#[test]
+fn other_tasks_are_worked_while_a_layer_of_one_is_awaited() {
+    static B_ENDED: AtomicBool = AtomicBool::new(false);
+    fn slow_for_a(facts: &ContextFacts<'_>) -> Outcome<String> {
+        if facts.part.spec.id != "a" {
+            return l5_context::run(facts);
+        }
+        Outcome::new().wait(|_| {
+            wait_for(&B_ENDED);
+            Outcome::decided("BRIEFED", "elsewhere").giving("the brief".to_owned())
+        })
+    }
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.context.as_mut().unwrap().run = slow_for_a;
+    let mut on_tick = || {};
+    let on_end = |task: &str| B_ENDED.store(task == "b", Ordering::SeqCst);
+    let mut watcher = Watcher { on_end: &on_end, ..Watcher::new(&world, &mut on_tick) };
+    world.drive(stack, &id, &mut watcher);
+    assert_eq!(watcher.log, ["b started", "b failed", "a started", "a failed"]);
+    world.records(&id);
+}
+
+#[test]
+fn a_task_whose_layer_does_not_answer_fails_without_an_attempt() {
+    fn silent(facts: &ContextFacts<'_>) -> Outcome<String> {
+        if facts.part.spec.id != "a" {
+            return l5_context::run(facts);
+        }
+        Outcome::new().wait(|give_up| {
+            testkit::eventually(PATIENCE, "the end of the wait", || give_up.is_set());
+            Outcome::new().giving(String::new())
+        })
+    }
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.context.as_mut().unwrap().run = silent;
+    let mut on_tick = || {};
+    let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
+    world.drive(stack, &id, &mut watcher);
+    assert_eq!(watcher.log, ["b started", "b failed", "a failed"]);
+    let whole = show::show(&mut world.cx, id.as_str()).unwrap();
+    let (task, attempts) = &whole.tasks[0];
+    let reason = "E_TIMEOUT: L5.context.retrieve did not answer within 1m00s";
+    assert_eq!((task.blocked_reason.as_deref(), attempts.len()), (Some(reason), 0));
+}
+
+/// Judges task `a` as done when `flag` is set, and every other one as the built-in layer does.
+fn judge_slowly(facts: &VerifyFacts<'_>, flag: &'static AtomicBool) -> Outcome<(Verdict, Verification)> {
+    if facts.number != 1 {
+        return crate::pipeline::l8_verify::run(facts);
+    }
+    Outcome::new().wait(move |give_up| {
+        let is_over = || flag.load(Ordering::SeqCst) || give_up.is_set();
+        testkit::eventually(PATIENCE, "the signal of the test", is_over);
+        let verification =
+            Verification { status: "passed".to_owned(), reason: "seen".to_owned(), confidence: None };
+        Outcome::decided("SEEN", "elsewhere").giving((Verdict::Done { verified: false }, verification))
+    })
+}
+
+#[test]
+fn other_tasks_are_worked_while_one_is_judged() {
+    static B_ENDED: AtomicBool = AtomicBool::new(false);
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.verify.run = |facts| judge_slowly(facts, &B_ENDED);
+    let mut on_tick = || {};
+    let on_end = |task: &str| B_ENDED.store(task == "b", Ordering::SeqCst);
+    let mut watcher = Watcher { on_end: &on_end, ..Watcher::new(&world, &mut on_tick) };
+    world.drive(stack, &id, &mut watcher);
+    assert_eq!(watcher.log, ["a started", "b started", "b failed", "a done"]);
+    let decisions = world.decisions(&id);
+    assert!(decisions.contains(&"L8 SEEN".to_owned()), "{decisions:?}");
+}
+
+#[test]
+fn a_task_that_is_interrupted_while_it_is_judged_is_not_done() {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.verify.run = |facts| judge_slowly(facts, &NEVER);
+    let stop = world.settings.stop.clone();
+    let mut on_tick = || stop.raise(15);
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(stack, &id, &mut watcher);
+    assert!(matches!(ending, Ending::Interrupted { signal: 15, .. }), "{ending:?}");
+    assert_eq!(watcher.log, ["a started", "b started", "b failed", "a blocked"]);
+}

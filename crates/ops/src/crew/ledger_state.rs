@@ -1,0 +1,160 @@
+//! The current state of a run's ledger: its rows, its tasks and their heartbeats.
+
+use std::collections::BTreeMap;
+
+use contract::domain::crew::reference_of;
+use contract::domain::id::Id;
+use contract::domain::run::{DocumentKind, Run};
+use contract::domain::task::{Task, TaskId};
+use contract::domain::time::{Now, Timestamp};
+use contract::operator::ids::parse_utc;
+use contract::operator::ledger::Row;
+use contract::operator::{Code, Ledger, TaskRef};
+use serde_json::{Value, json};
+use store::{Heard, Tx};
+
+use super::denial::deny;
+use super::planned::planned;
+use crate::error::{Error, Result};
+
+pub(crate) struct LedgerState {
+    pub(crate) run: Run,
+    /// Applied deltas are looked up when they are needed, not loaded.
+    pub(crate) ledger: Ledger,
+    pub(crate) tasks: BTreeMap<TaskRef, Task>,
+    pub(crate) heard: BTreeMap<TaskRef, Heard>,
+}
+
+/// A run by its UUID, its id, an unambiguous beginning of it, or its correlation.
+pub(crate) fn find_run(tx: &Tx<'_>, text: &str) -> Result<Run> {
+    match Id::from_uuid(text) {
+        Some(id) => tx.run(&id)?.ok_or_else(|| Error::not_found("run", text)),
+        None => crate::run::find(tx, text),
+    }
+}
+
+/// A task's name as operator documents write it.
+pub(crate) fn reference(text: &str) -> Result<TaskRef> {
+    TaskRef::parse(text).ok_or_else(|| {
+        let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+        deny(Code::SchemaInvalid, "task_id", format!("`{shown}` must be `T-` and a number, or a UUID"))
+    })
+}
+
+/// One task of a run, without the rest of its ledger.
+pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &TaskRef) -> Result<(Run, Task)> {
+    let run = find_run(tx, run)?;
+    let task = match tx.task_named(&run.asked.id, name)? {
+        Some(id) => tx.task(&id)?,
+        None => None,
+    };
+    Ok((run, task.ok_or_else(|| missing(name))?))
+}
+
+fn missing(name: &TaskRef) -> Error {
+    deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
+}
+
+impl LedgerState {
+    pub(crate) fn load(tx: &Tx<'_>, run: Run) -> Result<Self> {
+        let mut known: BTreeMap<TaskId, store::LedgerRow> =
+            tx.ledger_rows(&run.asked.id)?.into_iter().map(|row| (row.task_id.clone(), row)).collect();
+        let tasks = tx.tasks_of_run(&run.asked.id)?;
+        let name = |task: &Task| match known.get(&task.id) {
+            Some(row) => row.reference.clone(),
+            None => reference_of(task.part.as_ref().map_or(0, |part| part.number)),
+        };
+        let names: BTreeMap<TaskId, TaskRef> =
+            tasks.iter().map(|task| (task.id.clone(), name(task))).collect();
+        let mut ledger = Ledger { version: tx.ledger_version(&run.asked.id)?, ..Ledger::default() };
+        let mut state_tasks = BTreeMap::new();
+        let mut heard = BTreeMap::new();
+        for task in tasks {
+            let reference = names[&task.id].clone();
+            let mut row = match known.remove(&task.id) {
+                Some(stored) => {
+                    if let Some(beat) = stored.heard {
+                        heard.insert(reference.clone(), beat);
+                    }
+                    stored.row
+                }
+                None => planned(&task, &names),
+            };
+            row.status = task.status;
+            ledger.rows.insert(reference.clone(), row);
+            state_tasks.insert(reference, task);
+        }
+        Ok(Self { run, ledger, tasks: state_tasks, heard })
+    }
+
+    pub(crate) fn of(tx: &Tx<'_>, run: &str) -> Result<Self> {
+        Self::load(tx, find_run(tx, run)?)
+    }
+
+    /// Refuses a run that an engine works: an orchestrator has no say in it.
+    pub(crate) fn of_a_crew(self) -> Result<Self> {
+        if self.run.asked.kind == DocumentKind::Ledger {
+            return Ok(self);
+        }
+        let message = format!("an engine works the run {}", self.run.asked.id);
+        Err(deny(Code::NonCompliant, "run_of_an_engine", message))
+    }
+
+    /// The run's id as operator documents carry it.
+    pub(crate) fn run_uuid(&self) -> Result<String> {
+        uuid(&self.run)
+    }
+
+    pub(crate) fn task(&self, reference: &TaskRef) -> Result<&Task> {
+        self.tasks.get(reference).ok_or_else(|| missing(reference))
+    }
+
+    pub(crate) fn row(&self, reference: &TaskRef) -> Result<&Row> {
+        self.task(reference)?;
+        Ok(&self.ledger.rows[reference])
+    }
+
+    /// The last heartbeat, from a delta or from the worker.
+    pub(crate) fn last_heartbeat(&self, reference: &TaskRef) -> Option<Timestamp> {
+        let written = self.ledger.rows.get(reference).and_then(|row| row.last_heartbeat_at.as_deref());
+        let heard = self.heard.get(reference).map(|heard| heard.at);
+        written.and_then(parse_utc).max(heard)
+    }
+
+    /// The same, moved so that its age is right on the boot clock: setting the wall clock times nobody out.
+    pub(crate) fn judged_heartbeat(&self, reference: &TaskRef, now: &Now) -> Option<Timestamp> {
+        match self.heard.get(reference) {
+            Some(heard) if heard.boot.boot_id == now.boot.boot_id => {
+                let age = now.boot.millis.saturating_sub(heard.boot.millis);
+                Some(Timestamp::from_millis(now.at.millis().saturating_sub(age)))
+            }
+            // A worker of an earlier boot is gone.
+            Some(_) => Some(Timestamp::from_millis(0)),
+            None => self.last_heartbeat(reference),
+        }
+    }
+
+    /// The row as answers show it.
+    pub(crate) fn view(&self, reference: &TaskRef) -> Value {
+        let mut view = json!(self.ledger.rows.get(reference));
+        if let Some(fields) = view.as_object_mut() {
+            fields.insert("task_id".to_owned(), json!(reference));
+            fields.insert("last_heartbeat_at".to_owned(), json!(self.last_heartbeat(reference)));
+            if let Some(task) = self.tasks.get(reference) {
+                fields.insert("x_task".to_owned(), json!(task.id));
+                fields.insert("x_evidence".to_owned(), json!(task.evidence));
+            }
+        }
+        view
+    }
+}
+
+pub(crate) fn uuid(run: &Run) -> Result<String> {
+    run.asked.id.uuid().ok_or_else(|| {
+        deny(
+            Code::SchemaInvalid,
+            "run_id",
+            format!("the run {} has no UUID, so it has no ledger", run.asked.id),
+        )
+    })
+}
