@@ -38,7 +38,7 @@ pub(crate) fn push(bytes: &[u8]) {
 }
 
 pub(crate) fn intake(bytes: &[u8]) {
-    intake::read(bytes, &Executors::new()).ok();
+    intake::read(bytes, &Executors::default()).ok();
     judged(Kind::Plan, bytes);
 }
 

@@ -14,6 +14,7 @@ use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
 pub use crate::operator::Tripwire;
+use crate::plan::KnownExecutor;
 use crate::verdict::Verdict;
 
 /// What the caller knows beyond the document.
@@ -39,6 +40,8 @@ pub struct Options<'a> {
     pub tripwire: Tripwire,
     /// Take over a handoff whose only fault are tasks that timed out.
     pub allow_stale: bool,
+    /// Executors that a plan may name; empty accepts every name.
+    pub executors: &'a [KnownExecutor],
 }
 
 /// Judges a document. Without a kind it is told by what is inside.

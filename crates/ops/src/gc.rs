@@ -1,23 +1,28 @@
 //! Keeps the store small: summaries for long streams, an end for what is old, in bounded pieces.
 
+pub mod all;
 mod stream;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::request::Agent;
 use contract::domain::retention::{BATCH_MAX, Retention};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Stream;
 
-use crate::context::{Context, Key};
+use crate::context::{Caller, Context, Key};
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::{Reply, kept_since};
 use crate::record::{EventWriter, stream_of};
+use crate::verb::Verb;
 
 /// Streams that one call looks at.
 const STREAMS_AT_ONCE: usize = 200;
 /// Held streams that an answer names; the rest is counted.
 const HELD_MAX: usize = 20;
 
+/// One piece of the work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     #[serde(default)]
@@ -27,7 +32,8 @@ pub struct Request {
     pub after: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GcDone")]
 pub struct Answer {
     /// Events that a new summary stands for.
     pub archived: u64,
@@ -47,7 +53,7 @@ pub struct Answer {
 }
 
 /// A stream whose old events stay, and because of what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub stream: String,
     pub by: String,
@@ -83,21 +89,22 @@ impl Answer {
 /// One bounded piece of the work on all streams. Call again with the answer's `next` until there is none.
 pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(&request.retention)?;
-    cx.once(key, "store.gc", request, |work| piece(work, request))
+    cx.once(key, all::Gc::NAME, request, |work| piece(work, request))
 }
 
 /// What [`gc`] would do. Writes nothing.
-pub fn preview(cx: &mut Context, key: &Key, request: &Request) -> Result<Answer> {
+pub(crate) fn preview_piece(cx: &mut Context, request: &Request) -> Result<Answer> {
     check(&request.retention)?;
     let now = cx.clock.now();
     // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
+    let caller = Caller::agent(Agent::parse("writ").expect("BUG: a fixed name"));
     let tx = cx.store.begin()?;
     piece(
         &mut EventWriter {
             tx: &tx,
             now: &now,
             ids: &mut *cx.ids,
-            caller: &key.caller,
+            caller: &caller,
             view: &HostView::default(),
         },
         request,

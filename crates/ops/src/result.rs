@@ -19,7 +19,7 @@ use store::{Issued, Tx};
 
 use crate::context::Context;
 use crate::crew::denial::{denied, deny, refused};
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 use crate::host::HostView;
 
@@ -48,16 +48,16 @@ pub struct Observation {
 /// Judges a result without changing anything, so that nobody runs checks for one that is refused anyway.
 pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>) -> Result<Judged> {
     let now = cx.clock.now();
-    cx.read_viewing(|tx, view| judged(tx, &sheet_of(tx, document)?, document, (token, &now), view))
+    cx.read_viewing(|tx, view| judged(tx, &state_of(tx, document)?, document, (token, &now), view))
 }
 
 /// The ledger that a result speaks of.
-pub(crate) fn sheet_of(tx: &Tx<'_>, document: &Value) -> Result<Sheet> {
+pub(crate) fn state_of(tx: &Tx<'_>, document: &Value) -> Result<LedgerState> {
     let read = read_result(document.to_string().as_bytes(), &Options::default());
     let (result, _) = read.map_err(|refusal| denied(&refusal))?;
     let run_id: Option<RunId> = Id::from_uuid(result.run_id.as_str());
     match run_id.map(|run_id| tx.run(&run_id)).transpose()?.flatten() {
-        Some(run) => Sheet::load(tx, run),
+        Some(run) => LedgerState::load(tx, run),
         None => {
             Err(deny(Code::NonCompliant, "identity_mismatch", "the result belongs to no run of this store"))
         }
@@ -66,14 +66,14 @@ pub(crate) fn sheet_of(tx: &Tx<'_>, document: &Value) -> Result<Sheet> {
 
 pub(crate) fn judged(
     tx: &Tx<'_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     document: &Value,
     (token, now): (Option<i64>, &Now),
     view: &HostView,
 ) -> Result<Judged> {
     let reference = document["task_id"].as_str().and_then(TaskRef::parse);
     let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
-    let task = sheet.tasks.get(&reference).ok_or_else(|| {
+    let task = state.tasks.get(&reference).ok_or_else(|| {
         deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))
     })?;
     // Who speaks comes before what is said: a holder from before is told so, whatever it brings.
@@ -85,7 +85,7 @@ pub(crate) fn judged(
     let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
     let assignment =
         recall_assignment(issued.packet.to_string().as_bytes()).map_err(|refusal| denied(&refusal))?;
-    let root = &sheet.run.asked.workspace;
+    let root = &state.run.asked.workspace;
     let changes = document["changes"].as_array().into_iter().flatten();
     let mut paths: Vec<&str> = changes.filter_map(|change| change["resource"].as_str()).collect();
     let task = &assignment.task;

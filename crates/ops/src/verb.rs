@@ -117,6 +117,8 @@ pub struct Entry {
     pub effect: Effect,
     pub surface: Surface,
     pub call: fn(&mut Context, Option<&Key>, Value) -> Result<Reply<Value>>,
+    /// Reads a request without calling the verb: whether it is one, or which field is wrong.
+    pub check: fn(Value) -> Result<()>,
     pub request_schema: fn() -> Value,
     pub answer_schema: fn() -> Value,
 }
@@ -130,6 +132,7 @@ impl Entry {
             effect: V::FUNCTION.effect(),
             surface: V::SURFACE,
             call: call_json::<V>,
+            check: |request| read::<V::Request>(request).map(drop),
             request_schema: schema::<V::Request>,
             answer_schema: schema::<V::Answer>,
         }
@@ -146,6 +149,11 @@ fn call_json<V: Verb>(cx: &mut Context, key: Option<&Key>, request: Value) -> Re
 
 /// Reads a request, or says which field is wrong and why.
 pub fn read<R: DeserializeOwned>(request: Value) -> Result<R> {
+    // Serde would also read the fields of a request from an array, by their order.
+    if !request.is_object() {
+        return Err(Error::new(ErrorCode::InvalidInput, "$: a request must be a JSON object")
+            .details(serde_json::json!({ "path": "$" })));
+    }
     serde_path_to_error::deserialize(request).map_err(|error| {
         let path = match error.path().to_string() {
             root if root == "." => "$".to_owned(),

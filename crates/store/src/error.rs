@@ -20,7 +20,9 @@ pub enum Error {
     Backup { path: PathBuf, source: std::io::Error },
     #[error("could not write {}", path.display())]
     Output { path: PathBuf, source: std::io::Error },
-    #[error("{} is there already", path.display())]
+    #[error("could not read {}", path.display())]
+    Input { path: PathBuf, source: std::io::Error },
+    #[error("{} exists already", path.display())]
     Exists { path: PathBuf },
     #[error("the store is not empty: there is something in {table}")]
     NotEmpty { table: String },
@@ -60,7 +62,7 @@ impl Error {
             Error::Foreign { .. } => ErrorCode::ForeignStore,
             Error::Newer { .. } => ErrorCode::NewerStore,
             Error::Busy => ErrorCode::Busy,
-            Error::Output { .. } => ErrorCode::Io,
+            Error::Input { .. } | Error::Output { .. } => ErrorCode::Io,
             Error::Exists { .. } => ErrorCode::AlreadyExists,
             Error::NotEmpty { .. } => ErrorCode::WrongState,
             Error::OtherExport { .. } => ErrorCode::UnsupportedVersion,
@@ -85,6 +87,7 @@ impl Error {
                 "choose another file with --db-path or WRIT_DB; `writ import --from vybe FILE` reads a vybe database \
                  into a store of its own",
             ),
+            Error::Input { .. } => Some("check the path and its permissions"),
             Error::Output { .. } => Some("check the directory, its permissions and its space"),
             Error::Exists { .. } => Some("choose another name, or replace the file with --force"),
             Error::NotEmpty { .. } => Some("import into a new file with --db-path; nothing was written"),

@@ -80,6 +80,13 @@ impl Store {
         Ok(moved)
     }
 
+    /// The same from a file.
+    pub fn import_from(&mut self, file: &Path) -> Result<Moved> {
+        let opened =
+            std::fs::File::open(file).map_err(|source| Error::Input { path: file.to_owned(), source })?;
+        self.import(&mut io::BufReader::new(opened))
+    }
+
     /// Fills this store, which must be empty, with an export. Writes all of it or nothing.
     pub fn import(&mut self, input: &mut dyn BufRead) -> Result<Moved> {
         let tx = self.begin()?;

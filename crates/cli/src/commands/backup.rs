@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use ops::Result;
-use ops::transfer::back_up;
-use serde_json::json;
+use ops::transfer::backup::{Backup, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -27,14 +26,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let cx = host::open_existing(globals)?;
-    let file = host::absolute(args.file.clone());
-    let copied = back_up(&cx, &file, args.force)?;
-    let (found, file) = (&copied.verification, file.display().to_string());
-    let data = json!({"file": file, "bytes": copied.bytes, "verification": found});
-    let printed = output.answer(&data, || {
+    let file = host::absolute(args.file.clone()).to_string_lossy().into_owned();
+    let copied = host::call_existing::<Backup>(globals, &Request { file, force: args.force })?;
+    let found = &copied.verification;
+    let printed = output.answer(&copied, || {
         let log = if found.is_clean() { "its log verifies" } else { "its log is damaged, as the store's is" };
-        format!("{file}: {} bytes, {} events, {log}\n", copied.bytes, found.events)
+        format!("{}: {} bytes, {} events, {log}\n", copied.file, copied.bytes, found.events)
     });
     Ok(if found.is_clean() { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
 }

@@ -101,8 +101,8 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
     if !found.damage.is_empty() {
         return Ok(looks);
     }
-    let mut open = ops::run::show::list(cx, Some(RunState::Running), 1000)?;
-    open.extend(ops::run::show::list(cx, Some(RunState::Submitted), 1000)?);
+    let mut open = ops::run::list::rows(cx, Some(RunState::Running), 1000)?;
+    open.extend(ops::run::list::rows(cx, Some(RunState::Submitted), 1000)?);
     let orphaned: Vec<String> = open
         .into_iter()
         .filter(|run| run.owner.as_ref().is_none_or(|owner| engine::probe(owner) == Liveness::Dead))

@@ -4,10 +4,8 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use contract::domain::code::ErrorCode;
-use ops::transfer::{export, export_to};
-use ops::{Error, Result};
-use serde_json::json;
+use ops::Result;
+use ops::transfer::export::{Export, Request, to_stream};
 
 use crate::app::Globals;
 use crate::host;
@@ -25,19 +23,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open_existing(globals)?;
     if args.file == Path::new("-") {
-        let moved = export(&mut cx, &mut BufWriter::new(io::stdout().lock()))?;
+        let mut cx = host::open_existing(globals)?;
+        let moved = to_stream(&mut cx, &mut BufWriter::new(io::stdout().lock()))?;
         say(&format!("{} rows exported\n", moved.rows));
         return Ok(ExitCode::SUCCESS);
     }
-    let file = host::absolute(args.file.clone());
-    if host::store_path(globals).is_ok_and(|store| host::absolute(store) == file) {
-        return Err(Error::new(ErrorCode::InvalidInput, "this is the store itself"));
-    }
-    let moved = export_to(&mut cx, &file, args.force)?;
-    let file = file.display().to_string();
-    Ok(output.answer(&json!({"file": file, "moved": moved}), || {
-        format!("{file}: {} rows, {}\n", moved.rows, moved.digest)
-    }))
+    let file = host::absolute(args.file.clone()).to_string_lossy().into_owned();
+    let answer = host::call_existing::<Export>(globals, &Request { file, force: args.force })?;
+    let moved = &answer.moved;
+    Ok(output.answer(&answer, || format!("{}: {} rows, {}\n", answer.file, moved.rows, moved.digest)))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use contract::continuity::state::{CloseOutcome, TaskState};
 use contract::domain::memory::{MemoryKind, Scope, ValueType};
+use ops::verb::{Effect, Surface};
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
@@ -155,12 +156,12 @@ fn every_command_is_described_for_programs() {
     let is_help = |row: &Value| row["command"].as_str().unwrap().ends_with(" help");
     assert!(!described.as_array().unwrap().iter().any(is_help), "{described}");
     assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
-    let of_agents = |verb: &&ops::verb::Entry| verb.surface == ops::verb::Surface::Continuity;
+    let of_agents = |verb: &&ops::verb::Entry| verb.surface == Surface::Continuity;
     let has_command = |verb: &&ops::verb::Entry| !verb.command.is_empty() && !verb.command.contains("--");
     for verb in ops::registry::VERBS.iter().filter(of_agents).filter(has_command) {
         let shown = row(&format!("vybe {}", verb.command));
         assert_eq!(shown["mutates"], verb.effect.mutates(), "{shown}");
-        assert_eq!(shown["requires_request_id"], verb.effect == ops::verb::Effect::Once, "{shown}");
+        assert_eq!(shown["requires_request_id"], verb.effect == Effect::Once, "{shown}");
     }
     for (command, flag, words) in [
         ("task set-status", "status", TaskState::WORDS),

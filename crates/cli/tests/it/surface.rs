@@ -387,7 +387,7 @@ fn a_tip_that_was_changed_or_is_none_is_refused() {
     };
     let changed = with(tip, json!({"events": 1}));
     let refused = verify(changed.to_string());
-    assert!(refused.fails_with(1).stderr.contains("its digest does not fit its contents"), "{refused}");
+    assert!(refused.fails_with(1).stderr.contains("digest does not match its contents"), "{refused}");
     let refused = verify("none".to_owned());
     assert!(refused.fails_with(1).stderr.contains("tip.json"), "{refused}");
 }

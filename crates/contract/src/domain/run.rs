@@ -1,5 +1,6 @@
 //! A run: one submitted document on its way through the layers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,7 +88,7 @@ pub struct Intent {
 }
 
 /// A running engine: a process that is distinguished from any other, even after its pid was reused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     pub pid: u32,
     pub start_time: u64,

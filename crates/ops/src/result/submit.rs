@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::observe::observe;
-use super::{Judged, Observation, judged, sheet_of};
+use super::{Judged, Observation, judged, state_of};
 use crate::context::{Context, Key};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::{denied, deny, verdict};
+use crate::crew::ledger_state::LedgerState;
 use crate::crew::rows::{self, TransitionContext};
-use crate::crew::sheet::Sheet;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::once::Reply;
@@ -74,33 +74,33 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
     cx.once_viewing(key, Submit::NAME, request, |work| {
         let view = work.view;
-        let mut sheet = sheet_of(work.tx, &request.document)?;
+        let mut state = state_of(work.tx, &request.document)?;
         let arrived = seen.arrived.as_ref().unwrap_or(work.now);
-        let judged = judged(work.tx, &sheet, &request.document, (request.token, arrived), view)?;
+        let judged = judged(work.tx, &state, &request.document, (request.token, arrived), view)?;
         let changes = seen_changes(&judged, &seen)?;
-        let task = sheet.task(&judged.reference)?.clone();
+        let task = state.task(&judged.reference)?.clone();
         let verified = crate::task::verified(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&seen.checks));
         }
         crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status, request.strict)?;
-        accept(work, &sheet, &judged, &seen.checks, changes.clone())?;
-        let delta = delta(work, &sheet, &judged);
-        rows::step(work, &mut sheet, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
-        let task = sheet.task(&judged.reference)?.clone();
+        accept(work, &state, &judged, &seen.checks, changes.clone())?;
+        let delta = delta(work, &state, &judged);
+        rows::step(work, &mut state, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
+        let task = state.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
             settle_blocker(work, &task, Some(&blocker(&judged)))?;
         }
         crate::task::note_evidence(work, &task, &seen.checks)?;
-        refuse_contradiction(work, &sheet, &judged, view)?;
+        refuse_contradiction(work, &state, &judged, view)?;
         Ok(Answer {
-            run_id: sheet.run_uuid()?,
+            run_id: state.run_uuid()?,
             task_id: judged.reference.to_string(),
             token: judged.issued.token,
             status: task.status,
             evidence: task.evidence,
             changes,
-            row: sheet.view(&judged.reference),
+            row: state.view(&judged.reference),
         })
     })
 }
@@ -145,15 +145,15 @@ fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
 
 fn accept(
     work: &mut EventWriter<'_, '_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     judged: &Judged,
     checks: &[CheckSeen],
     changes: Option<Changes>,
 ) -> Result<()> {
-    let task = sheet.task(&judged.reference)?;
+    let task = state.task(&judged.reference)?;
     let accepted = CrewChange::ResultAccepted {
         token: judged.issued.token,
-        run_id: sheet.run.asked.id.clone(),
+        run_id: state.run.asked.id.clone(),
         task_id: task.id.clone(),
         status: judged.result.status.as_str().to_owned(),
         result: scrubbed(json!(judged.result)),
@@ -161,11 +161,11 @@ fn accept(
         changes,
     };
     let message = format!("{} says {}", judged.reference, judged.result.status);
-    work.change(&rows::about(sheet, task), &message, &Change::Crew(accepted))?;
+    work.change(&rows::about(state, task), &message, &Change::Crew(accepted))?;
     Ok(())
 }
 
-fn delta(work: &EventWriter<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
+fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Judged) -> Delta {
     let status = match judged.result.status {
         Outcome::Done => Status::Done,
         Outcome::Blocked => Status::Blocked,
@@ -174,7 +174,7 @@ fn delta(work: &EventWriter<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
     let notes = judged.result.notes_for_orchestrator.join("; ");
     let reason = if notes.is_empty() { format!("the worker says {status}") } else { notes };
     Delta {
-        owner: sheet.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
+        owner: state.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
         reason,
         delta_id: format!("writ:result:{}", judged.issued.token),
         last_heartbeat_at: Some(work.now.at.to_string()),
@@ -197,12 +197,12 @@ fn blocker(judged: &Judged) -> Blocker {
 /// A task does not enter done while what is written about it contradicts itself.
 fn refuse_contradiction(
     work: &EventWriter<'_, '_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     judged: &Judged,
     view: &HostView,
 ) -> Result<()> {
-    let fold = view.folds_case(&sheet.run.asked.workspace)?;
-    let verdict = sheet.reconcile(work.tx, work.now, fold)?;
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let verdict = state.reconcile(work.tx, work.now, fold)?;
     let issues = verdict.details.more.get("issues").and_then(Value::as_array).cloned().unwrap_or_default();
     let own = issues.iter().any(|issue| issue["task_id"] == judged.reference.as_str());
     if own { Err(denied(&verdict)) } else { Ok(()) }

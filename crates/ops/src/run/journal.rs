@@ -17,7 +17,7 @@ use contract::domain::time::Timestamp;
 use serde_json::Value;
 
 use crate::context::{Caller, Context};
-use crate::crew::Hindrance;
+use crate::crew::Obstacle;
 use crate::crew::grants;
 use crate::error::{Error, Result};
 use crate::host::HostView;
@@ -82,7 +82,7 @@ pub enum Written {
     /// All of them. With the number of the grant, where locks were taken.
     All { token: Option<i64> },
     /// None of them: an attempt may not begin yet, or not at all.
-    Hindered(Hindrance),
+    Hindered(Obstacle),
     /// None of them: what the task held was taken back, and may be somebody else's by now.
     Fenced,
 }

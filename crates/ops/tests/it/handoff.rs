@@ -18,14 +18,15 @@ use crate::world::submit;
 /// Where the other store's workspace is.
 const ELSEWHERE: &str = "/elsewhere/repo";
 
-pub(crate) fn exported(crew: &mut Crew, allow_stale: bool) -> Result<export::Exported> {
+pub(crate) fn exported(crew: &mut Crew, allow_stale: bool) -> Result<export::Answer> {
     let request = export::Request { run: crew.run.clone(), allow_stale, tripwire: Tripwire::Deny };
     export::export(&mut crew.world.cx, &request)
 }
 
 fn bundle(crew: &mut Crew) -> Value {
     let exported = exported(crew, false).unwrap();
-    let judged = validate_handoff(exported.text.as_bytes(), &Options { strict: true, ..Options::default() });
+    let judged =
+        validate_handoff(exported.text().as_bytes(), &Options { strict: true, ..Options::default() });
     assert!(judged.allow, "{judged:?}");
     exported.document
 }
@@ -60,7 +61,7 @@ fn round(crew: &mut Crew) -> Crew {
     let answer = taken(&mut other, &sent).unwrap_or_else(|error| panic!("{error} {}", error.details));
     assert!(answer.created);
     other.holds();
-    assert_eq!(exported(crew, false).unwrap().text, exported(&mut other, false).unwrap().text);
+    assert_eq!(exported(crew, false).unwrap().text(), exported(&mut other, false).unwrap().text());
     other
 }
 
@@ -74,14 +75,15 @@ fn wrote(crew: &mut Crew, name: &str, token: Option<i64>, action: &str) {
 fn asked(crew: &mut Crew, name: &str) -> String {
     let key = crew.key();
     let (run, task) = (crew.run.clone(), name.to_owned());
-    let request = approval::Request { run, task, action: None, deadline_seconds: Some(5000) };
-    approval::request(&mut crew.world.cx, &key, &request).unwrap().answer.asked.id.to_string()
+    let request = approval::request::Request { run, task, action: None, deadline_seconds: Some(5000) };
+    approval::request::request(&mut crew.world.cx, &key, &request).unwrap().answer.asked.id.to_string()
 }
 
 fn decided(crew: &mut Crew, id: &str, granted: bool) {
     let key = ops::context::Key { caller: crate::world::caller("another"), ..crew.key() };
-    let decision = approval::Decision { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
-    approval::decide(&mut crew.world.cx, &key, &decision).unwrap();
+    let decision =
+        approval::decide::Request { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
+    approval::decide::decide(&mut crew.world.cx, &key, &decision).unwrap();
 }
 
 /// A crew in the middle of everything: one task done, one in work with money and a worklog, one blocked by a silent
@@ -94,8 +96,8 @@ fn busy() -> Crew {
     crew.task("T-4", &["d"], json!({"dependencies": ["T-1", "T-2"], "priority": "high"}));
     crew.task("0c8ee0a6-6a7c-4c7e-9d56-0d2f3f1d2b11", &["e"], json!({"type": "serial"}));
     let key = crew.key();
-    let limit = budget::Request { run: crew.run.clone(), cost: Some(MicroUsd(900)), tokens: Some(90) };
-    budget::set(&mut crew.world.cx, &key, &limit).unwrap();
+    let limit = budget::set::Request { run: crew.run.clone(), cost: Some(MicroUsd(900)), tokens: Some(90) };
+    budget::set::set(&mut crew.world.cx, &key, &limit).unwrap();
     let issue = |crew: &mut Crew, name: &str| {
         let (cost, tokens) = (Some(MicroUsd(100)), Some(10));
         let request =
@@ -172,8 +174,8 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
     denied(other.issue("T-1"), "INVALID_TRANSITION", "illegal");
     denied(other.issue("T-4"), "DEPENDENCY_NOT_MET", "dependency_not_done");
     other.submit(other.result("T-2", 3, "done"), Vec::new()).unwrap();
-    let shown = budget::show(&mut other.world.cx, &other.run.clone()).unwrap().unwrap();
-    assert_eq!((shown.purse.spent.cost, shown.purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
+    let purse = other.purse();
+    assert_eq!((purse.spent.cost, purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
     let key = other.key();
     let (run, cost) = (other.run.clone(), Some(MicroUsd(100)));
     let request = assignment::issue::Request {
@@ -248,7 +250,7 @@ fn silent_workers_are_handed_on_only_if_somebody_says_so() {
     crew.world.clock().advance(Duration::from_secs(61));
     let refused = exported(&mut crew, false).unwrap_err();
     assert_eq!(refused.code.as_str(), "LEDGER_INCONSISTENT");
-    assert!(refused.hint.unwrap().contains("`allow_stale`"));
+    assert!(refused.hint.unwrap().contains("allow_stale"));
     let sent = exported(&mut crew, true).unwrap();
     let mut other = empty(&crew.run);
     other.world.clock().advance(crew.world.temp.now().at.since(other.world.temp.now().at));
@@ -261,7 +263,7 @@ fn silent_workers_are_handed_on_only_if_somebody_says_so() {
     };
     assert!(stale(&mut other, false).is_err());
     stale(&mut other, true).unwrap();
-    assert_eq!(sent.text, exported(&mut other, true).unwrap().text);
+    assert_eq!(sent.text(), exported(&mut other, true).unwrap().text());
     assert_eq!(other.sweep().timed_out.len(), 1);
     other.holds();
 }
@@ -284,8 +286,8 @@ fn planned(done: bool) -> Crew {
     let mut request = submit(&[]);
     request.plan = Plan { tasks: vec![task, next], ..request.plan };
     let key = crew.key();
-    let opened = ledger::open::open(&mut crew.world.cx, &key, &request).unwrap().answer;
-    crew.run = opened.run_id.uuid().unwrap();
+    let opened = ledger::open::open_submission(&mut crew.world.cx, &key, &request).unwrap().answer;
+    crew.run = opened.run_id;
     if done {
         let token = crew.issue("T-1").unwrap().token;
         let mut result = crew.result("T-1", token, "done");
@@ -332,7 +334,8 @@ fn an_approval_is_asked_for_again_and_a_no_stays_a_no() {
     let mut other = round(&mut crew);
     denied(other.issue("T-1"), "NON_COMPLIANT", "approval_pending");
     denied(other.issue("T-2"), "NON_COMPLIANT", "approval_denied");
-    let pending = approval::list(&mut other.world.cx, None).unwrap();
+    let pending = approval::list::list(&mut other.world.cx, &approval::list::Request::default());
+    let pending = pending.unwrap().approvals;
     assert_eq!(pending.len(), 1);
     assert_ne!(pending[0].asked.id.to_string(), granted);
     decided(&mut other, &pending[0].asked.id.to_string(), true);
@@ -503,8 +506,8 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
         _ => {
             let key = crew.key();
             let cost = MicroUsd(i64::try_from(random.below(1000)).unwrap());
-            let limit = budget::Request { run: crew.run.clone(), cost: Some(cost), tokens: Some(5) };
-            drop(budget::set(&mut crew.world.cx, &key, &limit));
+            let limit = budget::set::Request { run: crew.run.clone(), cost: Some(cost), tokens: Some(5) };
+            drop(budget::set::set(&mut crew.world.cx, &key, &limit));
         }
     }
 }
@@ -534,8 +537,8 @@ fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
             let (digest, tripwire) = (Some(sent.digest.clone()), Tripwire::Deny);
             let request = import::Request { document, digest, workspace, allow_stale: true, tripwire };
             import::import(&mut other.world.cx, &key, &request)
-                .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text));
-            assert_eq!(exported(&mut other, true).unwrap().text, sent.text, "seed {seed}");
+                .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text()));
+            assert_eq!(exported(&mut other, true).unwrap().text(), sent.text(), "seed {seed}");
             other.holds();
             carried += 1;
         }

@@ -259,7 +259,7 @@ const VERBS: &[Verb] = &[
             let mut refused = submit(&["c"]);
             refused.plan.tasks[0].prompt = Some("use password=hunter2hunter2".to_owned());
             let requests = [submit(&["a"]), submit(&["a", "b"]), refused];
-            Box::new(move |cx, key, which| run::submit::submit(cx, key, &chosen(which, &requests)).map(plain))
+            Box::new(move |cx, key, which| run::accept::submit(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
     Verb {
@@ -279,7 +279,7 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
-        name: "run.retry",
+        name: "task.retry",
         prepare: |world| {
             let ids =
                 [failed_run(world, &["a"]), failed_run(world, &["b", "c"]), world.task("no part of a run")];
@@ -304,8 +304,10 @@ const VERBS: &[Verb] = &[
 
 #[test]
 fn no_verb_that_writes_is_left_out() {
-    // Giving back what one holds has no second request that differs: it is tested with claims.
-    let others = registry::VERBS.iter().filter(|verb| verb.name != "agent.leave");
+    // Leaving has no second request that differs: it is tested with claims. Importing reads a file of another
+    // program: it is tested with the command.
+    let elsewhere = ["agent.leave", "store.import_vybe"];
+    let others = registry::VERBS.iter().filter(|verb| !elsewhere.contains(&verb.name));
     for known in others.filter(|verb| verb.effect == Effect::Once) {
         assert!(VERBS.iter().any(|verb| verb.name == known.name), "{} is not tested here", known.name);
     }

@@ -81,14 +81,14 @@ fn a_submitted_run_has_its_tasks_and_their_order() {
     request.plan.tasks[0].depends_on = vec!["a".to_owned(), "b".to_owned(), "a".to_owned()];
     request.plan.tasks[1].depends_on = vec!["a".to_owned()];
     request.plan.tasks[2].depends_on = vec![];
-    let run = run::submit::submit(&mut world.cx, &key("a", "r"), &request).unwrap().answer.run_id;
+    let run = run::accept::submit(&mut world.cx, &key("a", "r"), &request).unwrap().answer.run_id;
     let tasks = show::tasks(&mut world.cx, &run).unwrap();
     let titles: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
     assert_eq!(titles, ["c", "b", "a"]);
     assert_eq!(tasks[0].depends_on.len(), 2);
     let ready = task::ready::ready(&mut world.cx, 10).unwrap();
     assert_eq!(ready.iter().map(|task| task.title.as_str()).collect::<Vec<_>>(), ["a"]);
-    let (_, trace) = show::trace(&mut world.cx, run.as_str()).unwrap();
+    let trace = run::trace::events(&mut world.cx, run.as_str()).unwrap().events;
     let kinds: Vec<&str> = trace.iter().map(|event| event.record.kind.as_str()).collect();
     assert_eq!(kinds, ["writ.run.submit", "run_submitted", "task_created", "task_created", "task_created"]);
     assert!(trace[1..].iter().all(|event| event.record.reply_to.as_ref() == Some(&trace[0].record.event_id)));
@@ -268,7 +268,7 @@ fn a_task_with_checks_is_not_done_because_someone_says_so() {
     let mut world = World::new();
     let mut request = submit(&["a"]);
     request.plan.tasks[0].checks = vec![serde_json::from_value(json!({"command": ["true"]})).unwrap()];
-    let run = run::submit::submit(&mut world.cx, &key("a", "r"), &request).unwrap().answer.run_id;
+    let run = run::accept::submit(&mut world.cx, &key("a", "r"), &request).unwrap().answer.run_id;
     let id = world.task_of(&run, "a").id.to_string();
     let before = world.state();
     let asked = set_status(&id, "completed");

@@ -2,7 +2,7 @@
 
 use contract::json::Value;
 use ops::Result;
-use ops::worklog::{append, kept, verify};
+use ops::worklog::{self, append, show, verify};
 use serde_json::json;
 
 use crate::crew_world::{Crew, denied};
@@ -18,11 +18,13 @@ fn wrote(crew: &mut Crew, token: Option<i64>, entry: Value) -> Result<append::An
 }
 
 fn file(crew: &mut Crew) -> Vec<u8> {
-    kept(&mut crew.world.cx, &crew.run.clone(), "T-1").unwrap().bytes
+    worklog::file(&mut crew.world.cx, &crew.run.clone(), "T-1").unwrap().bytes
 }
 
 fn judged(crew: &mut Crew, file: Option<&[u8]>) -> (String, Value) {
-    let verdict = verify::verify(&mut crew.world.cx, &crew.run.clone(), "T-1", file).unwrap();
+    crew.paper().worklog = file.map(<[u8]>::to_vec);
+    let request = show::Request { run: crew.run.clone(), task: "T-1".to_owned() };
+    let verdict = verify::verify(&mut crew.world.cx, &request).unwrap();
     (verdict.code.clone(), json!(verdict.details.rule))
 }
 

@@ -86,7 +86,7 @@ impl World {
     pub(crate) fn run(&mut self, names: &[&str]) -> RunId {
         let request = submit(names);
         let key = key("setup", &format!("run {}", names.join(" ")));
-        run::submit::submit(&mut self.cx, &key, &request).unwrap().answer.run_id
+        run::accept::submit(&mut self.cx, &key, &request).unwrap().answer.run_id
     }
 
     pub(crate) fn task_of(&mut self, run: &RunId, name: &str) -> Task {
@@ -177,13 +177,13 @@ pub(crate) fn cancel(id: &str) -> run::cancel::Request {
 }
 
 /// A plan of tasks that each depend on the one before.
-pub(crate) fn submit(names: &[&str]) -> run::submit::Request {
+pub(crate) fn submit(names: &[&str]) -> run::accept::Submission {
     let mut tasks: Vec<PlanTask> = names.iter().map(|name| PlanTask::minimal(name)).collect();
     for index in 1..tasks.len() {
         tasks[index].depends_on = vec![names[index - 1].to_owned()];
     }
     let objective = format!("do {}", names.join(", "));
-    run::submit::Request {
+    run::accept::Submission {
         kind: DocumentKind::Plan,
         document_digest: format!("sha256:{}", names.join("-")),
         plan: Plan {

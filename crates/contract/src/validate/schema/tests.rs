@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::of;
 use crate::conformance::{File, cases};
 use crate::json::strict;
+use crate::plan::{ExecutorName, KnownExecutor, PromptUse};
 use crate::validate::{Kind, Options, validate};
 
 fn vectors() -> PathBuf {
@@ -87,7 +88,11 @@ fn judged(kind: Kind, document: &Value, strict: bool) -> crate::verdict::Verdict
     if kind == Kind::Worklog {
         text.push('\n');
     }
-    validate(Some(kind), text.as_bytes(), &Options { strict, ..Options::default() })
+    let executors = [
+        KnownExecutor { name: ExecutorName::shell(), prompt: PromptUse::Unused },
+        KnownExecutor { name: ExecutorName::aop_stdio(), prompt: PromptUse::Required },
+    ];
+    validate(Some(kind), text.as_bytes(), &Options { strict, executors: &executors, ..Options::default() })
 }
 
 /// How the schema and the code disagree about a document, other than by a listed rule.
