@@ -97,6 +97,9 @@ pub(crate) enum Command {
     /// List tasks that could be started now
     #[command(display_order = RUN)]
     Ready(commands::ready::Args),
+    /// Run an agent program on one task after another
+    #[command(display_order = RUN)]
+    Loop(commands::looping::Args),
     /// Open, show, change and check a crew's ledger
     #[command(display_order = CREW)]
     Ledger(Group<commands::ledger::Command>),
@@ -145,12 +148,6 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(display_order = MEMORY)]
     Events(Group<commands::events::Command>),
-    /// Run an agent program on one task after another
-    #[command(display_order = MEMORY)]
-    Loop(commands::looping::Args),
-    /// Install or remove hooks in agent programs
-    #[command(display_order = MEMORY)]
-    Hook(Group<commands::hook::Command>),
     /// Migrate the store to this program's schema
     #[command(display_order = STORE)]
     Upgrade(commands::upgrade::Args),
@@ -181,6 +178,9 @@ pub(crate) enum Command {
     /// Run test vectors against this or another program
     #[command(display_order = DOCUMENTS)]
     Conformance(Group<commands::conformance::Command>),
+    /// Install or remove hooks in agent programs
+    #[command(display_order = SETUP)]
+    Hook(Group<commands::hook::Command>),
     /// Show the configuration and the source of each value
     #[command(display_order = SETUP)]
     Config(Group<commands::config::Command>),

@@ -16,9 +16,9 @@ pub(super) const SETUP: usize = 7;
 
 pub(super) const SECTIONS: [(usize, &str); 7] = [
     (START, "Start here"),
-    (RUN, "Runs"),
+    (RUN, "Run"),
     (CREW, "Crew"),
-    (MEMORY, "Tasks and memory"),
+    (MEMORY, "Memory"),
     (STORE, "Store"),
     (DOCUMENTS, "Documents"),
     (SETUP, "Setup"),
@@ -32,11 +32,13 @@ pub(crate) fn root() -> String {
     }
     let template =
         format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{all-args}}", sections(&grammar));
+    let about = grammar.get_long_about().cloned().unwrap_or_default();
     grammar
+        .about(about)
         .mut_subcommands(|command| command.hide(true))
         .override_usage("writ [OPTIONS] <COMMAND>")
         .help_template(template)
-        .render_long_help()
+        .render_help()
         .to_string()
 }
 

@@ -31,10 +31,7 @@ use crate::output::{Output, one_line, say};
 use crate::{env, host};
 use tally::{Report, Tally};
 
-pub(crate) const LOCAL: &[LocalCommand] = &[
-    LocalCommand::changes("loop", Surface::Continuity),
-    LocalCommand::reads("loop stats", Surface::Continuity),
-];
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surface::Continuity), stats::LOCAL];
 
 #[derive(Debug, clap::Args)]
 #[command(

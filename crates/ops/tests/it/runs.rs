@@ -281,6 +281,11 @@ fn a_task_with_checks_is_not_done_because_someone_says_so() {
     world.host.paper.borrow_mut().checks = None;
     let answer = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap().answer;
     assert_eq!(answer.task.evidence.as_deref(), Some("verified"));
+    // A repeated request gets the stored answer; its checks are not run again.
+    let asked_before = world.host.asked();
+    let again = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap();
+    assert!(again.replayed && again.answer.task.evidence.as_deref() == Some("verified"));
+    assert_eq!(world.host.asked(), asked_before);
 }
 
 #[test]

@@ -7,11 +7,15 @@ use contract::domain::limits;
 use ops::Result;
 use ops::event::list::{Request, events};
 use ops::event::view;
+use ops::verb::Surface;
 use serde_json::{Value, json};
 
 use crate::app::Globals;
 use crate::host;
+use crate::local::LocalCommand;
 use crate::output::Output;
+
+pub(super) const LOCAL: LocalCommand = LocalCommand::reads("loop stats", Surface::Continuity);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  writ loop stats\n  writ loop stats --last 20 --project-id .")]
