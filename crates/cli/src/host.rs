@@ -21,12 +21,13 @@ use engine::host::{Door, LocalHost};
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
-use ops::host::HowToWork;
+use ops::host::{HowToWork, Installation};
 use ops::verb::{self, Effect, Surface, Verb};
 use ops::{Caller, Context, Error, Result};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
+use crate::commands::status;
 use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
@@ -104,6 +105,14 @@ impl Door for CommandLine {
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
         (self.announce)(run);
         Box::new(LiveView::new(tasks.iter()))
+    }
+
+    fn program(&self) -> String {
+        callable(&self.globals)
+    }
+
+    fn installation(&self, store: &Path) -> Installation {
+        status::installation(&self.globals, store)
     }
 }
 
@@ -205,15 +214,6 @@ pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
     let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);
     let given = globals.agent.clone().or_else(named);
     given.map(|name| name.trim().to_lowercase())
-}
-
-/// Whether an identity was given, where the words could not be understood as a whole.
-pub(crate) fn has_agent(words: &[OsString]) -> bool {
-    let flag = |word: &OsString| {
-        let word = word.to_string_lossy();
-        word == "-a" || word == "--agent" || word.starts_with("--agent=")
-    };
-    words.iter().any(flag) || persona::first_set(persona::current().agent_variables()).is_some()
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {

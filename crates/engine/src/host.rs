@@ -9,11 +9,12 @@ use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::{PlanPart, Task};
 use contract::intake::Executors;
-use ops::host::{Host, HowToWork, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
@@ -40,6 +41,20 @@ pub trait Door {
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
     /// Who is told about the progress of a run.
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer>;
+    /// How a shell calls this program.
+    fn program(&self) -> String {
+        "writ".to_owned()
+    }
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation {
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: std::fs::metadata(store).ok().map(|found| found.len()),
+            hooks: contract::json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
 }
 
 /// A door without configuration that works no runs.
@@ -156,6 +171,14 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.launcher.probe(owner)
+    }
+
+    fn program(&self) -> String {
+        self.door.program()
+    }
+
+    fn installation(&self, store: &Path) -> Installation {
+        self.door.installation(store)
     }
 
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {

@@ -7,16 +7,20 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::PlanPart;
 use contract::intake::Executors;
 use contract::json::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -54,6 +58,10 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Whether the process that owns a run is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
+    /// How a shell calls this program, for commands that are printed to agents.
+    fn program(&self) -> String;
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation;
     /// Runs a program of the caller's with this input, and returns what it printed.
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
     /// Which programs act for agents, as configured for documents of this directory.
@@ -64,6 +72,31 @@ pub trait Host {
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+/// What a machine knows about an installation besides what is in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Installation {
+    /// What decided where the store is: a flag, a variable or the default.
+    pub store_source: String,
+    /// The store's file; `None` where there is none.
+    pub store_bytes: Option<u64>,
+    /// Which agent programs call writ.
+    pub hooks: Value,
+    pub retention: Retention,
+    /// Something worth knowing.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One thing that deserves attention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnostic {
+    /// `info`, `warning` or `error`.
+    pub level: String,
+    pub code: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_action: Option<String>,
 }
 
 /// What was done to a worklog's file.

@@ -2,14 +2,38 @@
 
 use crate::verb::Entry;
 use crate::{
-    approval, assignment, audit, budget, document, gc, handoff, heartbeat, ledger, lock, orchestrate, result,
-    run, task, transfer, vybe, watchdog, worklog,
+    agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
+    lock, memory, orchestrate, push, result, resume, run, status, task, transfer, vybe, watchdog, worklog,
 };
 
 pub const VERBS: &[Entry] = &[
     // Continuity: the agent contract.
+    Entry::of::<resume::Resume>(),
+    Entry::of::<resume::peek::Peek>(),
+    Entry::of::<push::Push>(),
     Entry::of::<task::create::Create>(),
+    Entry::of::<task::begin::Begin>(),
+    Entry::of::<task::get::Get>(),
     Entry::of::<task::list::List>(),
+    Entry::of::<task::ready::Ready>(),
+    Entry::of::<task::set_status::SetStatus>(),
+    Entry::of::<task::complete::Complete>(),
+    Entry::of::<task::set_priority::SetPriority>(),
+    Entry::of::<task::add_dependency::AddDependency>(),
+    Entry::of::<task::remove_dependency::RemoveDependency>(),
+    Entry::of::<task::delete::Delete>(),
+    Entry::of::<memory::set::Set>(),
+    Entry::of::<memory::get::Get>(),
+    Entry::of::<memory::list::List>(),
+    Entry::of::<memory::search::Search>(),
+    Entry::of::<memory::pin::Pin>(),
+    Entry::of::<memory::delete::Delete>(),
+    Entry::of::<memory::gc::Gc>(),
+    Entry::of::<artifact::list::List>(),
+    Entry::of::<event::list::List>(),
+    Entry::of::<event::note::Note>(),
+    Entry::of::<agent::Leave>(),
+    Entry::of::<status::Show>(),
     // Crew: the operator contracts.
     Entry::of::<ledger::open::Open>(),
     Entry::of::<ledger::show::Show>(),
@@ -75,7 +99,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 /// The verb behind a command, without the program's name: `task create`.
 pub fn of_command(command: &str) -> Option<&'static Entry> {
-    VERBS.iter().find(|verb| verb.command == command)
+    VERBS.iter().find(|verb| !command.is_empty() && verb.command == command)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::once::Reply;
 pub trait Verb: Sized {
     /// `<thing>.<verb>`. Stored with every answer that a retry gets again, so it never changes.
     const NAME: &'static str;
-    /// What a person types after the program's name.
+    /// What a person types after the program's name; empty for a verb that only programs call.
     const COMMAND: &'static str;
     /// One line for help and documentation: imperative, no full stop.
     const SUMMARY: &'static str;
@@ -25,6 +25,11 @@ pub trait Verb: Sized {
     /// The one document that every door returns.
     type Answer: Serialize + DeserializeOwned + JsonSchema;
     const FUNCTION: Function<Self>;
+
+    /// Reads a request from JSON. Documents of a published contract report their faults as that contract does.
+    fn read(request: Value) -> Result<Self::Request> {
+        read(request)
+    }
 }
 
 /// A verb's function. Its kind is the verb's effect, so the two cannot disagree.
@@ -135,7 +140,7 @@ impl Entry {
 }
 
 fn call_json<V: Verb>(cx: &mut Context, key: Option<&Key>, request: Value) -> Result<Reply<Value>> {
-    let request: V::Request = read(request)?;
+    let request = V::read(request)?;
     let Reply { answer, replayed } = call::<V>(cx, key, &request)?;
     let answer = serde_json::to_value(&answer)
         .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;

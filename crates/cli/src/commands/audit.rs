@@ -17,18 +17,18 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Check that the file can be read, no event was changed and none is missing
-    #[command(after_help = "Examples:\n  writ audit verify\n  writ audit verify --tip tip.json --replay")]
+    /// Check that the file is readable, and that no event was changed or removed
+    #[command(after_help = "Examples:\n  writ audit verify\n  writ audit verify --tip heads.json --replay")]
     Verify {
-        /// An earlier `writ audit tip`, kept elsewhere: also find what was removed since
+        /// An earlier output of `writ audit tip`: also find events that were removed since
         #[arg(long, value_name = "FILE")]
         tip: Option<PathBuf>,
         /// Also rebuild every table from the log and compare
         #[arg(long)]
         replay: bool,
     },
-    /// Print where every stream of the log ends, to be kept elsewhere
-    #[command(after_help = "Examples:\n  writ audit tip > tip.json")]
+    /// Print the last event of every stream, to keep outside the store
+    #[command(after_help = "Examples:\n  writ audit tip --output json > heads.json")]
     Tip,
 }
 

@@ -14,14 +14,13 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A backup is a store: read it with --db-path. To restore it, stop every writ that uses the store, then \
-                        replace the store's file:\n\n    \
-                        rm -f STORE-wal STORE-shm\n    cp BACKUP STORE\n    writ audit verify --db-path STORE\n\n\
-                        Examples:\n  writ backup writ-backup.db"
+                  replace the file:\n\n    rm -f STORE-wal STORE-shm\n    cp BACKUP STORE\n    writ audit verify \
+                  --db-path STORE\n\nExamples:\n  writ backup store-copy.db\n  writ backup --force /mnt/usb/writ.db"
 )]
 pub(crate) struct Args {
-    /// The file to write; only you can read it
+    /// The file to write; only its owner can read it
     file: PathBuf,
-    /// Replace the file if it exists
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }

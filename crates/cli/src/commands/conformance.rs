@@ -10,11 +10,18 @@ use std::time::Duration;
 use contract::conformance::{Case, File, answer, cases};
 use contract::domain::code::ErrorCode;
 use contract::json::strict;
+use ops::verb::Surface;
 use ops::{Error, Result};
 use other::Other;
 use serde_json::Value;
 
+use crate::local::LocalCommand;
 use crate::output::Output;
+
+pub(crate) const LOCAL: &[LocalCommand] = &[
+    LocalCommand::reads("conformance run", Surface::Conformance),
+    LocalCommand::reads("conformance answer", Surface::Conformance),
+];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]

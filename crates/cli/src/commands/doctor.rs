@@ -5,14 +5,19 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::run::RunState;
 use ops::run::Liveness;
+use ops::verb::Surface;
 use ops::{Context, Result};
 use serde_json::json;
 
 use crate::app::Globals;
+use crate::local::LocalCommand;
 use crate::output::Output;
 use crate::{config, host};
 
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("doctor", Surface::Writ)];
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ doctor\n  writ doctor --output json")]
 pub(crate) struct Args {}
 
 /// One thing that was looked at.

@@ -12,12 +12,12 @@ use crate::host;
 use crate::output::{Output, say};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  writ export store.ndjson\n  writ export - | zstd > store.ndjson.zst")]
+#[command(after_help = "Examples:\n  writ export store.ndjson\n  writ export - | gzip > store.ndjson.gz")]
 pub(crate) struct Args {
-    /// The file to write, which only you can read; `-` prints
+    /// The file to write; only its owner can read it; - for standard output
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Replace the file if it exists
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
 }

@@ -13,7 +13,7 @@ use crate::{config, host};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  writ gc --dry-run\n  writ gc")]
 pub(crate) struct Args {
-    /// Show what would be removed, without removing it
+    /// Show what would be deleted, but change nothing
     #[arg(long)]
     dry_run: bool,
 }

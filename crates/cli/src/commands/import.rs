@@ -14,12 +14,12 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  writ import store.ndjson --db-path new.db\n  writ import --from vybe ~/.vybe/vybe.db"
+    after_help = "Examples:\n  writ import store.ndjson\n  writ import --from vybe ~/.config/vybe/vybe.db"
 )]
 pub(crate) struct Args {
-    /// An export of writ, for a store that is still empty (`-` reads standard input); or another program's database
+    /// An export of writ, for an empty store (- for standard input), or another program's database
     file: PathBuf,
-    /// The program whose database it is; its file is only read
+    /// The program whose database it is; the file is only read
     #[arg(long, value_enum)]
     from: Option<Program>,
 }

@@ -10,8 +10,8 @@ use ops::run::document::Document;
 
 use super::crew::{answer_verdict, read_document};
 use crate::app::Globals;
-use crate::host;
 use crate::output::{Output, one_line};
+use crate::{config, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -120,8 +120,11 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let directory = host::absolute(super::run::directory_of(plan));
+    let bytes = super::run::bytes_of(plan)?;
+    // A bad plan is reported before a store is made.
+    super::run::understood(&bytes, plan, &directory, &config::load(&directory)?)?;
     let request = open::Request {
-        document: Document::Text(super::run::text_of(plan, &directory)?),
+        document: Document::Text(super::run::text(bytes)?),
         directory: directory.to_string_lossy().into_owned(),
         name: Some(plan.display().to_string()),
     };

@@ -59,12 +59,17 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let directory = host::absolute(directory_of(file));
+    let mut config = config::load(&directory)?;
+    let bytes = bytes_of(file)?;
+    // What is wrong with the document or the configuration is reported before a store is made.
+    let document = understood(&bytes, file, &directory, &config)?;
+    config.heed_project(Path::new(&document.workspace))?;
     if args.dry_run {
-        let would = Answer::from(&read_document(file, &config::load(&directory)?)?);
+        let would = Answer::from(&document);
         return Ok(output.answer(&would, || dry_run::text(&would)));
     }
     let request = Request {
-        document: Document::Text(text_of(file, &directory)?),
+        document: Document::Text(text(bytes)?),
         directory: directory.to_string_lossy().into_owned(),
         name: Some(file.display().to_string()),
         lock_wait_ms,
@@ -125,16 +130,12 @@ fn depth() -> Result<u32> {
     Ok(depth.saturating_add(1))
 }
 
-/// A document's text. Bounded before it is read whole.
-pub(crate) fn text_of(file: &Path, directory: &Path) -> Result<String> {
-    String::from_utf8(bytes_of(file)?).or_else(|error| {
-        // The findings say where it is not UTF-8.
-        understood(error.as_bytes(), file, directory, &Config::default())?;
-        Err(Error::new(ErrorCode::InvalidInput, format!("{} is not UTF-8", file.display())))
-    })
+/// The text of a document that was understood.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::InvalidInput, "the document is not UTF-8"))
 }
 
-fn bytes_of(file: &Path) -> Result<Vec<u8>> {
+pub(crate) fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     read_bounded(file)
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", file.display())))
 }
@@ -144,7 +145,7 @@ pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Understood> 
     understood(&bytes_of(file)?, file, &host::absolute(directory_of(file)), config)
 }
 
-fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &Config) -> Result<Understood> {
+pub(crate) fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &Config) -> Result<Understood> {
     let name = file.display().to_string();
     understand(bytes, &directory.to_string_lossy(), Some(&name), &config.executors)
 }

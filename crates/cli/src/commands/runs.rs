@@ -141,6 +141,6 @@ fn summary(shown: &show::Answer) -> String {
     }
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
-    text.push_str(&format!("see its trace with `writ trace {}`\n", shown.brief.id));
+    text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
     text
 }

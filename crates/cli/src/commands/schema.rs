@@ -1,18 +1,23 @@
 //! `writ schema`
 
-mod commands;
+pub(crate) mod commands;
 
 use std::process::ExitCode;
 
 use ops::Result;
 use ops::document::schema::{self, KindRow, ShowRequest};
+use ops::verb::Surface;
 
+use crate::local::LocalCommand;
 use crate::output::{Format, Output};
+
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("schema commands", Surface::Continuity)];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Describe every command, its arguments and whether it changes something
+    #[command(after_help = "Examples:\n  writ schema commands --output json")]
     Commands,
     /// List the kinds of documents, and which have a schema
     #[command(after_help = "Examples:\n  writ schema list")]

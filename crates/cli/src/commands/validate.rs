@@ -12,8 +12,8 @@ use contract::domain::limits;
 use contract::domain::time::Timestamp;
 use contract::validate::{Kind, Options, Tripwire, could_not_work, validate};
 use contract::verdict::Verdict;
+use ops::verb::Surface;
 
-use crate::exit::Surface;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Args)]

@@ -30,8 +30,7 @@ impl Door for TestDoor {
     }
 
     fn executors(&self, _: &Path) -> Result<Executors> {
-        let known = engine::Executors::built_in().known();
-        Ok(Executors { known, ..Executors::default() })
+        Ok(Executors { known: engine::Executors::built_in().known(), ..Executors::default() })
     }
 
     fn logs(&self) -> Result<PathBuf> {

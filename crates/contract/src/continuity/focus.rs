@@ -1,5 +1,6 @@
 //! Which task an agent that resumes should look at. Deterministic: the same state gives the same task.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::request::Agent;
@@ -8,7 +9,7 @@ use crate::domain::task::Task;
 use crate::domain::time::Now;
 
 /// Why a task was chosen, in the order in which the rules are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FocusRule {
     /// The caller named it.

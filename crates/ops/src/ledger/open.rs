@@ -44,11 +44,9 @@ pub struct Request {
 pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show::Answer>> {
     let Understood { intake, workspace } =
         document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
-    let host = cx.host();
-    host.make_directory(&workspace)?;
     let submission = Submission {
         kind: DocumentKind::Ledger,
-        workspace: host.real_directory(&workspace),
+        workspace,
         plan: intake.plan,
         objective: intake.objective,
         intent: intake.intent,
@@ -58,6 +56,15 @@ pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show
         parent_task: None,
         document_digest: intake.document_digest,
     };
+    open_submission(cx, key, &submission)
+}
+
+/// The same for a plan that was already understood.
+pub fn open_submission(cx: &mut Context, key: &Key, submission: &Submission) -> Result<Reply<show::Answer>> {
+    let host = cx.host();
+    host.make_directory(&submission.workspace)?;
+    let workspace = host.real_directory(&submission.workspace);
+    let submission = Submission { kind: DocumentKind::Ledger, workspace, ..submission.clone() };
     refuse_outside(&submission)?;
     let Reply { answer, replayed } = submit(cx, key, &submission)?;
     let answer = show::show(cx, &show::Request { run: answer.run_id.to_string() })?;

@@ -31,9 +31,13 @@ fn run(world: &mut World, name: &str, retention: Retention) -> Answer {
 }
 
 fn listed(world: &mut World, include_archived: bool) -> Vec<String> {
-    let request =
-        event::Request { include_archived, ascending: true, limit: Some(1000), ..event::Request::default() };
-    event::list(&mut world.cx, &request).unwrap().into_iter().map(|event| event.record.kind).collect()
+    let request = event::list::Request {
+        include_archived,
+        ascending: true,
+        limit: Some(1000),
+        ..event::list::Request::default()
+    };
+    event::list::events(&mut world.cx, &request).unwrap().into_iter().map(|event| event.record.kind).collect()
 }
 
 #[track_caller]

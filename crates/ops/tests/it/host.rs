@@ -7,12 +7,13 @@ use std::rc::Rc;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::PlanPart;
 use contract::intake::Executors;
 use ops::context::SharedClock;
-use ops::host::{Host, HowToWork, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Result};
@@ -164,6 +165,22 @@ impl Host for TestHost {
         self.liveness.get()
     }
 
+    fn program(&self) -> String {
+        self.note("its own name");
+        "writ".to_owned()
+    }
+
+    fn installation(&self, _: &Path) -> Installation {
+        self.note("the installation");
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: None,
+            hooks: serde_json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+
     fn ask_program(&self, _: &ProgramQuestion, _: &Id<Attempt>) -> Result<Vec<u8>> {
         self.note("a program");
         Ok(self.paper.borrow().printed.clone())
@@ -171,7 +188,7 @@ impl Host for TestHost {
 
     fn executors(&self, _: &str) -> Result<Executors> {
         self.note("executors");
-        Ok(Executors::new())
+        Ok(Executors::default())
     }
 
     fn read_log(&self, _: &Id<Attempt>) -> Result<Vec<LogPiece>> {

@@ -84,7 +84,9 @@ pub(super) const LEDGER_OPEN: Verb = Verb {
         let mut refused = submit(&["c"]);
         refused.plan.tasks[0].prompt = Some("use password=hunter2hunter2".to_owned());
         let requests = [submit(&["a"]), submit(&["a", "b"]), refused];
-        Box::new(move |cx, key, which| ledger::open::open(cx, key, &chosen(which, &requests)).map(plain))
+        Box::new(move |cx, key, which| {
+            ledger::open::open_submission(cx, key, &chosen(which, &requests)).map(plain)
+        })
     },
 };
 

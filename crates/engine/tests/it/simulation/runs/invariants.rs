@@ -34,9 +34,10 @@ pub(super) fn check_run(cx: &mut Context, world: &World, id: &RunId, a_person_re
     }
     let request = ops::lock::list::Request { run: Some(id.to_string()), history: false };
     assert_eq!(ops::lock::list::list(cx, &request).unwrap().locks, [], "locks are left");
-    let books = ops::budget::show::show(cx, &ops::budget::show::Request { run: id.to_string() }).unwrap();
-    if let (Some(limit), Some(spent), Some(free)) = (books.limit, books.spent, books.free) {
-        assert_eq!(books.reserved, Some(Amount::default()), "money stays reserved");
+    let request = ops::budget::show::Request { run: id.to_string() };
+    let budget = ops::budget::show::show(cx, &request).unwrap();
+    if let (Some(limit), Some(spent), Some(free)) = (budget.limit, budget.spent, budget.free) {
+        assert_eq!(budget.reserved, Some(Amount::default()), "money stays reserved");
         assert_eq!(free.cost.0 + spent.cost.0, limit.cost.0, "money is lost");
     }
 }
