@@ -89,15 +89,15 @@ fn push(faults: &mut Vec<Fault>, fault: Fault) -> usize {
 }
 
 /// What the head table says about a stream.
-struct Known {
+struct HeadRow {
     head: Head,
     /// What stands before the first row that was not pruned.
     anchor: Head,
 }
 
-impl Known {
+impl HeadRow {
     /// A stream the head table does not have.
-    fn nothing() -> Self {
+    fn missing() -> Self {
         let genesis = Head { seq: 0, hash: chain::GENESIS.to_owned() };
         Self { head: genesis.clone(), anchor: genesis }
     }
@@ -132,7 +132,7 @@ impl Tx<'_> {
             let walk = Walk::new(stream, known, promised, ever, found);
             accounted += self.walk(&Value::from(stream.clone()), walk)?;
         }
-        let nothing = Known::nothing();
+        let nothing = HeadRow::missing();
         for stream in self.streams_in_log()? {
             let name = shown(&stream);
             if !heads.contains_key(&name) {
@@ -179,20 +179,20 @@ impl Tx<'_> {
         }
     }
 
-    fn heads(&self) -> Result<BTreeMap<String, Known>> {
+    fn heads(&self) -> Result<BTreeMap<String, HeadRow>> {
         let mut statement =
             self.prepare("SELECT stream, seq, hash, anchor_seq, anchor_hash FROM heads ORDER BY stream")?;
         let rows = statement.query_map([], |row| {
             let head = Head { seq: row.get(1)?, hash: row.get(2)? };
             let anchor = Head { seq: row.get(3)?, hash: row.get(4)? };
-            Ok((row.get(0)?, Known { head, anchor }))
+            Ok((row.get(0)?, HeadRow { head, anchor }))
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }
 
 /// What a tip knows and the store does not.
-fn compare(tip: &Tip, heads: &BTreeMap<String, Known>, ever: i64, found: &mut Verification) {
+fn compare(tip: &Tip, heads: &BTreeMap<String, HeadRow>, ever: i64, found: &mut Verification) {
     if !tip.is_genuine() {
         let message = "the tip is not what it was when it was taken".to_owned();
         found.changed(Fault { stream: ALL_STREAMS.to_owned(), seq: 0, event_id: None, message });

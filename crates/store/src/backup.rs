@@ -13,7 +13,7 @@ use crate::{OpenTransactions, Store, Verification};
 
 /// A copy that was made and read back.
 #[derive(Debug)]
-pub struct Copied {
+pub struct Backup {
     pub bytes: u64,
     /// Of the log in the copy.
     pub verification: Verification,
@@ -21,7 +21,7 @@ pub struct Copied {
 
 impl Store {
     /// Copies the store as it is at one moment to `target`, and reads the copy back before it gets its name.
-    pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Copied> {
+    pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Backup> {
         self.refuse_own_file(target)?;
         let (whole, _) = WholeFile::begin(target, overwrite)?;
         sqlite::copy(&self.path, whole.part())?;
@@ -29,7 +29,7 @@ impl Store {
         let unreadable = |source| Error::Output { path: target.to_owned(), source };
         let bytes = fs::metadata(whole.part()).map_err(unreadable)?.len();
         whole.finish()?;
-        Ok(Copied { bytes, verification })
+        Ok(Backup { bytes, verification })
     }
 
     /// The store's own files are never written over, whoever insists: they hold what was acknowledged.

@@ -15,25 +15,25 @@ const FREE: &str = "(claim_agent IS NULL OR claim_agent = ?1 OR claim_boot_id <>
 
 /// A state in which tasks outside of runs wait to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waiting {
+pub enum TakeableState {
     /// Never started, and nothing stands in its way.
     Ready,
     /// Started, and left by whoever held it.
-    Left,
+    Abandoned,
 }
 
 /// Who looks for work, and in which project; without one, in all of them.
 #[derive(Debug, Clone, Copy)]
-pub struct Seeker<'s> {
+pub struct TaskSearch<'s> {
     pub agent: &'s str,
     pub project: Option<&'s str>,
 }
 
-impl Waiting {
+impl TakeableState {
     fn condition(self) -> &'static str {
         match self {
-            Waiting::Ready => "status = 'todo' AND open_dependencies = 0 AND run_id IS NULL",
-            Waiting::Left => "status = 'in_progress' AND run_id IS NULL",
+            TakeableState::Ready => "status = 'todo' AND open_dependencies = 0 AND run_id IS NULL",
+            TakeableState::Abandoned => "status = 'in_progress' AND run_id IS NULL",
         }
     }
 }
@@ -42,17 +42,17 @@ impl Tx<'_> {
     /// Tasks that this agent could take, of one project or of all: highest priority first, then oldest.
     pub fn takeable(
         &self,
-        waiting: Waiting,
-        seeker: Seeker<'_>,
+        state: TakeableState,
+        search: TaskSearch<'_>,
         now: &Now,
         limit: usize,
     ) -> Result<Vec<Task>> {
-        let Seeker { agent, project } = seeker;
+        let TaskSearch { agent, project } = search;
         let narrowed = if project.is_some() { "project_id = ?5 AND " } else { "" };
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE {narrowed}{} AND {FREE}
              ORDER BY priority DESC, created_at, id LIMIT ?4",
-            waiting.condition()
+            state.condition()
         );
         let (boot, millis, limit) = (&now.boot.boot_id, now.boot.millis, rows(limit));
         match project {

@@ -36,16 +36,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Tip, Verification};
-pub use backup::Copied;
+pub use backup::Backup;
 pub use counts::Counts;
-pub use crew::{Accepted, Heard, Issued, LedgerRow, Reservation, WorklogEnd};
+pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
-pub use focus::{Seeker, Waiting};
-pub use requests::Answered;
+pub use focus::{TakeableState, TaskSearch};
+pub use requests::StoredAnswer;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
-pub use transfer::Moved;
+pub use transfer::TransferSummary;
 pub use vybe_sqlite::{Vybe, VybeRow};
 
 /// One open database.

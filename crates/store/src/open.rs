@@ -27,7 +27,7 @@ impl Store {
         let had_log = beside(path, "-wal").exists();
         let connection = sqlite::connect(path).map_err(failed)?;
         let header = sqlite::header(&connection).map_err(failed)?;
-        let needed = needed(&header, migrations.len(), path);
+        let needed = preparation(&header, migrations.len(), path);
         // Another's log stays as it is. One that only our look has made goes away with us.
         if needed.is_ok() || !had_log {
             sqlite::clean_up_on_close(&connection).map_err(failed)?;
@@ -35,13 +35,13 @@ impl Store {
         let needed = needed?;
         sqlite::use_wal(&connection).map_err(failed)?;
         let found_schema = match needed {
-            Needed::Nothing => migrations.len(),
-            Needed::Schema => 0,
-            Needed::Migration { from } => from,
+            Preparation::Nothing => migrations.len(),
+            Preparation::Schema => 0,
+            Preparation::Migration { from } => from,
         };
         let mut store =
             Store { connection, path: path.to_owned(), found_schema, open: OpenTransactions::default() };
-        if needed != Needed::Nothing {
+        if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
         Ok(store)
@@ -64,10 +64,10 @@ impl Store {
         let path = self.path.clone();
         let tx = self.begin()?;
         // Another process may have done it while this one waited for the lock.
-        match needed(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
-            Needed::Nothing => return Ok(()),
-            Needed::Schema => sqlite::migrate(&tx.sql, migrations, 0)?,
-            Needed::Migration { from } => {
+        match preparation(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
+            Preparation::Nothing => return Ok(()),
+            Preparation::Schema => sqlite::migrate(&tx.sql, migrations, 0)?,
+            Preparation::Migration { from } => {
                 back_up(&path, from, now)?;
                 sqlite::migrate(&tx.sql, migrations, from)?;
             }
@@ -78,19 +78,19 @@ impl Store {
 
 /// What has to happen before a file can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needed {
+enum Preparation {
     Nothing,
     Schema,
     Migration { from: usize },
 }
 
-fn needed(header: &Header, known: usize, path: &Path) -> Result<Needed> {
+fn preparation(header: &Header, known: usize, path: &Path) -> Result<Preparation> {
     match header {
         Header::Foreign => Err(Error::Foreign { path: path.to_owned() }),
-        Header::Fresh => Ok(Needed::Schema),
+        Header::Fresh => Ok(Preparation::Schema),
         Header::Ours { schema } => match usize::try_from(*schema) {
-            Ok(found) if found == known => Ok(Needed::Nothing),
-            Ok(from) if (1..known).contains(&from) => Ok(Needed::Migration { from }),
+            Ok(found) if found == known => Ok(Preparation::Nothing),
+            Ok(from) if (1..known).contains(&from) => Ok(Preparation::Migration { from }),
             Ok(found) if found > known => {
                 let known = i64::try_from(known).expect("BUG: few migrations");
                 Err(Error::Newer { found: i64::from(*schema), known })

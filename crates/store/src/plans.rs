@@ -18,7 +18,9 @@ use contract::domain::time::{Clock, Lease, Now};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
-use crate::{Answered, EventFilter, NewEvent, RunFilter, Seeker, Store, Stream, TaskFilter, Tx, Waiting};
+use crate::{
+    EventFilter, NewEvent, RunFilter, Store, StoredAnswer, Stream, TakeableState, TaskFilter, TaskSearch, Tx,
+};
 
 thread_local! {
     static NOTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
@@ -125,10 +127,10 @@ fn what_a_resuming_agent_reads_are_look_ups() {
     looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
     looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
     looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
-    for waiting in [Waiting::Ready, Waiting::Left] {
+    for waiting in [TakeableState::Ready, TakeableState::Abandoned] {
         for project in [None, Some("p")] {
             looks_up(&tx, &format!("{waiting:?} in {project:?}"), |tx| {
-                drop(tx.takeable(waiting, Seeker { agent: "a", project }, &now, 10).unwrap());
+                drop(tx.takeable(waiting, TaskSearch { agent: "a", project }, &now, 10).unwrap());
             });
         }
     }
@@ -248,7 +250,7 @@ fn writes_touch_only_their_rows() {
     }
     let lease = Lease { boot_id: "b".to_owned(), until_millis: 5 };
     let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
-    let answered = Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: None };
+    let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: None };
     looks_up(&tx, "renew a claim", |tx| tx.renew_claim(&id(2), &lease).unwrap());
     looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", &now, &lease).unwrap());
     looks_up(&tx, "renew a run", |tx| tx.renew_ownership(&id(1), &lease).unwrap());
@@ -256,9 +258,9 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
     looks_up(&tx, "memories handed out", |tx| tx.memories_handed_out(&[1], now.at).unwrap());
     looks_up(&tx, "renew locks", |tx| assert!(!tx.renew_locks(1, &lease).unwrap()));
-    looks_up(&tx, "hear a worker", |tx| tx.hear(&id(2), &now).unwrap());
+    looks_up(&tx, "record a worker heartbeat", |tx| tx.record_heartbeat(&id(2), &now).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
-    looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
+    looks_up(&tx, "no answer yet", |tx| drop(tx.stored_answer(&agent, &request).unwrap()));
     looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
     let (number, stream) = (tx.events_ever().unwrap(), Stream::Store.name());
     looks_up(&tx, "streams", |tx| drop(tx.streams_after("", 10).unwrap()));

@@ -11,7 +11,7 @@ use crate::error::{Result, unreadable};
 
 /// What is known about a request id.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct StoredAnswer {
     pub operation: String,
     pub fingerprint: String,
     /// `None` once the answer was pruned.
@@ -19,7 +19,7 @@ pub struct Answered {
 }
 
 impl Tx<'_> {
-    pub fn answered(&self, agent: &Agent, request: &RequestId) -> Result<Option<Answered>> {
+    pub fn stored_answer(&self, agent: &Agent, request: &RequestId) -> Result<Option<StoredAnswer>> {
         let mut statement = self.prepare(
             "SELECT operation, fingerprint, answer FROM requests WHERE agent = ?1 AND request_id = ?2",
         )?;
@@ -32,14 +32,14 @@ impl Tx<'_> {
                 serde_json::from_str(&text).map_err(|_| unreadable("answer", request.as_str(), &text))
             })
             .transpose()?;
-        Ok(Some(Answered { operation, fingerprint, answer }))
+        Ok(Some(StoredAnswer { operation, fingerprint, answer }))
     }
 
     /// Keeps an answer under its key, for whoever asks again.
     pub fn keep_answer(
         &self,
         (agent, request): (&Agent, &RequestId),
-        answered: &Answered,
+        answered: &StoredAnswer,
         at: Timestamp,
     ) -> Result<()> {
         let answer = answered.answer.as_ref().map(Value::to_string);

@@ -38,7 +38,7 @@ struct Row {
 /// What was moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Moved {
+pub struct TransferSummary {
     pub rows: u64,
     pub tables: BTreeMap<String, u64>,
     /// Over every line before the last one.
@@ -48,12 +48,12 @@ pub struct Moved {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct End {
-    end: Moved,
+    end: TransferSummary,
 }
 
 impl Store {
     /// Writes the store as it is at one moment. Reads row by row.
-    pub fn export(&mut self, out: &mut dyn Write) -> Result<Moved> {
+    pub fn export(&mut self, out: &mut dyn Write) -> Result<TransferSummary> {
         let tx = self.read()?;
         let mut lines = Lines { out, digest: Running::default() };
         let schema = sqlite::MIGRATIONS.len();
@@ -64,7 +64,7 @@ impl Store {
             tables.insert(table.name, rows);
         }
         let Lines { out, digest } = lines;
-        let moved = Moved { rows: tables.values().sum(), tables, digest: digest.finish() };
+        let moved = TransferSummary { rows: tables.values().sum(), tables, digest: digest.finish() };
         let mut last = Lines { out, digest: Running::default() };
         last.write(&End { end: moved.clone() })?;
         last.out.flush().map_err(writing)?;
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// The same into a file that appears when it is whole.
-    pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<Moved> {
+    pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<TransferSummary> {
         self.refuse_own_file(target)?;
         let (whole, file) = WholeFile::begin(target, overwrite)?;
         let moved = self.export(&mut io::BufWriter::new(file))?;
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Fills this store, which must be empty, with an export. Writes all of it or nothing.
-    pub fn import(&mut self, input: &mut dyn BufRead) -> Result<Moved> {
+    pub fn import(&mut self, input: &mut dyn BufRead) -> Result<TransferSummary> {
         let tx = self.begin()?;
         let tables = tx.tables()?;
         for table in &tables {
@@ -162,7 +162,7 @@ impl<'i, 't> Import<'i, 't> {
         Self { tx, tables, input, line: 0, digest: Running::default(), counts }
     }
 
-    fn run(mut self) -> Result<Moved> {
+    fn run(mut self) -> Result<TransferSummary> {
         let first = self.next()?.ok_or_else(|| self.wrong("it is empty"))?;
         let beginning: Beginning =
             serde_json::from_slice(&first).map_err(|_| self.wrong("this is no export of writ"))?;
@@ -209,12 +209,12 @@ impl<'i, 't> Import<'i, 't> {
         Ok(())
     }
 
-    fn end(mut self, said: Moved, events_ever: i64) -> Result<Moved> {
+    fn end(mut self, said: TransferSummary, events_ever: i64) -> Result<TransferSummary> {
         if self.next()?.is_some() {
             return Err(self.wrong("something stands behind its last line"));
         }
         let (line, tables) = (self.line, self.counts);
-        let found = Moved { rows: tables.values().sum(), tables, digest: self.digest.finish() };
+        let found = TransferSummary { rows: tables.values().sum(), tables, digest: self.digest.finish() };
         if found != said {
             let message = "its lines are not what its last line says: it was changed".to_owned();
             return Err(Error::Transfer { line, message });

@@ -3,7 +3,7 @@
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::operator::Code;
-use store::Issued;
+use store::AssignmentRow;
 
 use crate::context::Context;
 use crate::crew::denial::deny;
@@ -15,7 +15,7 @@ use crate::error::Result;
 pub struct Shown {
     pub run: Run,
     pub task: Task,
-    pub issued: Issued,
+    pub issued: AssignmentRow,
 }
 
 /// The last assignment of a task.

@@ -5,13 +5,13 @@ use contract::domain::retention::PRUNED;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use super::{Fault, Head, Known, Verification};
+use super::{Fault, Head, HeadRow, Verification};
 use crate::error::{Error, Result};
 use crate::events::{Event, event_of};
 
 pub(super) struct Walk<'w> {
     stream: &'w str,
-    known: &'w Known,
+    known: &'w HeadRow,
     promised: Option<&'w Head>,
     /// The highest number that was ever given to an event.
     ever: i64,
@@ -27,7 +27,7 @@ pub(super) struct Walk<'w> {
 impl<'w> Walk<'w> {
     pub(super) fn new(
         stream: &'w str,
-        known: &'w Known,
+        known: &'w HeadRow,
         promised: Option<&'w Head>,
         ever: i64,
         found: &'w mut Verification,

@@ -18,12 +18,12 @@ pub struct LedgerRow {
     pub task_id: TaskId,
     pub reference: TaskRef,
     pub row: OperatorRow,
-    pub heard: Option<Heard>,
+    pub heard: Option<LastHeartbeat>,
 }
 
 /// A heartbeat on both clocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct LastHeartbeat {
     pub at: Timestamp,
     pub boot: BootTime,
 }
@@ -95,7 +95,7 @@ impl Tx<'_> {
     }
 
     /// Notes that the worker of a task lives. A row update, no event.
-    pub fn hear(&self, task: &TaskId, now: &Now) -> Result<()> {
+    pub fn record_heartbeat(&self, task: &TaskId, now: &Now) -> Result<()> {
         self.prepare(
             "UPDATE ledger_rows SET heard_at = ?2, heard_boot_id = ?3, heard_boot_ms = ?4 WHERE task_id = ?1",
         )?
@@ -133,7 +133,7 @@ fn row_of(row: &Row<'_>) -> Result<LedgerRow> {
     let text: String = row.get(2)?;
     let heard_at: Option<i64> = row.get(3)?;
     let heard = match heard_at {
-        Some(at) => Some(Heard {
+        Some(at) => Some(LastHeartbeat {
             at: Timestamp::from_millis(at),
             boot: BootTime { boot_id: row.get(4)?, millis: row.get(5)? },
         }),

@@ -11,11 +11,11 @@ const PLACE: &str = "WRIT_STORE_TEST_PLACE";
 
 /// How a child differs from us.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum As {
+pub(crate) enum Isolation {
     /// In nothing.
-    Equal,
+    None,
     /// Permissions bind it, even where we are root.
-    Ordinary,
+    Unprivileged,
     /// Its directory is a small disk of its own, gone with it.
     OnSmallDisk,
     /// Its directory cannot be written by anyone.
@@ -31,10 +31,10 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn new(way: As, role: &'static str, place: &Path) -> Self {
+    pub(crate) fn new(isolation: Isolation, role: &'static str, place: &Path) -> Self {
         let own = std::env::current_exe().expect("a running test knows its own file");
         let own = own.to_str().expect("cargo builds into a readable path").to_owned();
-        let mut words = wrapped(way, place);
+        let mut words = wrapped(isolation, place);
         words.push(own);
         let program = words.remove(0);
         Self { cli: Cli::new(program), before: words, role, place: place.to_owned() }
@@ -48,7 +48,7 @@ impl Child {
 }
 
 /// The words before the program's name.
-fn wrapped(way: As, place: &Path) -> Vec<String> {
+fn wrapped(isolation: Isolation, place: &Path) -> Vec<String> {
     let place = place.to_str().expect("a scratch directory has a readable path");
     let root = rustix::process::geteuid().is_root();
     let namespace = if root { "unshare -m" } else { "unshare -rm" };
@@ -56,15 +56,17 @@ fn wrapped(way: As, place: &Path) -> Vec<String> {
         let words = namespace.split(' ').chain(["sh", "-c", script, "sh", place]);
         words.map(str::to_owned).collect()
     };
-    match way {
-        As::Equal => Vec::new(),
+    match isolation {
+        Isolation::None => Vec::new(),
         // Without a capability root is a user like any other, and its own files can still forbid it to write.
-        As::Ordinary if root => {
+        Isolation::Unprivileged if root => {
             ["setpriv", "--inh-caps=-all", "--bounding-set=-all"].map(str::to_owned).into()
         }
-        As::Ordinary => Vec::new(),
-        As::OnSmallDisk => mounted(r#"mount -t tmpfs -o size=1m tmpfs "$1" && shift && cd / && exec "$@""#),
-        As::OnReadOnlyDisk => mounted(
+        Isolation::Unprivileged => Vec::new(),
+        Isolation::OnSmallDisk => {
+            mounted(r#"mount -t tmpfs -o size=1m tmpfs "$1" && shift && cd / && exec "$@""#)
+        }
+        Isolation::OnReadOnlyDisk => mounted(
             r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && cd / && exec "$@""#,
         ),
     }

@@ -7,7 +7,7 @@ use contract::domain::time::Clock;
 use store::{EventFilter, Store, Stream};
 use testkit::{ManualClock, Scratch, SeededIds, event, eventually, rounds};
 
-use crate::child::{As, Child, said, say};
+use crate::child::{Child, Isolation, said, say};
 
 #[test]
 fn kill_nine_loses_nothing_that_was_acknowledged() {
@@ -15,7 +15,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     let mut chance = SeededIds::new(9);
     let mut acknowledged = 0;
     for round in 0..rounds(30) {
-        let child = Child::new(As::Equal, "commit", scratch.path());
+        let child = Child::new(Isolation::None, "commit", scratch.path());
         let running = child.call().spawn();
         // Sometimes before its first word, sometimes in the midst of its work.
         let words = usize::try_from(chance.below(12)).unwrap();
@@ -55,7 +55,7 @@ fn a_log_that_was_torn_anywhere_opens_to_a_whole_state() {
         }
         tx.commit().unwrap();
     }
-    // As the disk is after a power cut: the file, and some of what was written to the log behind it.
+    // Isolation the disk is after a power cut: the file, and some of what was written to the log behind it.
     let (file, log) = (std::fs::read(&path).unwrap(), std::fs::read(scratch.join("writ.db-wal")).unwrap());
     let mut chance = SeededIds::new(2);
     let mut counts = std::collections::BTreeSet::new();

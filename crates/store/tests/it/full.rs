@@ -8,12 +8,12 @@ use contract::domain::time::{Clock, Now};
 use store::{Error, EventFilter, Store, Stream};
 use testkit::{ManualClock, SeededIds, event};
 
-use crate::child::{As, Child, said, say};
+use crate::child::{Child, Isolation, said, say};
 
 #[test]
 fn a_full_disk_is_named_and_leaves_nothing_half_written() {
     let scratch = testkit::Scratch::new();
-    let child = Child::new(As::OnSmallDisk, "fill", &scratch.dir("disk"));
+    let child = Child::new(Isolation::OnSmallDisk, "fill", &scratch.dir("disk"));
     let output = child.call().run();
     assert_eq!(said(&output.success().stdout), ["all is well"], "{output}");
     assert!(!scratch.has("disk/writ.db"), "the small disk was mounted");

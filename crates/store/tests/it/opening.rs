@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use store::{Error, Store, Stream};
 use testkit::{ManualClock, Scratch, SeededIds, TempStore, event};
 
-use crate::child::{As, Child, said, say};
+use crate::child::{Child, Isolation, said, say};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -108,7 +108,7 @@ fn another_programs_log_is_not_moved_into_its_database() {
     let (path, crashed) = (scratch.join("other.db"), scratch.dir("crashed"));
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE mine (x);").unwrap();
-    // As the files are after the other program was killed: the log holds what the database does not.
+    // Isolation the files are after the other program was killed: the log holds what the database does not.
     for name in ["other.db", "other.db-wal"] {
         std::fs::copy(scratch.join(name), crashed.join(name)).unwrap();
     }
@@ -260,7 +260,7 @@ fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
         let place = scratch.join("locked/data");
         prepare(&scratch);
         let before = if place.is_dir() { files(&place) } else { Vec::new() };
-        let output = Child::new(As::Ordinary, "open", &place).call().run();
+        let output = Child::new(Isolation::Unprivileged, "open", &place).call().run();
         let expected: Vec<&str> =
             expected.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
         assert_eq!(said(&output.success().stdout), expected, "{what}: {output}");
@@ -287,7 +287,7 @@ fn a_read_only_disk_is_named_and_nothing_is_changed() {
             drop(Store::open(&place.join("writ.db"), ManualClock::new().now().at).unwrap());
         }
         let before = files(&place);
-        let output = Child::new(As::OnReadOnlyDisk, "open", &place).call().run();
+        let output = Child::new(Isolation::OnReadOnlyDisk, "open", &place).call().run();
         let what = if exists { "Open" } else { "File" };
         let expected = format!("open {what} STORE_UNAVAILABLE {PERMISSIONS}");
         assert_eq!(said(&output.success().stdout), [expected], "{output}");
@@ -340,7 +340,7 @@ fn sixteen_threads_make_one_store_together() {
 fn sixteen_processes_make_one_store_together() {
     let scratch = Scratch::new();
     let children: Vec<Child> =
-        (0..16).map(|_| Child::new(As::Equal, "open together", scratch.path())).collect();
+        (0..16).map(|_| Child::new(Isolation::None, "open together", scratch.path())).collect();
     let mut running: Vec<_> = children.iter().map(|child| child.call().open_stdin().spawn()).collect();
     let deadline = std::time::Duration::from_secs(20);
     for child in &running {

@@ -10,7 +10,7 @@ use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::status::{Evidence, Status};
 use rusqlite::Connection;
-use store::{Answered, Error, Store, Stream};
+use store::{Error, Store, StoredAnswer, Stream};
 use testkit::{SeededIds, TempStore, event};
 
 /// A store with something in most tables, a pruned beginning and texts that are hard to write down.
@@ -57,7 +57,7 @@ fn filled() -> TempStore {
     tx.next_number("fencing").unwrap();
     let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
     let answer = Some(serde_json::json!({"share": 0.1, "text": "x"}));
-    let answered = Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer };
+    let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer };
     tx.keep_answer((&agent, &request), &answered, now.at).unwrap();
     let (hash, _) = tx.prune(&project.name(), 2).unwrap();
     let mut note = event(&mut ids, &now, "pruned");
@@ -74,7 +74,7 @@ fn exported(temp: &TempStore) -> Vec<u8> {
     bytes
 }
 
-fn import(bytes: &[u8]) -> (TempStore, store::Result<store::Moved>) {
+fn import(bytes: &[u8]) -> (TempStore, store::Result<store::TransferSummary>) {
     let temp = TempStore::new();
     let moved = temp.open().import(&mut &*bytes);
     (temp, moved)

@@ -108,8 +108,8 @@ fn pipeline_runs_on_tiny_input_and_stops_at_a_failed_run() {
 #[test]
 fn only_known_benchmarks_and_options_are_accepted() {
     let parsed = |words: &[&str]| parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-    let asked = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();
-    assert_eq!((asked.names, asked.quick, asked.rounds), (vec!["create".to_owned()], true, Some(5)));
+    let options = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();
+    assert_eq!((options.names, options.quick, options.rounds), (vec!["create".to_owned()], true, Some(5)));
     for wrong in [
         &["crate"][..],
         &["--rounds"],

@@ -100,7 +100,7 @@ impl Unpacking<'_> {
         };
         self.say(work, Some(task_id), &format!("The row of {name}"), written)?;
         match heard(row) {
-            Some(at) => Ok(work.tx.hear(task_id, &elsewhere(work.now, at))?),
+            Some(at) => Ok(work.tx.record_heartbeat(task_id, &elsewhere(work.now, at))?),
             None => Ok(()),
         }
     }
