@@ -1,4 +1,4 @@
-//! Reading what a crew was granted.
+//! Reads assignments, approvals, budgets, ledgers, locks and worklogs.
 
 mod approvals;
 mod assignments;

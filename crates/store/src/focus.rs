@@ -1,4 +1,4 @@
-//! What an agent that resumes could work on, and what happened since it last looked.
+//! Reads what `writ resume` shows: the tasks an agent can take, and the events since its last call.
 
 use contract::domain::task::Task;
 use contract::domain::time::Now;
@@ -10,19 +10,19 @@ use crate::error::Result;
 use crate::events::{self, Event};
 use crate::tasks::COLUMNS;
 
-/// Free for this agent: unclaimed, its own, or under a lease that has ended.
+/// Free for this agent: unclaimed, claimed by itself, or with an expired lease.
 const FREE: &str = "(claim_agent IS NULL OR claim_agent = ?1 OR claim_boot_id <> ?2 OR claim_until <= ?3)";
 
-/// A state in which tasks outside of runs wait to be taken.
+/// The states in which an agent can take a task that belongs to no run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TakeableState {
-    /// Never started, and nothing stands in its way.
+    /// Never started, and all dependencies are done.
     Ready,
-    /// Started, and left by whoever held it.
+    /// Started, but its claim was released or has expired.
     Abandoned,
 }
 
-/// Who looks for work, and in which project; without one, in all of them.
+/// The agent that looks for a task, and the project; with `None`, all projects.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskSearch<'s> {
     pub agent: &'s str,
@@ -39,7 +39,7 @@ impl TakeableState {
 }
 
 impl Tx<'_> {
-    /// Tasks that this agent could take, of one project or of all: highest priority first, then oldest.
+    /// Tasks that this agent can take, of one project or of all: highest priority first, then oldest.
     pub fn takeable(
         &self,
         state: TakeableState,
@@ -61,8 +61,8 @@ impl Tx<'_> {
         }
     }
 
-    /// Events after number `after`, oldest first: of one project and of none, or all of them. Archived ones too: who
-    /// was away must not miss what a summary only counts.
+    /// Events after number `after`, oldest first: those of one project and of no project, or all. Includes archived
+    /// ones: an agent that was away must not miss events that a summary only counts.
     pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<Event>> {
         let columns = events::COLUMNS;
         let Some(project) = project else {
@@ -87,7 +87,7 @@ impl Tx<'_> {
         self.event_list(&sql, params![project, rows(limit)])
     }
 
-    /// Tasks of a project that were done, the last one first.
+    /// The done tasks of a project, last finished first.
     pub fn finished_tasks(&self, project: Option<&str>, limit: usize) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE status = 'done' AND project_id IS ?1

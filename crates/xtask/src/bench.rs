@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: ours and its limit in the same run, taking turns, so that a busy machine slows both.
+//! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
 mod changes;
 pub(crate) mod instructions;
@@ -18,7 +18,7 @@ use crate::job::{Job, knows, root, target_dir};
 use report::Report;
 
 pub(crate) const ABOUT: &str = "\
-Measure against the limits of the machine
+Measure writ and compare it with what the machine can do
 
 Builds the `dist` profile and runs all benchmarks, or those named. Contenders take turns (A, B, A, B, …);
 the table shows medians and their ratios, which can be compared between machines. The results are also
@@ -31,7 +31,7 @@ written to target/bench.json.
                     crates/xtask/instructions.json
   --bless           with --instructions: store the new counts";
 
-/// To add one: a file beside these, and a line here.
+/// To add a benchmark, add a file and a line here.
 const BENCHES: &[Bench] = &[
     changes::CREATE,
     changes::PUSH,
@@ -49,12 +49,12 @@ struct Bench {
     run: fn(&Setup) -> Result<Report>,
 }
 
-/// What a benchmark is given.
+/// Input of a benchmark.
 struct Setup {
     writ: PathBuf,
     /// Another binary to compare with.
     against: Option<PathBuf>,
-    /// A directory of its own, on the disk that holds the build: a memory file system would hide what a sync costs.
+    /// A scratch directory on the disk that holds the build: a memory file system would hide the cost of a sync.
     dir: PathBuf,
     quick: bool,
     rounds: usize,
@@ -133,7 +133,7 @@ fn parse(args: &[String]) -> Result<Options> {
             name if BENCHES.iter().any(|bench| bench.name == name) => options.names.push(name.to_owned()),
             other => {
                 let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
-                return Err(format!("there is no benchmark `{other}`; there are {}", names.join(", ")));
+                return Err(format!("unknown benchmark `{other}`; the benchmarks are {}", names.join(", ")));
             }
         }
     }
@@ -148,7 +148,7 @@ fn parse(args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// The benchmarks that are named, or all; with `--against` those that can run another binary.
+/// The named benchmarks, or all of them; with `--against` those that can run another binary.
 fn chosen(options: &Options) -> Result<Vec<&'static Bench>> {
     let is_named = |bench: &&Bench| options.names.iter().any(|name| name == bench.name);
     let can_run = |bench: &&Bench| options.against.is_none() || changes::NAMES.contains(&bench.name);
@@ -173,8 +173,8 @@ fn build(quick: bool) -> Result<PathBuf> {
     installed(&target_dir().join(folder).join("writ"), "bench-writ")
 }
 
-/// A copy, as `cargo install` makes it. A file that the linker has just written is in the page cache in small pieces,
-/// and starting it measures the linker.
+/// Copies the binary, as `cargo install` does. A file that the linker has just written is in the page cache in small
+/// pieces, and starting it measures the linker.
 fn installed(linked: &Path, name: &str) -> Result<PathBuf> {
     let copy = target_dir().join(name);
     std::fs::copy(linked, &copy).map_err(|error| format!("could not copy {}: {error}", linked.display()))?;
@@ -190,7 +190,7 @@ fn in_fresh_directory(bench: &Bench, setup: &Setup) -> Result<Report> {
 }
 
 impl Setup {
-    /// `writ` with a store of its own and nothing of the caller's configuration.
+    /// `writ` with its own store and without the caller's configuration.
     fn writ(&self, db: &str, args: &[&str]) -> Job {
         self.program(&self.writ, db, args)
     }

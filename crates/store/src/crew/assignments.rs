@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::Tx;
 use crate::error::{Result, unreadable};
 
-/// What was given out.
+/// An assignment that was issued.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssignmentRow {
     pub token: i64,
@@ -20,7 +20,7 @@ pub struct AssignmentRow {
     pub task_id: TaskId,
     pub packet: Value,
     pub snapshot: Option<Snapshot>,
-    /// How it ended; none while it is open.
+    /// How it ended; `None` while it is open.
     pub ended: Option<String>,
     pub issued_at: Timestamp,
 }
@@ -33,7 +33,7 @@ pub struct ResultRow {
     pub status: String,
     pub result: Value,
     pub checks: Vec<CheckSeen>,
-    /// What became of the files in scope, where that was seen.
+    /// What happened to the files in scope, if it was checked.
     pub changes: Option<Changes>,
 }
 
@@ -46,7 +46,7 @@ impl Tx<'_> {
         found.transpose()
     }
 
-    /// The last one that a task was given out with.
+    /// The last assignment of a task.
     pub fn last_assignment(&self, task: &TaskId) -> Result<Option<AssignmentRow>> {
         let sql = format!("SELECT {COLUMNS} FROM assignments WHERE task_id = ?1 ORDER BY token DESC LIMIT 1");
         let found =
@@ -54,7 +54,7 @@ impl Tx<'_> {
         found.transpose()
     }
 
-    /// The results of a run, oldest grants first.
+    /// The results of a run, in the order of their tokens.
     pub fn results_of_run(&self, run: &RunId) -> Result<Vec<ResultRow>> {
         let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE run_id = ?1
                    ORDER BY token";
@@ -69,7 +69,7 @@ impl Tx<'_> {
 }
 
 impl Tx<'_> {
-    /// What the last worker said of a task that was heard at all.
+    /// The last accepted result of a task.
     pub fn last_result(&self, task: &TaskId) -> Result<Option<ResultRow>> {
         let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE task_id = ?1
                    ORDER BY token DESC LIMIT 1";

@@ -1,4 +1,4 @@
-//! Answers by request id: kept, found by their key alone, and pruned to a tombstone.
+//! Stored answers: found by their key alone, and pruned to a tombstone.
 
 use std::time::Duration;
 

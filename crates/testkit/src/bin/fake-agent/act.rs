@@ -1,4 +1,4 @@
-//! Doing what the script says.
+//! Runs the steps of a script.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -45,7 +45,7 @@ impl Agent {
         let objective =
             self.task.as_ref().and_then(|task| task["task"]["objective"].as_str()).unwrap_or_default();
         let script = objective.split_once("fake:").map(|(_, script)| script.to_owned());
-        script.ok_or_else(|| format!("the objective holds no `fake:` script: {objective}"))
+        script.ok_or_else(|| format!("the objective contains no `fake:` script: {objective}"))
     }
 
     fn act(&mut self, step: &Step) -> StepResult {
@@ -77,12 +77,12 @@ impl Agent {
                 self.messages.cost_usd = Some(*usd);
                 Ok(())
             }
-            Step::Exit(_) | Step::Setsid => unreachable!("BUG: run() keeps these for itself"),
+            Step::Exit(_) | Step::Setsid => unreachable!("BUG: run() handles these"),
             aop => self.say(aop),
         }
     }
 
-    /// The steps that print protocol messages, or what only looks like them.
+    /// The steps that print protocol messages, valid or broken.
     fn say(&mut self, step: &Step) -> StepResult {
         if *step == Step::AopGarbage {
             return print_bytes(crate::aop::GARBAGE);
@@ -102,15 +102,15 @@ impl Agent {
             self.task = Some(identity);
             return Ok(());
         }
-        // One document, not the whole stream: whoever wrote it may keep the pipe open.
+        // One document, not the whole stream: the writer may keep the pipe open.
         let mut documents = serde_json::Deserializer::from_reader(io::stdin()).into_iter::<Value>();
         match documents.next() {
             Some(Ok(task)) if task["message_type"] == "TASK" => {
                 self.task = Some(task);
                 Ok(())
             }
-            Some(Ok(_)) => Err("standard input holds no TASK".to_owned()),
-            Some(Err(error)) => Err(format!("standard input holds no JSON: {error}")),
+            Some(Ok(_)) => Err("standard input contains no TASK".to_owned()),
+            Some(Err(error)) => Err(format!("standard input contains no JSON: {error}")),
             None => Err("standard input is empty, and a TASK was expected".to_owned()),
         }
     }
@@ -166,7 +166,7 @@ fn echo() -> StepResult {
     print_bytes(&bytes)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the script asks what environment it was given")]
+#[expect(clippy::disallowed_methods, reason = "the script prints its environment")]
 fn print_env(name: &str) -> StepResult {
     match std::env::var_os(name) {
         Some(value) => print(&format!("{name}={}\n", value.to_string_lossy())),
@@ -175,7 +175,7 @@ fn print_env(name: &str) -> StepResult {
 }
 
 fn ignore_term() -> StepResult {
-    // A handler that only sets a flag nobody reads.
+    // A handler that only sets a flag. The flag is never read.
     let flag = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(signal_hook::consts::SIGTERM, flag);
     registered.map(|_| ()).map_err(|error| format!("could not ignore SIGTERM: {error}"))
