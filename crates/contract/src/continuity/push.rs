@@ -1,4 +1,4 @@
-//! The document of a push: an event, memories, artifacts and a status in one piece.
+//! The document of a push: an event, memories, artifacts and a status in one transaction.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,23 +12,23 @@ use crate::shape::{Described, Nullable, document};
 
 document! {
     // Unknown fields are ignored, as the agent contract's own reader does.
-    /// What an agent writes down in one piece.
+    /// An event, memories, artifacts and a status in one transaction.
     #[shape(name = "push", unknown = Kept)]
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Push {
-        /// The task it is about; artifacts and a status need one.
+        /// The task; required for artifacts and a status.
         #[serde(default)]
         pub task_id: Nullable<String>,
-        /// Something that happened.
+        /// An event.
         #[serde(default)]
         pub event: Nullable<PushEvent>,
-        /// What is to be remembered.
+        /// Memories to store.
         #[serde(default)]
         pub memories: Nullable<Vec<MemoryText>>,
         /// Files that belong to the task.
         #[serde(default)]
         pub artifacts: Nullable<Vec<PushArtifact>>,
-        /// Where the task is now.
+        /// The task's new status.
         #[serde(default)]
         pub task_status: Nullable<PushStatus>,
     }
@@ -72,7 +72,7 @@ document! {
 }
 
 impl Push {
-    /// Reads a document. The bytes may have been cut just beyond the limit.
+    /// Reads a document. The bytes may have been truncated just beyond the limit.
     pub fn read(bytes: &[u8]) -> Result<Self, Findings> {
         if bytes.len() > limits::DOCUMENT_BYTES_MAX {
             let message = format!("is longer than {} bytes", limits::DOCUMENT_BYTES_MAX);
@@ -85,7 +85,7 @@ impl Push {
         Self::of(value)
     }
 
-    /// Reads a value that was parsed already; every fault is found.
+    /// Reads a value that was parsed already; reports every fault.
     pub fn of(value: Value) -> Result<Self, Findings> {
         let findings = check(&Push::SHAPE, &value, false);
         if !findings.is_empty() {
@@ -106,7 +106,7 @@ impl Push {
         if findings.is_empty() { Ok(self) } else { Err(findings) }
     }
 
-    /// Empty ids count as not given.
+    /// An empty id counts as absent.
     pub fn task_id(&self) -> Option<&str> {
         self.task_id.as_deref().filter(|id| !id.is_empty())
     }

@@ -93,8 +93,8 @@ fn refuse_secrets(request: &Request) -> Result<()> {
 
 pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
     let Some(rule) = secret_in(stored) else { return Ok(()) };
-    let message = format!("the document looks like it holds a secret ({rule})");
-    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
+    let message = format!("the document appears to contain a secret ({rule})");
+    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave out the secret; name where it is kept"))
 }
 
 fn new_run(work: &mut EventWriter<'_, '_>, request: &Request) -> NewRun {
