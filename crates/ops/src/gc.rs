@@ -1,4 +1,4 @@
-//! Keeps the store small: summaries for long streams, an end for what is old, in bounded pieces.
+//! Keeps the store small: summarizes long streams and removes old events, in bounded pieces.
 
 pub mod all;
 mod stream;
@@ -27,7 +27,7 @@ const HELD_MAX: usize = 20;
 pub struct Request {
     #[serde(default)]
     pub retention: Retention,
-    /// Go on behind this stream, where the answer before ended.
+    /// Continue after this stream, where the last piece ended.
     #[serde(default)]
     pub after: Option<String>,
 }
@@ -42,7 +42,7 @@ pub struct Answer {
     pub pruned: u64,
     /// Old answers to request ids, of which only a tombstone stays.
     pub answers_forgotten: u64,
-    /// Memories whose time was over.
+    /// Memories that had expired.
     pub memories_removed: u64,
     pub streams: u64,
     /// Streams with old events that are still needed.
@@ -52,7 +52,7 @@ pub struct Answer {
     pub next: Option<String>,
 }
 
-/// A stream whose old events stay, and because of what.
+/// A stream whose old events are kept, and what needs them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub stream: String,
@@ -68,7 +68,7 @@ impl Answer {
         }
     }
 
-    /// Takes up what a further call did.
+    /// Adds the counts of a further piece.
     pub fn add(&mut self, further: Answer) {
         self.archived += further.archived;
         self.summaries += further.summaries;
@@ -96,7 +96,7 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer
 pub(crate) fn preview_piece(cx: &mut Context, request: &Request) -> Result<Answer> {
     check(&request.retention)?;
     let now = cx.clock.now();
-    // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
+    // Does the work in a transaction that is dropped: an estimate would have to be kept in step with it.
     let caller = Caller::agent(Agent::parse("writ").expect("BUG: a fixed name"));
     let tx = cx.store.begin()?;
     piece(
@@ -163,7 +163,7 @@ fn batch(retention: &Retention) -> usize {
     retention.events_prune_batch.clamp(1, BATCH_MAX)
 }
 
-/// Answers that are old, and memories whose time is over.
+/// Removes old answers and expired memories.
 fn forget(work: &mut EventWriter<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
     let over = work.tx.expired_memories(work.now.at, batch(retention))?;
     if !over.is_empty() {

@@ -1,4 +1,4 @@
-//! Results: what a worker says it did, held against what it was given and what can be seen.
+//! Results: what a worker reports, checked against its assignment and the files in its scope.
 
 mod observe;
 pub mod submit;
@@ -30,22 +30,22 @@ pub struct Judged {
     pub workspace: String,
     /// When it was sent: what writ does with it afterwards does not make it late.
     pub arrived: Now,
-    /// What it says it changed, under real names.
+    /// The files that it reports as changed, without symbolic links.
     pub claimed: BTreeSet<String>,
     pub(crate) reference: TaskRef,
 }
 
-/// What was seen of a result besides what it says.
+/// What writ saw itself: the checks and the files.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     pub checks: Vec<CheckSeen>,
     /// The scope as it is now.
     pub files: Option<Snapshot>,
-    /// When the result was judged, before the checks ran; now where nobody looked.
+    /// When the result arrived, before the checks ran; now if it was not observed.
     pub arrived: Option<Now>,
 }
 
-/// Judges a result without changing anything, so that nobody runs checks for one that is refused anyway.
+/// Judges a result without changing anything, so that checks run only for a result that may be accepted.
 pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>) -> Result<Judged> {
     let now = cx.clock.now();
     cx.read_viewing(|tx, view| judged(tx, &state_of(tx, document)?, document, (token, &now), view))
@@ -76,7 +76,7 @@ pub(crate) fn judged(
     let task = state.tasks.get(&reference).ok_or_else(|| {
         deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))
     })?;
-    // Who speaks comes before what is said: a holder from before is told so, whatever it brings.
+    // The token is checked before the content: a former holder is refused, whatever it sends.
     let token = token.or_else(|| document["x_fencing_token"].as_i64()).ok_or_else(|| {
         deny(Code::ConcurrencyConflict, "stale_fencing_token", "a result carries the token of its assignment")
     })?;

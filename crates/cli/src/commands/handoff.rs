@@ -129,9 +129,10 @@ fn export_run(args: &ExportArgs, globals: &Globals, output: &Output) -> Result<E
         return Err(Error::new(ErrorCode::InvalidInput, message).hint("replace it with --force"));
     }
     files::write(&file, &answer.text())?;
-    // The file holds the document, so the answer names the file in its place.
-    let shown = json!({"file": file.display().to_string(), "digest": answer.digest});
-    Ok(output.answer(&shown, || format!("{}: {}", file.display(), answer.digest)))
+    // The file holds the answer, so its name and digest are printed instead.
+    let digest = answer.digest()?;
+    let shown = json!({"file": file.display().to_string(), "digest": digest});
+    Ok(output.answer(&shown, || format!("{}: {digest}", file.display())))
 }
 
 fn import_run(args: &ImportArgs, globals: &Globals, output: &Output) -> Result<ExitCode> {

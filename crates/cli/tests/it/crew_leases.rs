@@ -31,6 +31,8 @@ id = "b"
 title = "Write b"
 command = ["true"]
 writes = ["src/b"]
+[[task.checks]]
+command = ["true"]
 "#;
 
 /// Assigns both tasks, and imports the run into a new store as if their workers had been silent since: nobody wants to
@@ -44,14 +46,6 @@ fn nearly_expired() -> (Cli, String, Value) {
         from.run(words.iter().copied().chain(["--timeout", &timeout, "--heartbeat", "5"])).success().json()
     };
     let packet = issue("T-1")["data"]["packet"].clone();
-    // Without checks of its own, the second task needs a criterion.
-    let criterion = json!({
-        "run_id": run, "schema_version": "1.0.0", "ledger_delta": [{
-            "task_id": "T-2", "status": "todo", "owner": "", "reason": "r", "delta_id": "d",
-            "x_row": {"acceptance_criteria": ["it is there"]},
-        }],
-    });
-    from.call(["ledger", "apply"]).stdin(criterion.to_string()).run().success();
     issue("T-2");
     let mut bundle = from.run(["handoff", "export", &run]).success().json();
     for row in bundle["ledger"].as_array_mut().unwrap() {

@@ -42,11 +42,10 @@ pub struct Request {
     pub tripwire: Tripwire,
 }
 
+/// The answer is the bundle itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
 pub struct Answer {
-    /// Of the document; the receiver can ask for it.
-    pub digest: String,
-    /// The bundle.
     pub document: Value,
 }
 
@@ -54,6 +53,11 @@ impl Answer {
     /// The bytes of the bundle's file.
     pub fn text(&self) -> String {
         print(&self.document)
+    }
+
+    /// The digest that the receiver of the bundle can ask for.
+    pub fn digest(&self) -> Result<String> {
+        super::import::digest_of(&self.document)
     }
 }
 
@@ -83,6 +87,5 @@ fn bundle(tx: &Tx<'_>, view: &HostView, now: &Now, request: &Request) -> Result<
     if !judged.allow {
         return Err(denied(&judged));
     }
-    let digest = super::import::digest_of(&document)?;
-    Ok(Answer { digest, document })
+    Ok(Answer { document })
 }

@@ -82,7 +82,7 @@ pub struct Answer {
     pub x_untrusted: Value,
 }
 
-/// Sweeps silent workers first, so that the step works on the current ledger. The sweep is undone if the step is
+/// Sweeps tasks that timed out first, so that the step works on the current ledger. The sweep is undone if the step is
 /// refused.
 pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let workspace = apply::real_workspace(cx, request.workspace.as_deref());

@@ -1,4 +1,4 @@
-//! Accepts a result: the row moves, the locks go back, the money is booked, and done is granted only on evidence.
+//! Accepts a result: moves the row, releases the locks, books the budget, and grants done only after the checks.
 
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
@@ -43,15 +43,15 @@ impl Verb for Submit {
 pub struct Request {
     /// The worker's result, a document of the operator contract.
     pub document: Value,
-    /// The token of the assignment, where the document does not carry it.
+    /// The token of the assignment. Default: the document's `x_fencing_token`.
     #[serde(default)]
     pub token: Option<i64>,
-    /// What was spent; all that was reserved where nothing is said.
+    /// What the worker spent, in micro-USD. Default: everything that was reserved.
     #[serde(default)]
     pub cost: Option<MicroUsd>,
     #[serde(default)]
     pub tokens: Option<i64>,
-    /// The worklog must have been kept.
+    /// Require a worklog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
 }
@@ -62,7 +62,7 @@ pub struct Answer {
     pub task_id: String,
     pub token: i64,
     pub status: Status,
-    /// What a done stands on.
+    /// Why the task counts as done.
     pub evidence: Option<Evidence>,
     pub changes: Option<Changes>,
     pub row: Value,
@@ -70,7 +70,7 @@ pub struct Answer {
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let spent = spent(request)?;
-    // A repeated request gets the stored answer; nothing has to be looked at for it.
+    // A repeated request gets the stored answer; the world is not looked at again.
     let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
     cx.once_viewing(key, Submit::NAME, request, |work| {
         let view = work.view;
@@ -119,11 +119,11 @@ fn spent(request: &Request) -> Result<Option<Amount>> {
     Ok(Some(spent))
 }
 
-/// What became of the files in scope. Without the snapshot from before, nothing could be said of them.
+/// How the files in scope changed since the snapshot.
 fn seen_changes(judged: &Judged, seen: &Observation) -> Result<Option<Changes>> {
     let Some(after) = &seen.files else { return Ok(None) };
     let Some(before) = &judged.issued.snapshot else {
-        let message = "the assignment has no snapshot of its scope, so its changes cannot be told";
+        let message = "the assignment has no snapshot of its scope, so its changes are unknown";
         return Err(deny(Code::LedgerInconsistent, "snapshot_missing", message));
     };
     Ok(Some(compare(before, after, &judged.claimed)))
@@ -160,7 +160,7 @@ fn accept(
         checks: checks.to_vec(),
         changes,
     };
-    let message = format!("{} says {}", judged.reference, judged.result.status);
+    let message = format!("{} reported {}", judged.reference, judged.result.status);
     work.change(&rows::about(state, task), &message, &Change::Crew(accepted))?;
     Ok(())
 }
@@ -172,7 +172,7 @@ fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Judged) -> De
         Outcome::Failed => Status::Failed,
     };
     let notes = judged.result.notes_for_orchestrator.join("; ");
-    let reason = if notes.is_empty() { format!("the worker says {status}") } else { notes };
+    let reason = if notes.is_empty() { format!("the worker reported {status}") } else { notes };
     Delta {
         owner: state.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
         reason,

@@ -68,7 +68,7 @@ pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<()>
     create_tasks(work, &about, run)
 }
 
-/// Writes the run and its originating envelope. What the events of the run are about.
+/// Writes the run and its originating envelope. Returns what the run's events are about.
 pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<About> {
     let about = About {
         stream: store::Stream::Run(run.id.clone()),
@@ -87,7 +87,7 @@ pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<A
     Ok(about)
 }
 
-/// Secrets are not stored, and a plan with a hole where one was could not be worked.
+/// Secrets are not stored, and a plan with a secret removed could not be run.
 fn refuse_secrets(request: &Submission) -> Result<()> {
     refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))
 }
@@ -154,7 +154,7 @@ fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> 
     for index in contract::plan::order::sorted(&run.plan) {
         let spec = &run.plan.tasks[index];
         let position = |name: &String| run.plan.tasks.iter().position(|task| task.id == *name);
-        // Said twice is meant once.
+        // A dependency that is listed twice counts once.
         let needed: BTreeSet<usize> = spec.depends_on.iter().filter_map(position).collect();
         let depends_on = needed.into_iter().map(|i| ids[i].clone()).collect();
         let number = i64::try_from(index + 1).expect("BUG: a plan is bounded");

@@ -109,7 +109,7 @@ fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     })
 }
 
-/// The answer of a run that no engine brought to its end, in the form of those that one did.
+/// The result of a run that ended without an engine, in the form that engines write.
 fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
     let mut tasks = Vec::new();
     for task in work.tx.tasks_of_run(&run.asked.id)? {

@@ -18,7 +18,7 @@ fn seconds(crew: &Crew, count: u64) {
 }
 
 #[test]
-fn work_goes_out_with_its_locks_and_comes_back_without_them() {
+fn an_assignment_takes_locks_and_its_result_releases_them() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["docs"], json!({"dependencies": ["T-1"]}));
@@ -47,7 +47,7 @@ fn work_goes_out_with_its_locks_and_comes_back_without_them() {
 }
 
 #[test]
-fn only_a_sweep_frees_what_a_silent_worker_holds_and_its_late_result_is_refused() {
+fn only_a_sweep_releases_expired_locks_and_a_late_result_is_refused() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["src/a.rs"], json!({}));
@@ -115,7 +115,7 @@ fn a_workers_clock_may_be_a_little_ahead_and_no_more() {
 }
 
 #[test]
-fn locks_of_two_runs_meet_where_their_workspaces_do() {
+fn locks_of_two_runs_conflict_where_their_workspaces_overlap() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.acquire("T-1", &["src/../src"]).unwrap();
@@ -127,7 +127,7 @@ fn locks_of_two_runs_meet_where_their_workspaces_do() {
 }
 
 #[test]
-fn paths_that_lead_astray_are_refused_with_the_right_code() {
+fn paths_outside_the_workspace_are_refused_with_the_right_code() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.paper().links =
@@ -165,7 +165,7 @@ fn paths_that_lead_astray_are_refused_with_the_right_code() {
 }
 
 #[test]
-fn a_delta_from_the_future_is_refused_and_nothing_of_its_round_is_written() {
+fn a_delta_from_the_future_is_refused_and_nothing_is_written() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let now = crew.world.temp.now().at;
@@ -187,7 +187,7 @@ fn a_delta_from_the_future_is_refused_and_nothing_of_its_round_is_written() {
 }
 
 #[test]
-fn a_ledger_tells_who_was_silent_for_longer_than_its_assignment_allows() {
+fn reconcile_reports_workers_silent_for_longer_than_their_timeout() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({"timeout_seconds": 600}));
     crew.task("T-2", &["docs"], json!({"timeout_seconds": 60}));
@@ -250,7 +250,7 @@ fn a_serial_task_has_the_workspace_for_itself() {
 }
 
 #[test]
-fn nothing_is_given_out_while_the_ledger_contradicts_itself() {
+fn nothing_is_assigned_while_the_ledger_is_inconsistent() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["docs"], json!({}));
@@ -298,7 +298,7 @@ fn planned(crew: &mut Crew) -> String {
 }
 
 #[test]
-fn a_ledger_is_not_opened_for_what_lies_outside_of_its_workspace() {
+fn a_plan_that_writes_outside_its_workspace_is_not_opened() {
     let mut crew = Crew::new();
     let mut open = |path: &str, name: &str| {
         let mut request = run::accept::Submission { workspace: crew.workspace.clone(), ..submit(&["a"]) };
@@ -312,7 +312,7 @@ fn a_ledger_is_not_opened_for_what_lies_outside_of_its_workspace() {
 }
 
 #[test]
-fn done_is_granted_on_checks_that_writ_saw_and_on_nothing_else() {
+fn done_is_granted_only_on_checks_that_writ_ran() {
     let mut crew = Crew::new();
     planned(&mut crew);
     let given = crew.issue("T-1").unwrap();
@@ -402,7 +402,7 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
 }
 
 #[test]
-fn a_limit_that_is_not_named_stays_as_it_was() {
+fn a_limit_that_is_not_set_does_not_change() {
     let mut crew = Crew::new();
     crew.task("T-1", &["a"], json!({}));
     let mut set = |cost: Option<i64>, tokens: Option<i64>| {
@@ -418,7 +418,7 @@ fn a_limit_that_is_not_named_stays_as_it_was() {
 }
 
 #[test]
-fn a_word_is_good_for_one_use_of_one_action_in_time() {
+fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let ask = |crew: &mut Crew| {
@@ -465,7 +465,7 @@ fn a_word_is_good_for_one_use_of_one_action_in_time() {
 }
 
 #[test]
-fn an_agent_does_not_say_yes_to_itself() {
+fn an_agent_cannot_grant_its_own_request() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let request = approval::request::Request {
@@ -486,7 +486,7 @@ fn an_agent_does_not_say_yes_to_itself() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_becomes_a_written_no() {
+fn an_approval_past_its_deadline_is_denied_by_a_sweep() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let request = approval::request::Request {
@@ -505,7 +505,7 @@ fn a_question_that_nobody_answers_becomes_a_written_no() {
 }
 
 #[test]
-fn a_ledger_is_closed_when_all_of_it_has_ended() {
+fn a_ledger_is_closed_when_all_its_rows_have_ended() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let close = |crew: &mut Crew| {
@@ -523,7 +523,7 @@ fn a_ledger_is_closed_when_all_of_it_has_ended() {
 }
 
 #[test]
-fn what_an_engine_works_is_none_of_a_crews_business() {
+fn a_crew_cannot_change_the_run_of_an_engine() {
     let mut crew = Crew::new();
     let run = crew.world.run(&["a"]);
     crew.run = run.uuid().unwrap();
@@ -557,7 +557,7 @@ fn what_an_engine_works_is_none_of_a_crews_business() {
 }
 
 #[test]
-fn a_round_is_taken_whole_or_not_at_all() {
+fn a_step_is_applied_whole_or_not_at_all() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["docs"], json!({}));
@@ -598,7 +598,7 @@ fn a_round_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_others_wrote_is_called_data_wherever_an_agent_reads_it() {
+fn texts_by_others_are_marked_as_data() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["docs"], json!({}));
@@ -625,7 +625,7 @@ fn what_others_wrote_is_called_data_wherever_an_agent_reads_it() {
 }
 
 #[test]
-fn whatever_moves_a_task_takes_its_locks_back() {
+fn moving_a_task_by_any_verb_releases_its_locks() {
     let mut crew = Crew::new();
     let run = planned(&mut crew);
     crew.issue("T-1").unwrap();
@@ -645,7 +645,7 @@ fn whatever_moves_a_task_takes_its_locks_back() {
 }
 
 #[test]
-fn a_worker_has_a_name_like_every_agents() {
+fn a_workers_name_follows_the_rules_of_agent_names() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let token = ["ghp_", &"a1B2".repeat(9)].concat();
@@ -706,7 +706,7 @@ fn a_worklog_is_one_file_that_no_other_task_writes() {
 }
 
 #[test]
-fn changed_files_are_held_against_locks_and_what_is_forbidden() {
+fn changed_files_are_checked_against_locks_and_forbidden_scopes() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let request = assignment::issue::Request {

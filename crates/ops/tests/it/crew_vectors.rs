@@ -360,7 +360,7 @@ fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
 }
 
 #[test]
-fn a_sweep_finds_whom_the_watchdog_table_names() {
+fn a_sweep_finds_the_tasks_that_the_watchdog_table_names() {
     let mut taken = 0;
     for case in table("watchdog") {
         let input = &case["input"];

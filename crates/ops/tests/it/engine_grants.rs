@@ -155,7 +155,7 @@ fn an_attempt_begins_with_its_locks_and_ends_without_them() {
 }
 
 #[test]
-fn what_was_taken_back_is_nobodys_result() {
+fn an_attempt_that_lost_its_locks_cannot_report_a_result() {
     let mut scene = Scene::new();
     let (one, two) = (scene.run(&[("a", "src")]), scene.run(&[("b", ".")]));
     let old = scene.started(&one, "a");
@@ -208,7 +208,7 @@ fn a_canceled_task_keeps_its_locks_until_its_child_is_gone() {
 }
 
 #[test]
-fn nobody_else_gives_back_or_takes_what_an_engine_holds() {
+fn only_the_engine_releases_or_takes_its_locks() {
     let mut scene = Scene::new();
     let one = scene.run(&[("a", "src")]);
     let token = scene.started(&one, "a");
@@ -229,7 +229,7 @@ fn nobody_else_gives_back_or_takes_what_an_engine_holds() {
 }
 
 #[test]
-fn a_run_from_inside_a_task_works_in_what_that_task_holds_and_nowhere_else() {
+fn a_run_started_by_a_task_works_only_inside_that_tasks_locks() {
     let mut scene = Scene::new();
     let outer = scene.run(&[("a", "src"), ("b", "docs")]);
     scene.started(&outer, "a");
@@ -246,7 +246,7 @@ fn a_run_from_inside_a_task_works_in_what_that_task_holds_and_nowhere_else() {
 }
 
 #[test]
-fn an_attempt_takes_its_share_of_the_budget_and_brings_back_what_is_left() {
+fn an_attempt_reserves_its_share_and_returns_the_rest() {
     let mut scene = Scene::new();
     let run = scene.run_as(&[("a", "a"), ("b", "b"), ("c", "c")], |request| {
         request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
@@ -273,7 +273,7 @@ fn an_attempt_takes_its_share_of_the_budget_and_brings_back_what_is_left() {
 }
 
 #[test]
-fn what_a_run_spends_the_run_above_it_spends_too() {
+fn a_run_also_spends_the_budget_of_the_run_that_started_it() {
     let mut scene = Scene::new();
     let outer = scene.run_as(&[("a", "a")], |request| {
         request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
@@ -297,7 +297,7 @@ fn what_a_run_spends_the_run_above_it_spends_too() {
 }
 
 #[test]
-fn a_task_that_needs_a_persons_word_begins_with_it_once() {
+fn a_task_that_needs_an_approval_starts_with_it_once() {
     let mut scene = Scene::new();
     let run = scene.run(&[("a", "a")]);
     let question = approval::request::Request {

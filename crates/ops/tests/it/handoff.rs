@@ -119,7 +119,7 @@ fn busy() -> Crew {
 }
 
 #[test]
-fn a_run_in_the_middle_of_everything_comes_out_as_it_went_in() {
+fn a_busy_run_is_exported_as_it_was_imported() {
     let mut crew = busy();
     for (name, granted) in [("T-4", None), ("T-4", Some(true)), ("T-4", Some(false))] {
         let id = asked(&mut crew, name);
@@ -152,7 +152,7 @@ fn a_handoff_names_its_dependencies_blockers_and_targets() {
 }
 
 #[test]
-fn the_holder_goes_on_with_its_token_for_as_long_as_its_silence_has_left() {
+fn a_holder_keeps_its_token_for_the_rest_of_its_lease() {
     let mut other = round(&mut busy());
     // It was heard 5 seconds before, and may be silent for 60.
     other.world.clock().advance(Duration::from_secs(55));
@@ -191,7 +191,7 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
 }
 
 #[test]
-fn a_token_that_died_elsewhere_is_never_given_out_again() {
+fn a_token_that_ended_in_another_store_is_never_issued_again() {
     let mut crew = Crew::new();
     crew.task("T-1", &["a"], json!({}));
     crew.issue("T-1").unwrap();
@@ -210,7 +210,7 @@ fn a_token_that_died_elsewhere_is_never_given_out_again() {
 }
 
 #[test]
-fn tokens_move_up_where_the_store_has_given_theirs_to_others() {
+fn tokens_are_raised_if_the_store_has_issued_them_already() {
     let mut crew = busy();
     let sent = bundle(&mut crew);
     let mut other = empty("11111111-2222-4333-8444-555555555555");
@@ -231,7 +231,7 @@ fn tokens_move_up_where_the_store_has_given_theirs_to_others() {
 }
 
 #[test]
-fn a_run_that_is_here_is_an_answer_if_it_is_the_same_and_else_a_conflict() {
+fn importing_a_known_run_succeeds_if_it_is_the_same_and_conflicts_if_not() {
     let mut crew = busy();
     let sent = bundle(&mut crew);
     let again = taken(&mut crew, &sent).unwrap();
@@ -245,7 +245,7 @@ fn a_run_that_is_here_is_an_answer_if_it_is_the_same_and_else_a_conflict() {
 }
 
 #[test]
-fn silent_workers_are_handed_on_only_if_somebody_says_so() {
+fn tasks_that_timed_out_are_exported_only_if_allowed() {
     let mut crew = busy();
     crew.world.clock().advance(Duration::from_secs(61));
     let refused = exported(&mut crew, false).unwrap_err();
@@ -307,7 +307,7 @@ fn planned(done: bool) -> Crew {
 }
 
 #[test]
-fn the_authors_checks_travel_and_verified_stays_verified() {
+fn checks_are_exported_and_verified_stays_verified() {
     round(&mut planned(false));
     let mut other = round(&mut planned(true));
     assert_eq!(other.row("T-1")["x_evidence"], "verified");
@@ -323,7 +323,7 @@ fn the_authors_checks_travel_and_verified_stays_verified() {
 }
 
 #[test]
-fn an_approval_is_asked_for_again_and_a_no_stays_a_no() {
+fn an_open_approval_is_requested_again_and_a_denied_one_stays_denied() {
     let mut crew = Crew::new();
     crew.task("T-1", &["a"], json!({}));
     crew.task("T-2", &["b"], json!({}));
@@ -432,7 +432,7 @@ fn a_bundle_that_was_tampered_with_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn places_that_others_hold_here_or_that_are_links_here_are_not_taken() {
+fn a_bundle_whose_locks_conflict_or_are_links_here_is_refused() {
     let mut crew = busy();
     let sent = bundle(&mut crew);
     let passed = crew.world.temp.now().at.since(Crew::new().world.temp.now().at);
@@ -450,7 +450,7 @@ fn places_that_others_hold_here_or_that_are_links_here_are_not_taken() {
 }
 
 #[test]
-fn what_an_engine_works_or_what_has_ended_is_not_handed_on() {
+fn a_run_of_an_engine_or_one_that_ended_is_not_exported() {
     let mut crew = Crew::new();
     crew.run = crew.world.run(&["a"]).to_string();
     denied(exported(&mut crew, false), "NON_COMPLIANT", "run_of_an_engine");
@@ -513,7 +513,7 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
 }
 
 #[test]
-fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
+fn soak_any_consistent_ledger_is_exported_as_it_was_imported() {
     let mut carried = 0;
     for seed in 0..u64::from(rounds(12)) {
         let mut random = SeededIds::new(seed);
@@ -534,7 +534,7 @@ fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
             other.world.clock().advance(crew.world.temp.now().at.since(other.world.temp.now().at));
             let key = other.key();
             let (document, workspace) = (sent.document.clone(), other.workspace.clone());
-            let (digest, tripwire) = (Some(sent.digest.clone()), Tripwire::Deny);
+            let (digest, tripwire) = (Some(sent.digest().unwrap()), Tripwire::Deny);
             let request = import::Request { document, digest, workspace, allow_stale: true, tripwire };
             import::import(&mut other.world.cx, &key, &request)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text()));

@@ -61,8 +61,8 @@ static VARYING: LazyLock<[(&str, Regex); 4]> = LazyLock::new(|| {
     .map(|(kind, pattern)| (kind, Regex::new(pattern).unwrap()))
 });
 
-/// Numbers that measure how long something took.
-const MEASURED: [&str; 4] = ["timing_ms", "took_ms", "duration_ms", "age_seconds"];
+/// Numbers that measure how long something took or lasts.
+const MEASURED: [&str; 5] = ["timing_ms", "took_ms", "duration_ms", "age_seconds", "until_millis"];
 
 pub(super) fn document(answer: &Value) -> Value {
     normalized(answer, &mut HashMap::new())

@@ -25,7 +25,7 @@ impl Unpacking<'_> {
                 checks: accepted.checks.clone(),
                 changes: accepted.changes.clone(),
             };
-            let message = format!("{} said {}", accepted.task_id, result.status);
+            let message = format!("{} reported {}", accepted.task_id, result.status);
             self.say(work, Some(task_id), &message, change)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What has to be granted before an attempt begins, and before somebody looks at what one left behind.
+//! The locks, budget and approval that an attempt needs, and the locks for inspecting what one left behind.
 
 use contract::domain::attempt::{NewAttempt, Outcome};
 use contract::domain::change::Change;
@@ -26,13 +26,13 @@ pub struct Wants {
     pub fold: bool,
 }
 
-/// Why one entry keeps all of them from being written.
+/// Why none of the entries is written.
 pub(super) enum Stop {
     Hindered(Obstacle),
     Fenced,
 }
 
-/// The attempt, and everything that has to be granted for it.
+/// Starts an attempt with everything that has to be granted for it.
 pub(super) fn start(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
@@ -53,7 +53,7 @@ pub(super) fn start(
     Ok(Ok(admission.token.filter(|_| !wants.scopes.is_empty())))
 }
 
-/// The end of an attempt, and everything it held goes back. Refused where that was taken back before.
+/// Ends an attempt and releases everything it held. Refused where that was taken back before.
 pub(super) fn end(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
