@@ -23,7 +23,7 @@ pub(crate) fn json(bytes: &[u8]) {
 
 /// A push that is read prints as itself, and a memory that is taken is kept as it was written.
 pub(crate) fn push(bytes: &[u8]) {
-    let Ok(push) = Push::read(bytes) else { return };
+    let Ok(push) = Push::parse(bytes).and_then(Push::of) else { return };
     let printed = serde_json::to_value(&push).expect("a push can be printed");
     assert_eq!(Push::of(printed).as_ref(), Ok(&push));
     if let Some(event) = &push.event {
@@ -38,7 +38,7 @@ pub(crate) fn push(bytes: &[u8]) {
 }
 
 pub(crate) fn intake(bytes: &[u8]) {
-    intake::read(bytes, &Executors::new()).ok();
+    intake::read(bytes, &Executors::default()).ok();
     judged(Kind::Plan, bytes);
 }
 

@@ -1,26 +1,31 @@
-//! The words of the command line.
+//! The commands of the program, and how one is parsed and run.
+
+mod help;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use contract::domain::code::ErrorCode;
 use ops::Error;
+use ops::verb::Surface;
 
-use crate::exit::Surface;
 use crate::output::{Format, Output};
 use crate::persona::{self, Persona};
-use crate::{commands, env, host, words};
+use crate::{commands, env, host, local, words};
+use help::{CREW, DOCUMENTS, MEMORY, RUN, SETUP, START, STORE};
+
+pub(crate) use help::root as root_help;
 
 #[derive(Debug, Parser)]
 #[command(
     name = "writ",
     version,
-    about = "One control plane for a crew of coding agents",
-    long_about = "writ makes many AI coding agents work as a crew: durable tasks, supervised runs, checks that \
-                  writ itself runs before anything is done, and a trace that explains every step.\n\n\
-                  Start with `writ run PLAN`, read it back with `writ runs show` and `writ trace`.",
+    about = "Run a crew of coding agents: durable tasks, checked results, a full trace",
+    long_about = "Run a crew of coding agents: durable tasks, supervised runs, results that writ checks itself, and \
+                  a trace of every step.\n\n\
+                  Start with `writ run PLAN`, then look at the run with `writ runs show` and `writ trace`.",
     max_term_width = 100,
     disable_help_subcommand = true
 )]
@@ -32,14 +37,15 @@ pub(crate) struct App {
 }
 
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
     /// The store's file [default: WRIT_DB, else $XDG_DATA_HOME/writ/writ.db]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) db_path: Option<PathBuf>,
-    /// The identity to act under [default: WRIT_AGENT]
+    /// The agent to act as [default: WRIT_AGENT]
     #[arg(short, long, global = true, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// The key under which a retry is recognised [default: WRIT_REQUEST_ID]
+    /// An id for this request; a retry with the same id changes nothing twice [default: WRIT_REQUEST_ID]
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) request_id: Option<String>,
     /// How to print the answer
@@ -47,8 +53,8 @@ pub(crate) struct Globals {
     pub(crate) output: Option<Format>,
 }
 
-// Commands below a word. They are described only where the word is used: every call pays for the grammar. The parser
-// would show a doc comment here instead of the word's own.
+// A command with subcommands. They are described only where the command is used: every call pays for the grammar. The
+// parser would show a doc comment here instead of the command's own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Group<C: Subcommand> {
     #[command(subcommand)]
@@ -58,112 +64,158 @@ pub(crate) struct Group<C: Subcommand> {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Make a project's .writ directory
+    /// Create the .writ directory of a project and the store
+    #[command(display_order = START)]
     Init(commands::init::Args),
     /// Run a plan, an AOP TASK or an AEE task
+    #[command(display_order = START)]
     Run(commands::run::Args),
-    /// Check a plan, or print its schema
+    /// Show current state and claim the next task
+    #[command(display_order = START)]
+    Resume(commands::resume::Args),
+    /// Show the store, its counts and which agent programs call writ
+    #[command(display_order = START)]
+    Status(commands::status::Args),
+    /// Check a plan, or print the schema of plans
+    #[command(display_order = RUN)]
     Plan(Group<commands::plan::Command>),
     /// List runs, or show one
+    #[command(display_order = RUN)]
     Runs(Group<commands::runs::Command>),
-    /// Print what a task's child printed
+    /// Print the output of a task's process
+    #[command(display_order = RUN)]
     Logs(commands::logs::Args),
-    /// Give a failed, skipped or parked task another chance
-    Retry(commands::retry::Args),
-    /// End a run or a task before it is finished
-    Cancel(commands::cancel::Args),
-    /// List what could be started now
-    Ready(commands::ready::Args),
-    /// Show what every layer decided in a run
+    /// Show what each control layer decided in a run
+    #[command(display_order = RUN)]
     Trace(commands::trace::Args),
-    /// Say where the work stands, and claim what comes next
-    Resume(commands::resume::Args),
-    /// Create, read and move tasks
+    /// Run a failed, skipped or parked task again
+    #[command(display_order = RUN)]
+    Retry(commands::retry::Args),
+    /// Cancel a run or a task
+    #[command(display_order = RUN)]
+    Cancel(commands::cancel::Args),
+    /// List tasks that could be started now
+    #[command(display_order = RUN)]
+    Ready(commands::ready::Args),
+    /// Run an agent program on one task after another
+    #[command(display_order = RUN)]
+    Loop(commands::looping::Args),
+    /// Open, show, change and check a crew's ledger
+    #[command(display_order = CREW)]
+    Ledger(Group<commands::ledger::Command>),
+    /// Assign tasks to workers
+    #[command(display_order = CREW)]
+    Assignment(Group<commands::assignment::Command>),
+    /// Submit workers' results
+    #[command(display_order = CREW)]
+    Result(Group<commands::result::Command>),
+    /// Send a worker's heartbeat
+    #[command(display_order = CREW)]
+    Heartbeat(commands::heartbeat::Args),
+    /// Release what silent workers hold
+    #[command(display_order = CREW)]
+    Watchdog(Group<commands::watchdog::Command>),
+    /// Run one step of an orchestrator
+    #[command(display_order = CREW)]
+    Orchestrate(Group<commands::orchestrate::Command>),
+    /// Acquire, list and release locks on files
+    #[command(display_order = CREW)]
+    Lock(Group<commands::lock::Command>),
+    /// Append to and verify worklogs
+    #[command(display_order = CREW)]
+    Worklog(Group<commands::worklog::Command>),
+    /// Set and show a run's budget
+    #[command(display_order = CREW)]
+    Budget(Group<commands::budget::Command>),
+    /// Request and decide approvals
+    #[command(display_order = CREW)]
+    Approval(Group<commands::approval::Command>),
+    /// Move a run from one store to another
+    #[command(display_order = CREW)]
+    Handoff(Group<commands::handoff::Command>),
+    /// Create, show and change tasks
+    #[command(display_order = MEMORY)]
     Task(Group<commands::task::Command>),
-    /// Remember, find and forget
+    /// Store, search and delete memories
+    #[command(display_order = MEMORY)]
     Memory(Group<commands::memory::Command>),
-    /// Write down an event, memories, artifacts and a status in one piece
+    /// Write an event, memories, artifacts and a task status in one transaction
+    #[command(display_order = MEMORY)]
     Push(commands::push::Args),
-    /// List the files of a task
+    /// List the artifacts of a task
+    #[command(display_order = MEMORY)]
     Artifacts(Group<commands::artifacts::Command>),
     /// Read the event log
+    #[command(display_order = MEMORY)]
     Events(Group<commands::events::Command>),
-    /// Give one task after the other to an agent program
-    Loop(commands::looping::Args),
-    /// Let agent programs call writ, and stop that
-    Hook(Group<commands::hook::Command>),
-    /// Show what is in the store
-    Status(commands::status::Args),
-    /// Open, read, change and reconcile the ledger of a crew
-    Ledger(Group<commands::ledger::Command>),
-    /// Give tasks out to workers
-    Assignment(Group<commands::assignment::Command>),
-    /// Submit what workers did
-    Result(Group<commands::result::Command>),
-    /// Say that a worker lives
-    Heartbeat(commands::heartbeat::Args),
-    /// Take back what silent workers hold
-    Watchdog(Group<commands::watchdog::Command>),
-    /// Take one round of an orchestrator
-    Orchestrate(Group<commands::orchestrate::Command>),
-    /// Take, show and give back locks
-    Lock(Group<commands::lock::Command>),
-    /// Carry a run from one store to another
-    Handoff(Group<commands::handoff::Command>),
-    /// Write down what a worker does, and see that it stays written
-    Worklog(Group<commands::worklog::Command>),
-    /// Set and show what a run may spend
-    Budget(Group<commands::budget::Command>),
-    /// Ask for a person's word, and give it
-    Approval(Group<commands::approval::Command>),
-    /// Bring the store to this program's schema
+    /// Migrate the store to this program's schema
+    #[command(display_order = STORE)]
     Upgrade(commands::upgrade::Args),
-    /// Copy the store to a file while others use it
+    /// Copy the store to a file while it is in use
+    #[command(display_order = STORE)]
     Backup(commands::backup::Args),
-    /// Write everything in the store as lines of JSON
+    /// Write the whole store as lines of JSON
+    #[command(display_order = STORE)]
     Export(commands::export::Args),
-    /// Fill an empty store from an export, or carry over another program's data
+    /// Import an export, or the database of another program
+    #[command(display_order = STORE)]
     Import(commands::import::Args),
-    /// Archive long streams of events and remove what is old
+    /// Archive long event streams and delete old events
+    #[command(display_order = STORE)]
     Gc(commands::gc::Args),
-    /// Verify the log, or print where it ends
+    /// Verify the event log, or print its heads
+    #[command(display_order = STORE)]
     Audit(Group<commands::audit::Command>),
-    /// Show the configuration and where each value comes from
-    Config(Group<commands::config::Command>),
-    /// Look for trouble on this machine and in the store
-    Doctor(commands::doctor::Args),
-    /// Judge a document by its contract
+    /// Validate a document against its contract
+    #[command(display_order = DOCUMENTS)]
     Validate(commands::validate::Args),
-    /// Write a document as another contract's, and say what is lost
+    /// Convert a document to another contract, and list what is lost
+    #[command(display_order = DOCUMENTS)]
     Convert(commands::convert::Args),
-    /// Print the JSON Schemas of documents
+    /// Print JSON Schemas of documents and commands
+    #[command(display_order = DOCUMENTS)]
     Schema(Group<commands::schema::Command>),
-    /// Judge this or another program by a directory of vectors
+    /// Run test vectors against this or another program
+    #[command(display_order = DOCUMENTS)]
     Conformance(Group<commands::conformance::Command>),
-    /// Let scripts and dashboards on this machine read over HTTP
+    /// Install or remove hooks in agent programs
+    #[command(display_order = SETUP)]
+    Hook(Group<commands::hook::Command>),
+    /// Show the configuration and the source of each value
+    #[command(display_order = SETUP)]
+    Config(Group<commands::config::Command>),
+    /// Check this machine and the store for problems
+    #[command(display_order = SETUP)]
+    Doctor(commands::doctor::Args),
+    /// Serve the store to this machine over HTTP, read-only
+    #[command(display_order = SETUP)]
     Serve(commands::serve::Args),
-    /// Answer to the names of other command lines
+    /// Install links that make writ answer to other names
+    #[command(display_order = SETUP)]
     Personality(Group<commands::personality::Command>),
-    /// Print a shell's completion script
+    /// Print a completion script for a shell
+    #[command(display_order = SETUP)]
     Completions(commands::completions::Args),
 }
 
-/// Parses the words and runs the command.
+/// Parses the command line and runs the command.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     persona::adopt(words.first().map(OsString::as_os_str));
-    let surface = words::surface_of(&words);
-    if surface == Surface::Handler {
-        commands::hook::never_fail();
-    }
     if words.len() == 1 {
         return words::index();
     }
-    if let Some(answer) = words::version(&words) {
-        return answer;
+    let found = match grammar().try_get_matches_from(&words) {
+        Ok(found) => found,
+        Err(error) => return words::refuse(&error, &words),
+    };
+    let path = path_of(&found);
+    let surface = local::surface(&path);
+    if surface == Surface::Handler {
+        commands::hook::never_fail();
     }
-    let app = match grammar().try_get_matches_from(&words).and_then(|found| App::from_arg_matches(&found)) {
+    let app = match App::from_arg_matches(&found) {
         Ok(app) => app,
-        Err(error) => return words::refuse(&error, surface, &words),
+        Err(error) => return words::refuse(&error, &words),
     };
     let globals = &app.globals;
     if let Some(name) = env::unreadable() {
@@ -172,7 +224,18 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     }
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
     let done = commands::run_command(&app.command, globals, &output);
-    done.unwrap_or_else(|error| output.error(&error))
+    done.unwrap_or_else(|error| output.error(&words::naming_flags(error, &path)))
+}
+
+/// The command that was called, without the program's name: `task create`.
+pub(crate) fn path_of(found: &ArgMatches) -> String {
+    let mut path = Vec::new();
+    let mut next = found.subcommand();
+    while let Some((name, inner)) = next {
+        path.push(name);
+        next = inner.subcommand();
+    }
+    path.join(" ")
 }
 
 /// The grammar, for parsing, completions and documentation. Each name shows its own contract's commands.
@@ -184,9 +247,11 @@ pub(crate) fn grammar() -> clap::Command {
         Persona::Vybe => clap::Command::new(persona.name())
             .about("Durable tasks, memory and context for coding agents")
             .version(env!("CARGO_PKG_VERSION"))
+            .disable_version_flag(true)
             .max_term_width(100)
             .subcommand_required(true)
-            .args(whole.get_arguments().map(|argument| argument.clone().hide(argument.get_id() == "output")))
+            .args(whole.get_arguments().map(help::in_the_words_of_vybe))
+            .arg(help::version_of_vybe())
             .subcommands(
                 whole.get_subcommands().filter(|command| persona.shows(command.get_name())).cloned(),
             ),

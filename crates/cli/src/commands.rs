@@ -26,6 +26,7 @@ pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod looping;
 pub(crate) mod memory;
+pub(crate) mod not_yet_verbs;
 pub(crate) mod orchestrate;
 pub(crate) mod personality;
 pub(crate) mod plan;
@@ -51,7 +52,23 @@ use std::process::ExitCode;
 use ops::Result;
 
 use crate::app::{Command, Globals};
+use crate::local::LocalCommand;
 use crate::output::Output;
+
+/// Every command that is not a verb, declared beside its definition.
+pub(crate) const LOCAL: &[&[LocalCommand]] = &[
+    init::LOCAL,
+    looping::LOCAL,
+    hook::LOCAL,
+    serve::LOCAL,
+    doctor::LOCAL,
+    config::LOCAL,
+    completions::LOCAL,
+    personality::LOCAL,
+    schema::LOCAL,
+    conformance::LOCAL,
+    not_yet_verbs::LOCAL,
+];
 
 pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {

@@ -7,8 +7,10 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::retention::{self, Retention};
 use contract::domain::time::parse_duration;
+use contract::finding::Findings;
 use contract::intake::Executors;
 use contract::json::Value;
+use contract::plan::executor;
 use contract::plan::read::toml_value;
 use contract::shape::check::check;
 use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
@@ -54,7 +56,7 @@ static POLICY: Object = Object {
     fields: &[
         optional(
             "deny_executors",
-            Shape::List(&List { item: Shape::Word(contract::plan::Executor::WORDS), min: 0, max: 10 }),
+            Shape::List(&List { item: NON_BLANK, min: 0, max: 100 }),
             "Executors that may not be used.",
         ),
         optional("deny_shell", Shape::Bool, "Refuse tasks that ask for a shell."),
@@ -80,6 +82,7 @@ static EXECUTOR: Object = Object {
 /// Reads the user's file, then the nearest project's above `from`.
 pub(crate) fn load(from: &Path) -> Result<Config> {
     let mut config = Config::default();
+    config.executors.known = engine::Executors::built_in().known();
     if let Some(user) = env::config_home().map(|home| home.join("config.toml"))
         && let Some(value) = read(&user)?
     {
@@ -136,7 +139,8 @@ impl Config {
     fn take(&mut self, value: &Value, from: &Path) -> Result<()> {
         let Some(policy) = value.get("policy") else { return Ok(()) };
         let words = policy.get("deny_executors").and_then(Value::as_array).into_iter().flatten();
-        for word in words.filter_map(Value::as_str) {
+        for (index, word) in words.filter_map(Value::as_str).enumerate() {
+            self.refuse_unknown_executor(word, index, from)?;
             self.policy.deny_executors.push(word.to_owned());
             self.sources.push(("policy.deny_executors".to_owned(), word.to_owned(), from.to_owned()));
         }
@@ -146,8 +150,10 @@ impl Config {
         }
         if let Some(text) = policy.get("timeout_max").and_then(Value::as_str) {
             let max = parse_duration(text).filter(|max| !max.is_zero()).ok_or_else(|| {
-                let message =
-                    format!("{}: $.policy.timeout_max: `{text}` is no length of time", from.display());
+                let message = format!(
+                    "{}: $.policy.timeout_max: `{text}` is not a duration; use 30s, 10m or 2h",
+                    from.display()
+                );
                 Error::new(ErrorCode::InvalidInput, message)
             })?;
             let stricter: Duration = self.policy.timeout_max.map_or(max, |known| known.min(max));
@@ -155,6 +161,18 @@ impl Config {
             self.sources.push(("policy.timeout_max".to_owned(), text.to_owned(), from.to_owned()));
         }
         Ok(())
+    }
+
+    /// A rule about a name that no executor has would never apply.
+    fn refuse_unknown_executor(&self, name: &str, index: usize, from: &Path) -> Result<()> {
+        let known = &self.executors.known;
+        if known.iter().any(|executor| executor.name.as_str() == name) {
+            return Ok(());
+        }
+        let mut findings = Findings::default();
+        let at = format!("$.policy.deny_executors[{index}]");
+        findings.push(at, "unknown_executor", executor::unknown(name, known));
+        Err(Error::invalid(&from.display().to_string(), findings))
     }
 
     /// Only the user's own: a cloned repository has no say in what the user's store forgets.
@@ -189,7 +207,7 @@ impl Config {
             let words = executor.get("command").and_then(Value::as_array).into_iter().flatten();
             let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
             self.sources.push((format!("executors.{name}"), command.join(" "), from.to_owned()));
-            self.executors.insert(name.to_lowercase(), command);
+            self.executors.commands.insert(name.to_lowercase(), command);
         }
     }
 }

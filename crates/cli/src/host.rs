@@ -1,5 +1,6 @@
 //! What a command needs to do its work: the store, an identity, and an engine for the length of one command.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,19 +13,22 @@ use contract::domain::code::ErrorCode;
 use contract::domain::id::{Attempt, Id, Minter, Request, mint};
 use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
+use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, parse_duration};
+use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
-use ops::host::HowToWork;
+use ops::host::{HowToWork, Installation};
 use ops::verb::{self, Effect, Surface, Verb};
 use ops::{Caller, Context, Error, Result};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
-use crate::config::{self, Config};
+use crate::commands::status;
+use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::Output;
@@ -53,22 +57,71 @@ pub(crate) fn store_source(globals: &Globals) -> &'static str {
 /// What this door tells the engine: the user's configuration, and the live view of a run.
 struct CommandLine {
     globals: Globals,
+    announce: Announce,
+    /// One for the whole command: a signal that arrives before a run is worked must not be lost.
+    stop: OnceCell<StopSignal>,
 }
+
+/// Called with a run before it is worked.
+pub(crate) type Announce = Box<dyn Fn(&Run)>;
 
 impl Door for CommandLine {
     fn policy(&self, workspace: &Path) -> Result<Policy> {
         Ok(config::load(workspace)?.policy)
     }
 
-    fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
-        let mut config = config::load(&absolute(PathBuf::from(".")))?;
-        config.heed_project(workspace)?;
-        let settings = engine_settings(&self.globals, config, how.rerun_parked)?;
-        Ok(Settings { lock_wait: how.lock_wait.unwrap_or(settings.lock_wait), ..settings })
+    fn executors(&self, directory: &Path) -> Result<Executors> {
+        Ok(config::load(directory)?.executors)
     }
 
-    fn observer(&self, tasks: &[Task]) -> Box<dyn Observer> {
+    fn logs(&self) -> Result<PathBuf> {
+        logs_directory(&self.globals)
+    }
+
+    fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
+        let from = how.directory.as_deref().unwrap_or(".");
+        let mut config = config::load(&absolute(PathBuf::from(from)))?;
+        config.heed_project(workspace)?;
+        let logs = self.logs()?;
+        let io = |error: std::io::Error| {
+            Error::new(ErrorCode::Io, format!("could not make {}: {error}", logs.display()))
+        };
+        make_private_directory(&logs).map_err(io)?;
+        forget_old_logs(&logs);
+        // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
+        engine::supervisor::become_subreaper().ok();
+        Ok(Settings {
+            launcher: Arc::new(shim()),
+            executors: engine::Executors::built_in(),
+            logs,
+            policy: config.policy,
+            environment: child_environment(&self.globals)?,
+            stop: self.stop()?,
+            rerun_parked: how.rerun_parked,
+            lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
+        })
+    }
+
+    fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
+        (self.announce)(run);
         Box::new(LiveView::new(tasks.iter()))
+    }
+
+    fn program(&self) -> String {
+        callable(&self.globals)
+    }
+
+    fn installation(&self, store: &Path) -> Installation {
+        status::installation(&self.globals, store)
+    }
+}
+
+impl CommandLine {
+    fn stop(&self) -> Result<StopSignal> {
+        if self.stop.get().is_none() {
+            self.stop.set(stop_on_signals()?).ok();
+        }
+        Ok(self.stop.get().cloned().unwrap_or_default())
     }
 }
 
@@ -79,17 +132,38 @@ fn child_environment(globals: &Globals) -> Result<BTreeMap<OsString, OsString>> 
     Ok(environment)
 }
 
-/// Calls a verb under the key that its contract asks for, and returns its answer.
-pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
-    let key = match (V::FUNCTION.effect(), V::SURFACE) {
+/// The key that a verb's contract asks for.
+fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
+    Ok(match (V::FUNCTION.effect(), V::SURFACE) {
         (Effect::Reads, _) => None,
         (Effect::Once | Effect::Repeatable, Surface::Continuity) => Some(required_key(globals)?),
         (
             Effect::Once | Effect::Repeatable,
             Surface::Crew | Surface::Validator | Surface::Writ | Surface::Conformance | Surface::Handler,
         ) => Some(any_key(globals)?),
-    };
+    })
+}
+
+/// Calls a verb under the key that its contract asks for, and returns its answer.
+pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
+    let key = key_for::<V>(globals)?;
     Ok(verb::call::<V>(&mut open(globals)?, key.as_ref(), request)?.answer)
+}
+
+/// The same on a store that is open.
+pub(crate) fn call_on<V: Verb>(
+    cx: &mut Context,
+    globals: &Globals,
+    request: &V::Request,
+) -> Result<V::Answer> {
+    let key = key_for::<V>(globals)?;
+    Ok(verb::call::<V>(cx, key.as_ref(), request)?.answer)
+}
+
+/// The same for verbs that copy or judge what is there: a store made by them would be an answer to a mistyped path.
+pub(crate) fn call_existing<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
+    let key = key_for::<V>(globals)?;
+    Ok(verb::call::<V>(&mut open_existing(globals)?, key.as_ref(), request)?.answer)
 }
 
 /// Calls a verb and prints its answer: the document for programs, `text` for people.
@@ -104,10 +178,16 @@ pub(crate) fn answer<V: Verb>(
 }
 
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
+    open_announcing(globals, Box::new(|_| {}))
+}
+
+/// The same with a function that is called with a run before it is worked.
+pub(crate) fn open_announcing(globals: &Globals, announce: Announce) -> Result<Context> {
+    let door = CommandLine { globals: globals.clone(), announce, stop: OnceCell::new() };
     let host = LocalHost {
-        shim: shim(),
+        launcher: Arc::new(shim()),
         environment: child_environment(globals)?,
-        door: Box::new(CommandLine { globals: globals.clone() }),
+        door: Box::new(door),
     };
     let clock = Arc::new(SystemClock::new());
     let cx = Context::open(&store_path(globals)?, clock, Box::new(RandomIds), Rc::new(host))?;
@@ -117,13 +197,13 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
     Ok(cx)
 }
 
-/// For commands that keep or judge what is there: a store made by them would be an answer to a mistyped path.
+/// Opens a store that must exist.
 pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
     let path = store_path(globals)?;
     if !path.exists() {
         let missing = Error::new(ErrorCode::NotFound, format!("there is no store at {}", path.display()));
         return Err(
-            missing.hint("name it with --db-path or WRIT_DB; `writ doctor` says where it is looked for")
+            missing.hint("name it with --db-path or WRIT_DB; `writ doctor` shows where writ looks for it")
         );
     }
     open(globals)
@@ -134,15 +214,6 @@ pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
     let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);
     let given = globals.agent.clone().or_else(named);
     given.map(|name| name.trim().to_lowercase())
-}
-
-/// Whether an identity was given, where the words could not be understood as a whole.
-pub(crate) fn has_agent(words: &[OsString]) -> bool {
-    let flag = |word: &OsString| {
-        let word = word.to_string_lossy();
-        word == "-a" || word == "--agent" || word.starts_with("--agent=")
-    };
-    words.iter().any(flag) || persona::first_set(persona::current().agent_variables()).is_some()
 }
 
 fn invalid(error: impl std::fmt::Display) -> Error {
@@ -240,22 +311,6 @@ pub(crate) fn callable(globals: &Globals) -> String {
     quoted.unwrap_or_else(|_| name.to_owned())
 }
 
-/// Everything an engine needs, with signals wired to its stop flag.
-pub(crate) fn engine_settings(globals: &Globals, config: Config, rerun_parked: bool) -> Result<Settings> {
-    let logs = logs_directory(globals)?;
-    let io = |error: std::io::Error| {
-        Error::new(ErrorCode::Io, format!("could not make {}: {error}", logs.display()))
-    };
-    make_private_directory(&logs).map_err(io)?;
-    forget_old_logs(&logs);
-    let environment = child_environment(globals)?;
-    let stop = stop_on_signals()?;
-    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
-    engine::supervisor::become_subreaper().ok();
-    let (policy, lock_wait) = (config.policy, limits::LOCK_WAIT_DEFAULT);
-    Ok(Settings { shim: shim(), logs, policy, environment, stop, rerun_parked, lock_wait })
-}
-
 /// Keeps the newest logs up to the limit. Names begin with the time, so they sort by it.
 fn forget_old_logs(directory: &std::path::Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
@@ -294,5 +349,5 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
 
 /// A length of time on the command line.
 pub(crate) fn length(text: &str) -> std::result::Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| format!("`{text}` is no length of time, such as 90s, 10m or 1h30m"))
+    parse_duration(text).ok_or_else(|| format!("invalid duration `{text}`; use 90s, 10m or 1h30m"))
 }

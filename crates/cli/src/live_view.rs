@@ -49,13 +49,6 @@ impl LiveView {
         Self { rows, screen, drawn: 0, drawn_at: None, width }
     }
 
-    /// Draws the last state and leaves it standing.
-    pub(crate) fn finish(&mut self) {
-        if self.screen && self.drawn > 0 {
-            self.draw();
-        }
-    }
-
     fn row(&mut self, name: &str) -> Option<&mut Row> {
         self.rows.iter_mut().find(|row| row.name == name)
     }
@@ -120,6 +113,15 @@ impl LiveView {
             row.state = status.to_string();
             row.took = Some(took);
             row.last = reason.map_or_else(|| proof.trim_start_matches(", ").to_owned(), str::to_owned);
+        }
+    }
+}
+
+/// Draws the last state, which stays on the screen.
+impl Drop for LiveView {
+    fn drop(&mut self) {
+        if self.screen && self.drawn > 0 {
+            self.draw();
         }
     }
 }

@@ -9,9 +9,11 @@ mod exit;
 mod hooks;
 mod host;
 mod live_view;
+mod local;
 mod minter;
 mod output;
 mod persona;
+mod word;
 mod words;
 
 use std::process::ExitCode;

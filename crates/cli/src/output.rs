@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use contract::domain::code::{ErrorCode, Retry};
 use contract::domain::time::Clock;
 use ops::Error;
+use ops::verb::Surface;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::clock::SystemClock;
-use crate::exit::Surface;
+use crate::exit;
 use crate::persona::{self, Persona};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -101,7 +102,7 @@ impl Output {
                 self.line(&self.error_document(error));
             }
         }
-        ExitCode::from(self.surface.exit(error.code))
+        ExitCode::from(exit::code(self.surface, error.code))
     }
 }
 

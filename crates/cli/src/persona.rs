@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::env;
+use crate::{env, local};
 
 /// One binary, several command lines. Each has its own contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,21 +30,6 @@ pub(crate) fn current() -> Persona {
     CURRENT.get().copied().unwrap_or(Persona::Writ)
 }
 
-/// The agent contract's top-level commands. `help` is the parser's own.
-const CONTRACT: [&str; 11] = [
-    "artifacts",
-    "events",
-    "hook",
-    "loop",
-    "memory",
-    "push",
-    "resume",
-    "schema",
-    "status",
-    "task",
-    "upgrade",
-];
-
 impl Persona {
     /// The name the program goes by.
     pub(crate) fn name(self) -> &'static str {
@@ -54,10 +39,11 @@ impl Persona {
         }
     }
 
+    /// Whether this name has the top-level command.
     pub(crate) fn shows(self, command: &str) -> bool {
         match self {
             Persona::Writ => true,
-            Persona::Vybe => CONTRACT.contains(&command),
+            Persona::Vybe => local::is_continuity(command),
         }
     }
 

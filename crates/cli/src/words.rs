@@ -1,27 +1,29 @@
-//! Words that call no command: indexes, versions, and what could not be understood.
+//! Command lines that call no command: the index, help, the version, and usage errors.
+
+mod understood;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use contract::domain::code::ErrorCode;
 use ops::Error;
+use ops::verb::Surface;
 use serde_json::{Value, json};
 
-use crate::app::grammar;
-use crate::exit::Surface;
+use crate::app::{grammar, root_help};
 use crate::output::{Format, Output};
 use crate::persona::{self, Persona};
-use crate::{commands, host};
+use crate::{commands, exit, local};
+use understood::Understood;
 
-/// Called without words: people get help, programs the list of commands.
+/// Called without arguments: people get help, programs the list of commands.
 pub(crate) fn index() -> ExitCode {
     let persona = persona::current();
     let has_agent = persona::first_set(persona.agent_variables()).is_some();
     let output = Output::new(None, Surface::Continuity, has_agent);
     if output.format == Format::Text {
-        return output.text(&grammar().render_help().to_string());
+        return output.text(&root_help());
     }
     let mut commands: Vec<String> = grammar()
         .get_subcommands()
@@ -29,7 +31,7 @@ pub(crate) fn index() -> ExitCode {
         .map(|command| command.get_name().to_owned())
         .collect();
     if persona == Persona::Vybe {
-        // The parser's own, and so not in its list.
+        // The parser adds it, so it is not in the parser's list.
         commands.push("help".to_owned());
         commands.sort();
     }
@@ -38,72 +40,76 @@ pub(crate) fn index() -> ExitCode {
     output.envelope(true, &index)
 }
 
-/// The agent contract prints its version as a document.
-pub(crate) fn version(words: &[OsString]) -> Option<ExitCode> {
-    let asks = |word: &OsString| word == "-v" || word == "--version";
-    let before_command = words.iter().skip(1).take_while(|word| word.to_string_lossy().starts_with('-'));
-    if persona::current() != Persona::Vybe || !before_command.into_iter().any(asks) {
-        return None;
+/// Prints help, a version or a usage error, in the form of the surface of the command that was meant.
+pub(crate) fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let understood = Understood::of(words);
+    let surface = local::surface(&understood.path());
+    let output = Output::new(understood.format, surface, understood.has_agent);
+    if !error.use_stderr() {
+        return print_help(error, &understood, &output);
     }
-    let output = Output::new(None, Surface::Continuity, true);
-    Some(output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION")})))
-}
-
-/// The surface is known before the words are understood, because it decides how a misunderstanding is printed.
-pub(crate) fn surface_of(words: &[OsString]) -> Surface {
-    let mut commands = command_words(words);
-    match commands.next() {
-        Some(word) => Surface::of(&word, commands.next().as_deref()),
-        None if persona::current() == Persona::Vybe => Surface::Continuity,
-        None => Surface::Writ,
-    }
-}
-
-/// The words that are neither flags nor values of the flags that every command takes.
-fn command_words(words: &[OsString]) -> impl Iterator<Item = String> {
-    let mut words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::from_fn(move || {
-        loop {
-            let word = words.next()?;
-            match word.as_str() {
-                "--db-path" | "--agent" | "-a" | "--request-id" | "--output" => {
-                    words.next();
-                }
-                flag if flag.starts_with('-') => {}
-                _ => return Some(word),
-            }
-        }
-    })
-}
-
-pub(crate) fn refuse(error: &clap::Error, surface: Surface, words: &[OsString]) -> ExitCode {
-    let asked_for = !error.use_stderr();
-    let output = Output::new(asked_format(words), surface, host::has_agent(words));
-    if surface == Surface::Validator && !asked_for {
+    if surface == Surface::Validator {
         // A validator that could not work still denies.
-        commands::validate::refuse_words(&message(error, words));
-    } else if !asked_for && (output.format != Format::Text || surface == Surface::Handler) {
-        if error.kind() == ErrorKind::MissingSubcommand && command_words(words).next().is_none() {
+        commands::validate::refuse_words(&message(error, &understood, words));
+    } else if output.format != Format::Text || surface == Surface::Handler {
+        if error.kind() == ErrorKind::MissingSubcommand && understood.names.is_empty() {
             return index();
         }
-        if let Some(index) = namespace(error, surface, words) {
+        if let Some(index) = namespace(error, surface, &understood) {
             return output.answer(&index, String::new);
         }
-        let refused = Error::new(ErrorCode::Usage, message(error, words));
-        return output.error(&refused.hint("the command with `--help` shows its words"));
+        let refused = Error::new(ErrorCode::Usage, message(error, &understood, words));
+        return output.error(&refused.hint("run the command with `--help` to see its arguments"));
     }
     // A closed pipe must not turn help into a failure.
     error.print().ok();
-    ExitCode::from(if asked_for { 0 } else { surface.exit(ErrorCode::Usage) })
+    ExitCode::from(exit::code(surface, ErrorCode::Usage))
+}
+
+/// What was asked for instead of a command: a version or a help text.
+fn print_help(error: &clap::Error, understood: &Understood, output: &Output) -> ExitCode {
+    match (persona::current(), error.kind()) {
+        (Persona::Vybe, ErrorKind::DisplayVersion) => {
+            output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION")}))
+        }
+        (Persona::Writ, ErrorKind::DisplayHelp) if understood.names.is_empty() => output.text(&root_help()),
+        // The examples are written for writ.
+        (Persona::Vybe, _) => output.text(&error.render().to_string().replace("\n  writ ", "\n  vybe ")),
+        (Persona::Writ, _) => {
+            // A closed pipe must not turn help into a failure.
+            error.print().ok();
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// An error whose message and hint name flags instead of fields: verbs know only the fields of their requests.
+pub(crate) fn naming_flags(mut error: Error, path: &str) -> Error {
+    let mut grammar = grammar();
+    grammar.build();
+    let Some(command) = path.split(' ').try_fold(&grammar, |command, name| command.find_subcommand(name))
+    else {
+        return error;
+    };
+    for argument in command.get_arguments() {
+        let (field, flag) = (argument.get_id().as_str(), argument.get_long().map(|long| format!("--{long}")));
+        let shown = flag.unwrap_or_else(|| argument.to_string());
+        if error.field == Some(field) {
+            error.message = error.message_naming(&shown);
+        }
+        // Hints write fields in backquotes.
+        error.hint = error.hint.map(|hint| hint.replace(&format!("`{field}`"), &shown));
+    }
+    error
 }
 
 /// What is wrong, in one line; the agent contract's scripts know some of its sentences.
-fn message(error: &clap::Error, words: &[OsString]) -> String {
+fn message(error: &clap::Error, understood: &Understood, words: &[OsString]) -> String {
     if let Some(said) = negative(error, words) {
         return said;
     }
     if persona::current() == Persona::Vybe
-        && let Some(known) = known_sentence(error, words)
+        && let Some(known) = known_sentence(error, understood)
     {
         return known;
     }
@@ -113,7 +119,7 @@ fn message(error: &clap::Error, words: &[OsString]) -> String {
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// A value that begins like a flag is taken for one; what is wrong is that no such number is wanted there.
+/// The parser takes a negative number for a flag. What is wrong is that the flag before it takes no negative number.
 fn negative(error: &clap::Error, words: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(taken)) = error.get(ContextKind::InvalidArg) else { return None };
     let digits = taken.strip_prefix('-')?;
@@ -126,7 +132,7 @@ fn negative(error: &clap::Error, words: &[OsString]) -> Option<String> {
     flag.starts_with("--").then(|| format!("invalid value '{value}' for '{flag}': it may not be negative"))
 }
 
-fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
+fn known_sentence(error: &clap::Error, understood: &Understood) -> Option<String> {
     let texts = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
         Some(ContextValue::Strings(texts)) => texts.clone(),
@@ -136,8 +142,8 @@ fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let unknown = text(ContextKind::InvalidSubcommand)?;
-            let above = command_words(words).take_while(|word| *word != unknown);
-            let above: Vec<String> = std::iter::once("vybe".to_owned()).chain(above).collect();
+            let above = understood.names.iter().map(String::as_str);
+            let above: Vec<&str> = std::iter::once("vybe").chain(above).collect();
             Some(format!("unknown command \"{unknown}\" for \"{}\"", above.join(" ")))
         }
         ErrorKind::UnknownArgument => {
@@ -147,7 +153,7 @@ fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
         ErrorKind::MissingRequiredArgument => {
             let flags = texts(ContextKind::InvalidArg);
             let mut flags = flags.iter().filter_map(|word| word.split_whitespace().next());
-            if command_words(words).next().as_deref() == Some("memory") {
+            if understood.names.first().is_some_and(|name| name == "memory") {
                 let names: Vec<String> =
                     flags.map(|flag| format!("\"{}\"", flag.trim_start_matches('-'))).collect();
                 return Some(format!("required flag(s) {} not set", names.join(", ")));
@@ -159,7 +165,7 @@ fn known_sentence(error: &clap::Error, words: &[OsString]) -> Option<String> {
 }
 
 /// What the agent contract prints for a bare namespace such as `writ task`: the commands in it.
-fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Option<Value> {
+fn namespace(error: &clap::Error, surface: Surface, understood: &Understood) -> Option<Value> {
     let bare = matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -167,8 +173,8 @@ fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Optio
     // The parser adds its own `help` to every group.
     let mut grammar = grammar().disable_help_subcommand(true);
     grammar.build();
-    let named = command_words(words).find_map(|word| grammar.find_subcommand(word).cloned());
-    let space = named.filter(|_| bare && surface == Surface::Continuity)?;
+    let space = understood.names.first().and_then(|name| grammar.find_subcommand(name));
+    let space = space.filter(|_| bare && surface == Surface::Continuity)?;
     let about = |command: &clap::Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     let inside: Vec<_> = space
         .get_subcommands()
@@ -177,12 +183,4 @@ fn namespace(error: &clap::Error, surface: Surface, words: &[OsString]) -> Optio
         .collect();
     let name = format!("{} {}", persona::current().name(), space.get_name());
     Some(json!({"namespace": name, "subcommands": inside}))
-}
-
-/// The format that words ask for which were not understood as a whole.
-fn asked_format(words: &[OsString]) -> Option<Format> {
-    let word = |word: &OsString| word.to_string_lossy().into_owned();
-    let behind = words.windows(2).find(|pair| pair[0] == "--output").map(|pair| word(&pair[1]));
-    let joined = || words.iter().find_map(|w| word(w).strip_prefix("--output=").map(str::to_owned));
-    Format::from_str(&behind.or_else(joined)?, false).ok()
 }

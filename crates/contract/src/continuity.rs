@@ -6,6 +6,7 @@ pub mod envelope;
 pub mod focus;
 pub mod memory;
 pub mod push;
+pub mod state;
 pub mod vybe;
 
 pub use artifact::ArtifactView;

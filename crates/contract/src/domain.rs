@@ -19,4 +19,5 @@ pub mod status;
 pub mod task;
 pub mod text;
 pub mod time;
+pub(crate) mod words;
 pub mod workspace;

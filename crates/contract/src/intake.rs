@@ -9,7 +9,7 @@ use crate::digest;
 use crate::domain::run::{DocumentKind, Intent};
 use crate::finding::Findings;
 use crate::plan::document::{self, Document};
-use crate::plan::{Plan, read};
+use crate::plan::{KnownExecutor, Plan, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
 
@@ -27,8 +27,14 @@ pub struct Intake {
     pub document_digest: String,
 }
 
-/// Which program runs an agent, by its name or its provider, in lower case.
-pub type Executors = BTreeMap<String, Vec<String>>;
+/// What the caller can run.
+#[derive(Debug, Clone, Default)]
+pub struct Executors {
+    /// A plan may name only these; empty accepts every name.
+    pub known: Vec<KnownExecutor>,
+    /// The command line of an agent, by its name or its provider, in lower case.
+    pub commands: BTreeMap<String, Vec<String>>,
+}
 
 /// Reads a plan, an AOP TASK or an AEE task and detects which it is. Reports every finding.
 pub fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, (DocumentKind, Findings)> {
@@ -46,7 +52,9 @@ fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Resul
     }
     match document.kind {
         // A ledger is never read from a document here; the document it was opened from was a plan.
-        DocumentKind::Plan | DocumentKind::Ledger => read::from_value(&document.value).map(from_plan),
+        DocumentKind::Plan | DocumentKind::Ledger => {
+            read::from_value(&document.value, &executors.known).map(from_plan)
+        }
         DocumentKind::AopTask => from_aop::read(bytes, executors),
         DocumentKind::AeeTask => from_aee::read(bytes, executors),
     }

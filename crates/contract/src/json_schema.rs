@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::domain::id::{Id, Kind};
+use crate::domain::scope::Scope;
 use crate::domain::time::Timestamp;
+use crate::operator::TaskRef;
+use crate::operator::ids::TASK_ID_FORM;
 use crate::shape::TIME_FORM;
 
 /// A type that is a string on the wire, described by a pattern.
@@ -28,6 +31,8 @@ macro_rules! text {
 }
 
 text!(Timestamp, "Timestamp", TIME_FORM.pattern);
+text!(TaskRef, "TaskRef", TASK_ID_FORM.pattern);
+text!(Scope, "Scope", ".");
 
 impl<K: Kind> JsonSchema for Id<K> {
     fn schema_name() -> Cow<'static, str> {

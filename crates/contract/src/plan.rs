@@ -12,7 +12,10 @@ use crate::domain::money::MicroUsd;
 use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 
+pub use executor::{ExecutorName, KnownExecutor, PromptUse};
+
 pub mod document;
+pub mod executor;
 pub mod order;
 pub mod read;
 pub mod shapes;
@@ -30,31 +33,11 @@ pub struct Plan {
     pub tasks: Vec<PlanTask>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Executor {
-    /// A command; its exit code is its claim.
-    Shell,
-    /// A program that reads an AOP TASK on standard input and answers with EVENT lines and a RESPONSE.
-    AopStdio,
-}
-
-impl Executor {
-    pub const WORDS: &'static [&'static str] = &["shell", "aop-stdio"];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Executor::Shell => "shell",
-            Executor::AopStdio => "aop-stdio",
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanTask {
     pub id: String,
     pub title: String,
-    pub executor: Executor,
+    pub executor: ExecutorName,
     /// An argument list; with `shell` its one element is a script for `sh -c`.
     pub command: Vec<String>,
     pub shell: bool,
@@ -112,7 +95,7 @@ impl PlanTask {
         Self {
             id: id.to_owned(),
             title: id.to_owned(),
-            executor: Executor::Shell,
+            executor: ExecutorName::shell(),
             command: vec!["true".to_owned()],
             shell: false,
             prompt: None,

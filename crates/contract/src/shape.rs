@@ -4,6 +4,7 @@
 pub mod check;
 mod described;
 mod document;
+pub mod ignored;
 pub mod schema;
 mod words;
 

@@ -14,6 +14,7 @@ use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
 pub use crate::operator::Tripwire;
+use crate::plan::KnownExecutor;
 use crate::verdict::Verdict;
 
 /// What the caller knows in addition to the document.
@@ -39,6 +40,8 @@ pub struct Options<'a> {
     pub tripwire: Tripwire,
     /// Accept a handoff whose only faults are tasks that timed out.
     pub allow_stale: bool,
+    /// Executors that a plan may name; empty accepts every name.
+    pub executors: &'a [KnownExecutor],
 }
 
 /// Validates a document. Without a kind, it is detected from the content.

@@ -2,12 +2,12 @@
 
 mod conclude;
 mod layers;
+mod reports;
 pub(crate) mod start;
 mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use contract::domain::attempt::Attempt;
@@ -16,31 +16,19 @@ use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
-use ops::crew::Hindrance;
+use ops::crew::Obstacle;
 use ops::run::journal::{Entry, Written};
 use ops::{Caller, Context, Result};
 
 use crate::executor::Stopped;
-use crate::hidden::Hidden;
-use crate::live::{Live, Phase};
+use crate::launcher::Children;
+use crate::live::Live;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::{Mark, Pipeline};
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
-use crate::supervisor::logs::Stream;
-use crate::supervisor::{Exit, Handle, Report};
 use crate::verify::CheckLocation;
 use waiting::Waiting;
-
-/// Reports that wait for the loop. When it is behind, executors wait for it instead of filling memory.
-pub(crate) const REPORTS_MAX: usize = 64;
-
-/// A report of one process of one task.
-struct Message {
-    task: usize,
-    generation: u64,
-    report: Report,
-}
 
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,9 +51,9 @@ pub(crate) struct Dispatcher<'d> {
     pub(crate) attempts: Vec<Vec<Attempt>>,
     board: Board,
     live: BTreeMap<usize, Live>,
-    generation: u64,
-    sender: mpsc::SyncSender<Message>,
-    reports: mpsc::Receiver<Message>,
+    children: Box<dyn Children>,
+    /// How many processes were started. Each is known by its number.
+    processes: u64,
     renewed_ms: i64,
     polled_ms: i64,
     canceled: bool,
@@ -85,7 +73,7 @@ pub(crate) enum Committed {
     /// Nothing is: somebody else moved a task in the last moment.
     Moved,
     /// Nothing is: an attempt cannot begin.
-    Hindered(Hindrance),
+    Hindered(Obstacle),
     /// Nothing is: what the task held was taken back.
     Fenced,
 }
@@ -106,7 +94,6 @@ impl<'d> Dispatcher<'d> {
         pipeline: Pipeline,
         tasks: Vec<(Task, Vec<Attempt>)>,
     ) -> Self {
-        let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
         let now = hands.cx.now();
         let board = waiting::board((&*hands.cx.host(), &run), &tasks, &attempts, &now);
@@ -124,9 +111,8 @@ impl<'d> Dispatcher<'d> {
             attempts,
             board,
             live: BTreeMap::new(),
-            generation: 0,
-            sender,
-            reports,
+            children: hands.settings.launcher.children(),
+            processes: 0,
             renewed_ms,
             polled_ms: renewed_ms,
             canceled,
@@ -146,7 +132,8 @@ impl<'d> Dispatcher<'d> {
     pub(crate) fn work(&mut self) -> Result<Finished> {
         let finished = self.work_on();
         if finished.is_err() {
-            self.end_children();
+            // What happened to the attempts is decided by the next engine of the run.
+            self.children.end_all();
         }
         finished
     }
@@ -177,32 +164,17 @@ impl<'d> Dispatcher<'d> {
 
     /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
     pub(crate) fn turn(&mut self) -> Result<()> {
-        match self.reports.recv_timeout(self.patience(self.now_ms())) {
-            Ok(message) => {
+        let patience = self.patience(self.now_ms());
+        match self.children.next(patience) {
+            Some((process, report)) => {
                 // The signal comes first: what ends because of it has not failed.
                 self.heed_signal();
-                self.take_report(message)?;
+                self.take_report(process, report)?;
             }
-            Err(_) => self.observer.tick(),
+            None => self.observer.tick(),
         }
         self.enforce_deadlines();
         self.take_answers()
-    }
-
-    /// After a fault: what happened to the attempts stays for whoever takes the run next.
-    fn end_children(&mut self) {
-        self.live.retain(|_, live| live.handle.is_some());
-        self.live.values().for_each(Live::kill);
-        // Each reader gives up on a shim that does not end, so a last report always comes.
-        while !self.live.is_empty()
-            && let Ok(Message { task, generation, report }) = self.reports.recv()
-        {
-            let is_last = matches!(report, Report::Gone(_) | Report::Fault(_) | Report::Lost(_));
-            if is_last && self.live.get(&task).is_some_and(|live| live.generation == generation) {
-                let handle = self.live.remove(&task).and_then(|live| live.handle);
-                handle.into_iter().for_each(Handle::join);
-            }
-        }
     }
 
     /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
@@ -237,7 +209,7 @@ impl<'d> Dispatcher<'d> {
 
     pub(crate) fn place(&self, task: usize) -> CheckLocation<'_> {
         CheckLocation {
-            shim: &self.settings.shim,
+            launcher: &*self.settings.launcher,
             workspace: Path::new(&self.run.asked.workspace),
             environment: &self.settings.environment,
             task_env: &self.part(task).spec.env,
@@ -366,7 +338,7 @@ impl<'d> Dispatcher<'d> {
             if stored.status == Status::Canceled
                 && let Some(live) = self.live.get_mut(&task)
             {
-                live.stop(Stopped::Canceled);
+                live.stop(Stopped::Canceled, &*self.children);
             }
         }
         Ok(true)
@@ -399,82 +371,13 @@ impl<'d> Dispatcher<'d> {
         let mut first = false;
         for live in self.live.values_mut() {
             first |= live.stopped.is_none();
-            live.stop(why);
+            live.stop(why, &*self.children);
             if insists {
-                live.kill();
+                self.children.kill(live.process);
             }
         }
         if first {
             self.observer.report(Progress::Stopping { signal });
-        }
-    }
-
-    fn take_report(&mut self, message: Message) -> Result<()> {
-        let Message { task, generation, report } = message;
-        let now_ms = self.now_ms();
-        let Some(live) = self.live.get_mut(&task).filter(|live| live.generation == generation) else {
-            return Ok(());
-        };
-        if let Phase::Checking { watched, .. } = &mut live.phase {
-            let last = watched.take(report);
-            return if last { self.check_ended(task) } else { Ok(()) };
-        }
-        live.last_sign_ms = now_ms;
-        let name = &self.board.slots[task].name;
-        match report {
-            Report::Started { .. } => {}
-            Report::Stdout(bytes) => {
-                keep(live, Stream::Stdout, &bytes);
-                let signs = live.conversation.as_mut().map(|c| c.feed(&bytes)).unwrap_or_default();
-                if !signs.is_empty() {
-                    ops::run::journal::heartbeat(self.cx, &live.attempt.id, self.cx.now().at)?;
-                }
-                for sign in signs {
-                    let (percentage, message) = (sign.percentage, sign.message.as_str());
-                    self.observer.report(Progress::Update { task: name, percentage, message });
-                }
-                if live.conversation.is_none() {
-                    show_line(self.observer, &live.hidden, name, &bytes);
-                }
-            }
-            Report::Stderr(bytes) => {
-                keep(live, Stream::Stderr, &bytes);
-                show_line(self.observer, &live.hidden, name, &bytes);
-            }
-            Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
-            Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
-            Report::Gone(gone) => {
-                live.ended.leftovers_killed = gone.killed;
-                live.ended.survivors = gone.survivors;
-                return self.executor_ended(task);
-            }
-            Report::Fault(fault) => {
-                live.ended.fault = Some(fault.message);
-                return self.executor_ended(task);
-            }
-            Report::Lost(lost) => {
-                live.ended.leftovers_killed = u32::try_from(lost.reaped.ended).unwrap_or(u32::MAX);
-                live.ended.survivors = u32::try_from(lost.reaped.survivors).unwrap_or(u32::MAX);
-                live.ended.fault = Some(format!("its supervisor was lost: {}", lost.message));
-                return self.executor_ended(task);
-            }
-        }
-        Ok(())
-    }
-
-    fn enforce_deadlines(&mut self) {
-        let now_ms = self.now_ms();
-        for live in self.live.values_mut() {
-            let silent = live.silence_max.is_some_and(|max| now_ms - live.last_sign_ms > millis(max));
-            match live.phase {
-                Phase::Executing if now_ms >= live.deadline_ms => live.stop(Stopped::Timeout),
-                Phase::Executing if silent => live.stop(Stopped::Silence),
-                Phase::Checking { ref mut watched, .. } if now_ms >= live.deadline_ms => {
-                    watched.problem.get_or_insert_with(|| "took too long".to_owned());
-                    live.kill();
-                }
-                Phase::Executing | Phase::Checking { .. } | Phase::Judging => {}
-            }
         }
     }
 
@@ -484,21 +387,6 @@ impl<'d> Dispatcher<'d> {
         let next = deadlines.map(|at| at - now_ms).min().unwrap_or(i64::MAX);
         let next = Duration::from_millis(u64::try_from(next.max(1)).unwrap_or(1));
         next.min(limits::POLL_INTERVAL)
-    }
-}
-
-fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
-    if let Some(log) = &mut live.log {
-        log.write(stream, bytes);
-    }
-}
-
-/// The last line of some output, as a sign of progress.
-fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-        let clean = hidden.clean(line.trim());
-        observer.report(Progress::Update { task, percentage: None, message: &clean });
     }
 }
 

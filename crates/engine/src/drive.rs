@@ -1,6 +1,6 @@
 //! Takes a run and works it to its end, or waits for the engine that has it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::aocl::intents;
 use contract::aocl::payload::LayerPayload;
@@ -8,12 +8,11 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
-use contract::plan::Executor;
 use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
 
-use crate::dispatcher::{Dispatcher, EngineParts, Finished};
+use crate::dispatcher::{Dispatcher, EngineParts, Finished, millis};
 use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
 use crate::pipeline::stack::{self, LayerStack};
@@ -51,10 +50,10 @@ pub(crate) fn drive_through(
     id: &RunId,
     observer: &mut dyn Observer,
 ) -> Result<Ending> {
-    let owner = identity();
+    let owner = settings.launcher.owner();
     let caller = engine_caller();
     let mut is_reported = false;
-    let begun = Instant::now();
+    let begun_ms = settings.launcher.monotonic_ms();
     loop {
         match own::take(cx, &caller, id, &owner)? {
             Owned::Ended(run) => return Ok(Ending::Ended(run)),
@@ -66,7 +65,7 @@ pub(crate) fn drive_through(
                 if !std::mem::replace(&mut is_reported, true) {
                     observer.report(Progress::Attached);
                 }
-                if let Some(ending) = attend(cx, settings, id, observer, begun)? {
+                if let Some(ending) = attend(cx, settings, id, observer, begun_ms)? {
                     return Ok(ending);
                 }
             }
@@ -80,16 +79,17 @@ fn attend(
     settings: &Settings,
     id: &RunId,
     observer: &mut dyn Observer,
-    begun: Instant,
+    begun_ms: i64,
 ) -> Result<Option<Ending>> {
+    let launcher = &settings.launcher;
     loop {
-        std::thread::park_timeout(limits::POLL_INTERVAL);
+        launcher.pause(limits::POLL_INTERVAL);
         observer.tick();
         let run = Box::new(show::state(cx, id)?);
         if let Some(signal) = settings.stop.raised() {
             return Ok(Some(Ending::Interrupted { signal, run }));
         }
-        if begun.elapsed() > patience(&run, settings) {
+        if launcher.monotonic_ms() - begun_ms > millis(patience(&run, settings)) {
             let message = format!("another engine is still working on the run {id}");
             return Err(Error::new(ErrorCode::Timeout, message).hint("show it with `writ runs show`"));
         }
@@ -109,10 +109,8 @@ fn patience(run: &Run, settings: &Settings) -> Duration {
     let per_task = run.asked.plan.tasks.iter().map(|task| {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
         let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
-        let asked = match task.executor {
-            Executor::Shell => Duration::ZERO,
-            Executor::AopStdio => limits::RETRY_AFTER_MAX,
-        };
+        let executor = settings.executors.find(&task.executor);
+        let asked = executor.map_or(Duration::ZERO, |executor| executor.retry_after_max());
         let waits: Duration =
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
         let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
@@ -123,7 +121,7 @@ fn patience(run: &Run, settings: &Settings) -> Duration {
 
 fn work(mut parts: EngineParts<'_>, run: Run, stack: LayerStack) -> Result<Ending> {
     // Children of engines that died; those of living engines are never touched.
-    supervisor::reap_leftovers(|_| true);
+    parts.settings.launcher.end_leftovers();
     let whole = show::show(parts.cx, run.asked.id.as_str())?;
     let records = records(&mut parts, &run)?;
     let pipeline = if records.is_empty() {
@@ -169,7 +167,7 @@ pub fn probe(owner: &Owner) -> Liveness {
     if supervisor::is_alive(&identity) { Liveness::Alive } else { Liveness::Dead }
 }
 
-fn identity() -> Owner {
+pub(crate) fn identity() -> Owner {
     let own = supervisor::own_identity();
     Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own) }
 }

@@ -1,39 +1,126 @@
-//! Executors: how the end of a child becomes a claim. An exit code alone is never success.
+//! Executors: what is started for a task, how its output is read, and what its end means. One file each.
+//!
+//! To add one: write its file, and add its line to [`Executors::built_in`].
 
-pub(crate) mod aop_stdio;
-pub(crate) mod shell;
+mod aop_stdio;
+mod end;
+mod lines;
+mod reported;
+mod shell;
 
-use contract::domain::money::MicroUsd;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// Why writ ended a child that had not ended by itself.
+use contract::aop::event::Body;
+use contract::aop::response::Response;
+use contract::domain::run::NewRun;
+use contract::domain::task::{PlanPart, Task};
+use contract::domain::time::Timestamp;
+use contract::plan::{ExecutorName, KnownExecutor, PromptUse};
+
+use crate::hidden::Hidden;
+use crate::pipeline::l7_delegate::Claim;
+use crate::supervisor::Stdin;
+
+pub(crate) use end::{Ended, Stopped, forced_failure};
+pub(crate) use lines::{Line, Lines};
+pub(crate) use reported::{Reported, Sign, sign_of};
+
+/// Everything that is known about how to run one kind of task.
+pub(crate) trait Executor: Send + Sync {
+    /// The name under which a plan finds it.
+    fn name(&self) -> ExecutorName;
+
+    /// Whether its tasks have a prompt.
+    fn prompt(&self) -> PromptUse;
+
+    /// The longest pause before the next attempt that a failed one can ask for.
+    fn retry_after_max(&self) -> Duration;
+
+    /// The child that does the work.
+    fn prepare(&self, work: &Work<'_>) -> Prepared;
+}
+
+/// One attempt at a task.
+pub(crate) struct Work<'w> {
+    pub(crate) run: &'w NewRun,
+    pub(crate) task: &'w Task,
+    pub(crate) part: &'w PlanPart,
+    pub(crate) attempt_number: i64,
+    pub(crate) brief: &'w str,
+    /// Values that must not be repeated in what is stored or shown.
+    pub(crate) hidden: &'w Hidden,
+    pub(crate) now: Timestamp,
+}
+
+/// A child to start, and how to read it.
+pub(crate) struct Prepared {
+    pub(crate) argv: Vec<String>,
+    /// In addition to what every task gets.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) stdin: Stdin,
+    /// The child is stopped when it is silent for longer.
+    pub(crate) silence_max: Option<Duration>,
+    pub(crate) stdout: Stdout,
+    pub(crate) reader: Box<dyn Reader>,
+}
+
+/// What is on the child's standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopped {
-    Timeout,
-    Silence,
-    Canceled,
-    Interrupted,
-    /// What it writes was taken back and may be somebody else's by now.
-    Fenced,
+pub(crate) enum Stdout {
+    /// Text for people; its last line is shown as progress.
+    Text,
+    /// Messages of a protocol; only their events are shown.
+    Messages,
 }
 
-/// How a child ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
-    pub(crate) exit_code: Option<i32>,
-    pub(crate) signal: Option<i32>,
-    /// It could not be started, or its supervisor was lost.
-    pub(crate) fault: Option<String>,
-    pub(crate) stopped: Option<Stopped>,
-    pub(crate) leftovers_killed: u32,
-    pub(crate) survivors: u32,
+/// Reads one child.
+pub(crate) trait Reader {
+    /// Takes one line of standard output, and gives the AOP events in it.
+    fn line(&mut self, line: Line<'_>) -> Vec<Body>;
+
+    /// Takes the end of the child.
+    fn end(&mut self, ended: &Ended) -> Returned;
 }
 
-/// What an executor reported besides its claim.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Reported {
-    pub(crate) cost: Option<MicroUsd>,
-    pub(crate) tokens: Option<i64>,
-    pub(crate) summary: Option<String>,
-    /// How long a repetition has to wait.
-    pub(crate) retry_after_ms: Option<u64>,
+/// What an attempt returned.
+#[derive(Debug)]
+pub(crate) struct Returned {
+    /// The child's RESPONSE, or one made of what it printed. `None` if there is nothing to report.
+    pub(crate) response: Option<Box<Response>>,
+    pub(crate) claim: Claim,
 }
+
+/// The executors that an engine can use.
+pub struct Executors(Vec<Box<dyn Executor>>);
+
+impl Executors {
+    pub fn built_in() -> Self {
+        Self(vec![Box::new(shell::Shell), Box::new(aop_stdio::AopStdio)])
+    }
+
+    /// What the reader of a plan has to know about each.
+    pub fn known(&self) -> Vec<KnownExecutor> {
+        self.0.iter().map(|each| KnownExecutor { name: each.name(), prompt: each.prompt() }).collect()
+    }
+
+    pub(crate) fn find(&self, name: &ExecutorName) -> Option<&dyn Executor> {
+        self.0.iter().find(|each| each.name() == *name).map(AsRef::as_ref)
+    }
+}
+
+/// The arguments of a command: as they are, or as one line for the shell that its author asked for.
+pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
+    if shell {
+        ["sh", "-c"].iter().map(|s| (*s).to_owned()).chain(command.iter().cloned()).collect()
+    } else {
+        command.to_vec()
+    }
+}
+
+pub(crate) fn failure(code: &str, message: impl Into<String>) -> Claim {
+    Claim::Failure { code: code.to_owned(), message: message.into() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! What must not be written down although no rule knows its form: the values that `env:NAME` stood for.
+//! Secrets that no pattern recognizes: the values of `env:NAME`. They are never stored or shown.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use contract::secrets;
 /// Shorter values are words like `1` or `true`; hiding them would make every output unreadable.
 const VALUE_BYTES_MIN: usize = 6;
 
-/// The values one child was given in confidence.
+/// The secret values that one child was given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hidden(Vec<String>);
 
@@ -31,6 +31,11 @@ impl Hidden {
             Cow::Owned(text) => Cow::Owned(secrets::scrub(&text).into_owned()),
         }
     }
+
+    /// The cleaned text on one line, without characters that control a terminal.
+    pub(crate) fn one_line(&self, text: &str) -> String {
+        self.clean(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    }
 }
 
 #[cfg(test)]
@@ -38,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_given_in_confidence_is_never_repeated() {
+    fn a_secret_value_is_never_repeated() {
         let mut hidden = Hidden::default();
         hidden.add("correct horse");
         hidden.add("1");

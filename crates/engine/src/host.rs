@@ -2,23 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
-use contract::domain::run::{NewRun, Owner, RunId};
+use contract::domain::retention::Retention;
+use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::{PlanPart, Task};
-use ops::host::{Host, HowToWork, ProgramQuestion, WorkEnd, WorklogWrite};
+use contract::intake::Executors;
+use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
+use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
 
 use crate::git::Git;
+use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
-use crate::supervisor::{AskError, Exit, LaunchSpec, Marker, ShimProgram, Stdin, ask, own_identity};
+use crate::supervisor::logs::{LogReader, Piece, Stream};
+use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::{Ending, Policy, disk, worklog};
@@ -27,10 +33,28 @@ use crate::{Ending, Policy, disk, worklog};
 pub trait Door {
     /// The policy that holds in a workspace.
     fn policy(&self, workspace: &Path) -> Result<Policy>;
-    /// How an engine works a run in this workspace.
+    /// Which programs act for agents, as configured for documents of this directory.
+    fn executors(&self, directory: &Path) -> Result<Executors>;
+    /// Where the output of attempts is kept.
+    fn logs(&self) -> Result<PathBuf>;
+    /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
-    /// Who is told about the progress of these tasks.
-    fn observer(&self, tasks: &[Task]) -> Box<dyn Observer>;
+    /// Who is told about the progress of a run.
+    fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer>;
+    /// How a shell calls this program.
+    fn program(&self) -> String {
+        "writ".to_owned()
+    }
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation {
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: std::fs::metadata(store).ok().map(|found| found.len()),
+            hooks: contract::json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
 }
 
 /// A door without configuration that works no runs.
@@ -41,18 +65,27 @@ impl Door for PlainDoor {
         Ok(Policy::default())
     }
 
+    fn executors(&self, _: &Path) -> Result<Executors> {
+        Ok(Executors { known: crate::Executors::built_in().known(), ..Executors::default() })
+    }
+
+    fn logs(&self) -> Result<PathBuf> {
+        Err(Error::new(ErrorCode::NotFound, "this door keeps no logs"))
+    }
+
     fn settings(&self, _: &Path, _: &HowToWork) -> Result<Settings> {
         Err(Error::new(ErrorCode::Denied, "this door works no runs").hint("use `writ run --continue RUN`"))
     }
 
-    fn observer(&self, _: &[Task]) -> Box<dyn Observer> {
+    fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
         Box::new(Nobody)
     }
 }
 
 /// The machine this process runs on.
 pub struct LocalHost {
-    pub shim: ShimProgram,
+    /// Starts processes, and knows which engines are alive.
+    pub launcher: Arc<dyn Launcher>,
     /// What children inherit.
     pub environment: BTreeMap<OsString, OsString>,
     pub door: Box<dyn Door>,
@@ -72,7 +105,7 @@ impl Host for LocalHost {
     }
 
     fn real_directory(&self, path: &str) -> String {
-        disk::real_root(Path::new(path)).to_string_lossy().into_owned()
+        real_name(Path::new(path)).to_str().map_or_else(|| path.to_owned(), str::to_owned)
     }
 
     fn make_directory(&self, path: &str) -> Result<()> {
@@ -86,7 +119,7 @@ impl Host for LocalHost {
 
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
         let git = Git {
-            shim: &self.shim,
+            launcher: &*self.launcher,
             workspace: Path::new(root),
             environment: &self.environment,
             mark: mark.clone(),
@@ -103,7 +136,7 @@ impl Host for LocalHost {
 
     fn run_checks(&self, workspace: &str, part: &PlanPart, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
-            shim: &self.shim,
+            launcher: &*self.launcher,
             workspace: Path::new(workspace),
             environment: &self.environment,
             task_env: &part.spec.env,
@@ -137,12 +170,20 @@ impl Host for LocalHost {
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
-        crate::probe(owner)
+        self.launcher.probe(owner)
+    }
+
+    fn program(&self) -> String {
+        self.door.program()
+    }
+
+    fn installation(&self, store: &Path) -> Installation {
+        self.door.installation(store)
     }
 
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
         let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
-        let marker = Marker { attempt: mark.clone(), owner: own_identity() };
+        let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
         let mut spec = LaunchSpec::new(argv, std::path::PathBuf::from("."), marker);
         spec.env.clone_from(&self.environment);
         let input = |value: &contract::json::Value| Stdin::Bytes(format!("{value}\n").into_bytes());
@@ -150,30 +191,62 @@ impl Host for LocalHost {
         // Without it orphans of a killed supervisor are found by their marks alone; the work can go on.
         crate::supervisor::become_subreaper().ok();
         let name = question.argv.join(" ");
-        let answered = ask(&self.shim, spec, question.timeout).map_err(|error| {
-            let code = if matches!(error, AskError::TooLate(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
+        let answered = ask(&*self.launcher, spec, question.timeout).map_err(|error| {
+            let code = if matches!(error, RunError::Timeout(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
             Error::new(code, format!("`{name}` {error}"))
         })?;
         let end = match answered.exit {
-            Some(Exit::Code(0)) => return Ok(answered.printed),
-            Some(Exit::Code(code)) => format!("exited with {code}"),
-            Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
-            None => "was gone before it ended".to_owned(),
+            Exit::Code(0) => return Ok(answered.printed),
+            Exit::Code(code) => format!("exited with {code}"),
+            Exit::Signal(signal) => format!("was killed by signal {signal}"),
         };
         Err(Error::new(ErrorCode::Io, format!("`{name}` {end}; its output is not used")))
+    }
+
+    fn executors(&self, directory: &str) -> Result<Executors> {
+        self.door.executors(Path::new(directory))
+    }
+
+    fn read_log(&self, attempt: &Id<Attempt>) -> Result<Vec<LogPiece>> {
+        let path = self.door.logs()?.join(format!("{attempt}.log"));
+        let reader = LogReader::open(&path).map_err(|error| {
+            Error::new(ErrorCode::NotFound, format!("the output of {attempt} was not kept: {error}"))
+        })?;
+        let io = |error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display()));
+        let piece = |piece: Piece| match piece {
+            Piece::Output(Stream::Stdout, bytes) => LogPiece::Printed(OutputStream::Stdout, bytes),
+            Piece::Output(Stream::Stderr, bytes) => LogPiece::Printed(OutputStream::Stderr, bytes),
+            Piece::Dropped(bytes) => LogPiece::Dropped(bytes),
+        };
+        reader.map(|read| read.map(piece).map_err(io)).collect()
+    }
+
+    fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()> {
+        self.door.settings(Path::new(workspace), how).map(drop)
     }
 
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd> {
         let state = ops::run::show::state(cx, run)?;
         let settings = self.door.settings(Path::new(&state.asked.workspace), how)?;
         let tasks = ops::run::show::tasks(cx, run)?;
-        let mut observer = self.door.observer(&tasks);
+        let mut observer = self.door.observer(&state, &tasks);
         Ok(match crate::drive(cx, &settings, run, &mut *observer)? {
             Ending::Ended(_) => WorkEnd::Ended,
             Ending::Stopped(_) => WorkEnd::Stopped,
             Ending::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
         })
     }
+}
+
+/// A path without links: the part that exists under its real name, and the rest behind it.
+fn real_name(path: &Path) -> PathBuf {
+    let existing = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let name = match existing {
+        Some((part, real)) => path.strip_prefix(part).map_or(real.clone(), |rest| real.join(rest)),
+        None => path.to_owned(),
+    };
+    // Joining nothing leaves a separator at the end.
+    name.components().collect()
 }
 
 /// Why a worklog's file could not be written.

@@ -3,6 +3,7 @@
 pub mod disk;
 pub mod git;
 pub mod host;
+pub mod launcher;
 pub mod observer;
 pub mod scheduler;
 pub mod settings;
@@ -20,6 +21,7 @@ mod recovery;
 mod walk;
 
 pub use drive::{Ending, drive, probe};
+pub use executor::Executors;
 pub use observer::{Observer, Progress};
 pub use pipeline::l3_policy::{Policy, denial};
 pub use settings::{Settings, StopSignal};

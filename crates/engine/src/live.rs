@@ -1,4 +1,4 @@
-//! One child in flight: its process, what it printed, and how long it may take.
+//! One running task: its process, what it printed, and how long it may take.
 
 use std::time::Duration;
 
@@ -6,20 +6,18 @@ use contract::domain::attempt::NewAttempt;
 use contract::domain::check::CheckSeen;
 use contract::domain::time::Timestamp;
 
-use crate::executor::aop_stdio::Conversation;
-use crate::executor::{Ended, Stopped};
+use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::hidden::Hidden;
+use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
-use crate::supervisor::Handle;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::Watched;
 
 /// A task that is being worked on.
 pub(crate) struct Live {
     pub(crate) attempt: NewAttempt,
-    /// Reports of older processes of the same task carry an older number and are ignored.
-    pub(crate) generation: u64,
-    pub(crate) handle: Option<Handle>,
+    /// The number of its running process: the executor's, then one for each check.
+    pub(crate) process: u64,
     pub(crate) phase: Phase,
     pub(crate) started_at: Timestamp,
     pub(crate) timeout: Duration,
@@ -32,8 +30,11 @@ pub(crate) struct Live {
     pub(crate) hidden: Hidden,
     pub(crate) digests: Option<(String, String)>,
     pub(crate) ended: Ended,
-    pub(crate) conversation: Option<Conversation>,
+    pub(crate) stdout: Stdout,
+    pub(crate) lines: Lines,
+    pub(crate) reader: Box<dyn Reader>,
     pub(crate) claim: Option<Claim>,
+    pub(crate) reported: Reported,
     pub(crate) seen: Vec<CheckSeen>,
 }
 
@@ -49,24 +50,16 @@ pub(crate) enum Phase {
 }
 
 impl Live {
-    /// Asks the process to end, for the first reason given.
-    pub(crate) fn stop(&mut self, why: Stopped) {
+    /// Asks the process to end. The first reason stays.
+    pub(crate) fn stop(&mut self, why: Stopped, children: &dyn Children) {
         if self.stopped.is_none() {
             self.stopped = Some(why);
-            if let Some(handle) = &self.handle {
-                handle.stop();
-            }
+            children.stop(self.process);
         }
     }
 
     /// What the executor claimed. Known once it has ended.
     pub(crate) fn claimed(&self) -> &Claim {
         self.claim.as_ref().expect("BUG: an attempt is judged after its executor ended")
-    }
-
-    pub(crate) fn kill(&self) {
-        if let Some(handle) = &self.handle {
-            handle.kill();
-        }
     }
 }

@@ -135,7 +135,7 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
     }
     let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
     let place = CheckLocation {
-        shim: &settings.shim,
+        launcher: &*settings.launcher,
         workspace: &workspace,
         environment: &settings.environment,
         task_env: &spec.env,
@@ -196,7 +196,7 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
             dispatcher.waits_no_more(task);
             return Ok(Hold::GivenUp);
         }
-        std::thread::park_timeout(limits::HINDRANCE_POLL);
+        dispatcher.settings.launcher.pause(limits::HINDRANCE_POLL);
         dispatcher.observer.tick();
         dispatcher.heed_requests()?;
         if dispatcher.is_stopping() {

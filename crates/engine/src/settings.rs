@@ -1,4 +1,4 @@
-//! What an engine is told by whoever hosts it.
+//! What an engine needs from its host.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,24 +8,26 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::Policy;
-use crate::supervisor::ShimProgram;
+use crate::executor::Executors;
+use crate::launcher::Launcher;
 
 pub struct Settings {
-    /// How the supervising process in the middle is started.
-    pub shim: ShimProgram,
+    /// Starts children.
+    pub launcher: Arc<dyn Launcher>,
+    pub executors: Executors,
     /// Where the output of attempts is kept.
     pub logs: PathBuf,
     pub policy: Policy,
     /// What every child inherits.
     pub environment: BTreeMap<OsString, OsString>,
     pub stop: StopSignal,
-    /// Run interrupted tasks again even where the plan does not say that this is safe. A person decided.
+    /// Run interrupted tasks again even if the plan does not say that this is safe: a person decided it.
     pub rerun_parked: bool,
-    /// How long a task waits for what others hold before it is left to a person.
+    /// How long a task waits for locks of others before it is blocked.
     pub lock_wait: Duration,
 }
 
-/// Set by a signal handler, looked at by the engine.
+/// Set by a signal handler, read by the engine.
 #[derive(Debug, Clone, Default)]
 pub struct StopSignal {
     signal: Arc<AtomicI32>,
@@ -43,7 +45,7 @@ impl StopSignal {
         Some(self.signal.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
     }
 
-    /// Asked more than once: someone is in a hurry.
+    /// Whether it was raised more than once: children are then killed without their grace.
     pub fn insists(&self) -> bool {
         self.times.load(Ordering::SeqCst) > 1
     }

@@ -1,6 +1,5 @@
-//! Starts executors, hands on what they say, and leaves none of their processes behind.
+//! Starts executors, passes on what they print, and leaves none of their processes behind.
 
-mod asking;
 pub mod frame;
 mod killing;
 mod launch;
@@ -26,7 +25,6 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-pub use self::asking::{Answered, AskError, ask};
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
@@ -62,6 +60,16 @@ pub enum Report {
     Lost(Lost),
 }
 
+impl Report {
+    /// Whether no report of the same executor follows.
+    pub fn is_last(&self) -> bool {
+        match self {
+            Report::Gone(_) | Report::Fault(_) | Report::Lost(_) => true,
+            Report::Started { .. } | Report::Stdout(_) | Report::Stderr(_) | Report::Exited(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
     /// What the shim said about it, if anything.
@@ -71,7 +79,7 @@ pub struct Lost {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("there is no program to start")]
+    #[error("no program to start")]
     NoProgram,
     #[error("the arguments, environment and input take {bytes} bytes, {LAUNCH_BYTES_MAX} are allowed")]
     TooLarge { bytes: usize },

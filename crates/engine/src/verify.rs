@@ -1,11 +1,9 @@
-//! Runs a task's checks, as supervised children, and binds what was seen to digests.
+//! Runs a task's checks as supervised children and records what they showed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::time::Instant;
 
 use contract::digest;
 use contract::domain::check::{Check, CheckSeen, Expects, judge};
@@ -13,11 +11,13 @@ use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 use contract::domain::scope::Scope;
 
-use crate::dispatcher::REPORTS_MAX;
+use crate::executor::command_line;
 use crate::hidden::Hidden;
-use crate::pipeline::l6_shape::command_line;
-use crate::supervisor::{Exit, LaunchSpec, Marker, Report, ShimProgram, Supervisor, own_identity};
+use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Wish, with_causes};
+use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 
+/// The problem of a check that was ended at its deadline.
+pub(crate) const TOOK_TOO_LONG: &str = "took too long";
 /// How much of a check's output is shown to a person.
 const TAIL_BYTES: usize = 2000;
 /// A write scope with more than this is not digested; the record then says so by its absence.
@@ -27,7 +27,7 @@ const TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Where checks run.
 #[derive(Clone)]
 pub struct CheckLocation<'p> {
-    pub shim: &'p ShimProgram,
+    pub launcher: &'p dyn Launcher,
     pub workspace: &'p Path,
     pub environment: &'p BTreeMap<OsString, OsString>,
     /// What the task's author adds to it; `env:NAME` is looked up there.
@@ -49,16 +49,9 @@ impl Watched {
     pub(crate) fn take(&mut self, report: Report) -> bool {
         match report {
             Report::Started { .. } => {}
-            Report::Stdout(bytes) => {
-                self.printed |= !bytes.is_empty();
-                self.digest.update(&bytes);
-                self.keep(&bytes);
-            }
+            Report::Stdout(bytes) => self.take_stdout(&bytes),
             Report::Stderr(bytes) => self.keep(&bytes),
-            Report::Exited(Exit::Code(code)) => self.exit_code = Some(code),
-            Report::Exited(Exit::Signal(signal)) => {
-                self.problem.get_or_insert_with(|| format!("ended by signal {signal}"));
-            }
+            Report::Exited(exit) => self.take_exit(exit),
             Report::Gone(_) => return true,
             Report::Fault(fault) => {
                 self.problem = Some(format!("could not be started: {}", fault.message));
@@ -70,6 +63,21 @@ impl Watched {
             }
         }
         false
+    }
+
+    fn take_stdout(&mut self, bytes: &[u8]) {
+        self.printed |= !bytes.is_empty();
+        self.digest.update(bytes);
+        self.keep(bytes);
+    }
+
+    fn take_exit(&mut self, exit: Exit) {
+        match exit {
+            Exit::Code(code) => self.exit_code = Some(code),
+            Exit::Signal(signal) => {
+                self.problem.get_or_insert_with(|| format!("ended by signal {signal}"));
+            }
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -98,7 +106,7 @@ impl Watched {
     }
 }
 
-/// A check sees what the task saw. What was taken from writ's own environment is not written down.
+/// The environment of a check is that of its task. Values from writ's own environment are not stored.
 fn confided(place: &CheckLocation<'_>) -> (BTreeMap<OsString, OsString>, Hidden) {
     let mut environment = place.environment.clone();
     let mut hidden = Hidden::default();
@@ -137,11 +145,11 @@ pub(crate) fn launch(check: &Check, place: &CheckLocation<'_>, marker: Marker) -
 
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
 pub fn run_all(checks: &[Check], place: &CheckLocation<'_>, attempt: &Id<Attempt>) -> Vec<CheckSeen> {
-    run_all_while(checks, place, attempt, &mut || true).expect("BUG: nobody asked to stop")
+    run_all_while(checks, place, attempt, &mut || true).expect("BUG: it always goes on")
 }
 
-/// The same as long as `goes_on` says so, several times a second. `None` if it did not: what was seen by then
-/// proves nothing.
+/// The same while `goes_on` is true; it is called several times a second. `None` if it became false: what was seen
+/// by then proves nothing.
 pub(crate) fn run_all_while(
     checks: &[Check],
     place: &CheckLocation<'_>,
@@ -171,38 +179,22 @@ fn run_one(
 ) -> CheckSeen {
     let mut watched = Watched::default();
     let hidden = confided(place).1;
-    let marker = Marker { attempt: attempt.clone(), owner: own_identity() };
-    let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
-    let sink = move |report| {
-        // The receiver waits for the last report; it can only be gone if this process is ending.
-        sender.send(report).ok();
-    };
-    let handle = match Supervisor::start(place.shim, launch(check, place, marker), sink) {
-        Ok(handle) => handle,
-        Err(error) => {
-            watched.problem = Some(crate::dispatcher::start::with_causes(&error));
-            return watched.finish(check, &hidden);
+    let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
+    // What a check prints is digested, not kept, so only its time is bounded.
+    let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
+    let ended = launcher::run(place.launcher, launch(check, place, marker), bounds, &mut |seen| {
+        match seen {
+            Seen::Stdout(bytes) => watched.take_stdout(bytes),
+            Seen::Stderr(bytes) => watched.keep(bytes),
+            Seen::Tick => return if goes_on() { Wish::GoOn } else { Wish::Kill },
         }
-    };
-    let deadline = Instant::now() + limits::CHECK_TIMEOUT;
-    loop {
-        match reports.recv_timeout(limits::POLL_INTERVAL) {
-            Ok(report) => {
-                if watched.take(report) {
-                    break;
-                }
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => break,
-        }
-        let problem = if Instant::now() >= deadline { Some("took too long") } else { None };
-        let problem = if goes_on() { problem } else { Some("was stopped") };
-        if let Some(problem) = problem.filter(|_| watched.problem.is_none()) {
-            watched.problem = Some(problem.to_owned());
-            handle.kill();
-        }
+        Wish::GoOn
+    });
+    match ended {
+        Ok(exit) => watched.take_exit(exit),
+        Err(RunError::Timeout(_)) => watched.problem = Some(TOOK_TOO_LONG.to_owned()),
+        Err(error) => watched.problem = Some(with_causes(&error)),
     }
-    handle.join();
     watched.finish(check, &hidden)
 }
 

@@ -1,4 +1,4 @@
-//! What an agent holds.
+//! The claims of an agent, and its focus.
 
 use contract::domain::id::Id;
 use contract::domain::limits;
@@ -6,18 +6,33 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Task, TaskId};
 use contract::domain::time::Lease;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Caller, Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
 
-/// Nothing is asked beyond who asks.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Leave;
+
+impl Verb for Leave {
+    const NAME: &'static str = "agent.leave";
+    const COMMAND: &'static str = "";
+    const SUMMARY: &'static str = "Release every claim of an agent that ends its session";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(leave);
+}
+
+/// The caller is all that matters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {}
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// Tasks that others may take now.
     pub released: Vec<String>,
@@ -37,7 +52,7 @@ pub(crate) fn turn_to(work: &mut EventWriter<'_, '_>, chosen: Option<&TaskId>) -
 
 /// Gives back every claim of an agent that ends its session.
 pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, "agent.leave", request, |work| {
+    cx.once(key, Leave::NAME, request, |work| {
         let agent = work.caller.agent.clone();
         let mut released = Vec::new();
         for mut task in work.tx.claimed_by(agent.as_str(), work.now)? {

@@ -1,5 +1,5 @@
-//! Assignments: a task given to one worker, with what it may change, spend and how it is judged.
+//! Assignments: a task for one worker, with its locks, its budget and its checks.
 
 pub mod issue;
 pub mod show;
-pub mod snapshot;
+pub(crate) mod snapshot;

@@ -4,9 +4,11 @@ use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::task::Task;
+use serde_json::json;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::record::scrubbed;
 
 /// What the task's checks showed here and now. Empty where the task has none: then `done` is only claimed. What the
 /// project's policy forbids is not run.
@@ -22,4 +24,15 @@ pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<Vec<CheckSeen>
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
     Ok(host.run_checks(&run.asked.workspace, part, &mark))
+}
+
+/// The same where a failed check refuses the request.
+pub(crate) fn passed_checks(cx: &mut Context, task: &Task) -> Result<Vec<CheckSeen>> {
+    let seen = run_checks(cx, task)?;
+    let Some(failed) = seen.iter().find(|check| !check.passed) else { return Ok(seen) };
+    let problem = failed.problem.as_deref().unwrap_or("did not pass");
+    let message = format!("check `{}`: {problem}", failed.command.join(" "));
+    Err(Error::new(ErrorCode::CheckFailed, message)
+        .hint("finish the work; writ runs the checks again when you complete the task")
+        .details(json!({"checks": scrubbed(json!(seen))})))
 }

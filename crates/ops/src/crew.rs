@@ -1,21 +1,22 @@
-//! What the verbs of a crew share: the ledger as it stands, the writing of its rows, and the granting of locks.
+//! What the crew's verbs share: the state of a ledger, writing its rows, and granting locks.
 
 pub(crate) mod admission;
 pub(crate) mod blockers;
 pub(crate) mod conditions;
 mod cycles;
 pub(crate) mod denial;
+pub mod document;
 pub(crate) mod grants;
+pub(crate) mod ledger_state;
 mod owner;
 pub(crate) mod packet;
 pub mod paths;
 mod planned;
 mod reconciling;
 pub(crate) mod rows;
-pub(crate) mod sheet;
 
-pub use admission::Hindrance;
-pub use grants::Obstacle;
+pub use admission::Obstacle;
+pub use grants::LockConflict;
 
 use contract::domain::change::Change;
 use contract::domain::crew::budget::Spent;
@@ -28,10 +29,9 @@ use crate::error::Result;
 use crate::record::EventWriter;
 use blockers::settle_blocker;
 
-/// Keeps a ledger in step with a task that some other verb has moved: its row grows a version, and what the task
-/// held goes back.
+/// Updates the ledger after another verb moved a task: its row gets a new version, and its locks are released.
 pub(crate) fn follow(work: &mut EventWriter<'_, '_>, task: &Task) -> Result<()> {
-    // What an engine executes keeps its locks until the child is gone, whoever moves the task meanwhile.
+    // A task that an engine executes keeps its locks until the child process has ended.
     if !matches!(task.status, Status::Todo | Status::InProgress) && !work.tx.has_open_attempt(&task.id)? {
         grants::let_go(work, task, Ended::Withdrawn, Spent::default())?;
     }

@@ -14,6 +14,9 @@ pub struct Error {
     pub code: ErrorCode,
     pub message: String,
     pub hint: Option<String>,
+    /// The field of the request that is at fault; the message then begins with its name. A door may write it as its
+    /// callers know it, such as the command line's `--title`.
+    pub field: Option<&'static str>,
     /// Facts for programs: ids, limits, findings.
     pub details: Value,
     #[source]
@@ -22,7 +25,23 @@ pub struct Error {
 
 impl Error {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, details: Value::Null, source: None }
+        Self { code, message: message.into(), hint: None, field: None, details: Value::Null, source: None }
+    }
+
+    /// A field of the request is wrong: the message is the field's name and `problem`.
+    pub fn field(code: ErrorCode, field: &'static str, problem: &str) -> Self {
+        Self { field: Some(field), ..Self::new(code, format!("{field} {problem}")) }
+    }
+
+    /// A field of the request is missing or empty.
+    pub fn required(field: &'static str) -> Self {
+        Self::field(ErrorCode::InvalidInput, field, "is required")
+    }
+
+    /// The message, with the field at fault written as `shown`.
+    pub fn message_naming(&self, shown: &str) -> String {
+        let rest = self.field.and_then(|field| self.message.strip_prefix(field));
+        rest.map_or_else(|| self.message.clone(), |rest| format!("{shown}{rest}"))
     }
 
     #[must_use]
@@ -76,6 +95,7 @@ impl From<store::Error> for Error {
             code: error.code(),
             message: error.to_string(),
             hint,
+            field: None,
             details: Value::Null,
             source: std::error::Error::source(&error).map(|source| source.to_string().into()),
         }
@@ -88,6 +108,7 @@ impl From<Refusal> for Error {
             code: refusal.code,
             message: refusal.message,
             hint: refusal.hint,
+            field: None,
             details: refusal.details,
             source: None,
         }

@@ -1,5 +1,6 @@
-//! The event log: reading it, and writing down what happened to an agent.
+//! The event log: reading it, and recording events of agents.
 
+pub mod list;
 pub mod note;
 
 use contract::aee::{Envelope, Type};
@@ -8,48 +9,10 @@ use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
-use serde::{Deserialize, Serialize};
 use store::{Event, EventFilter};
 
 use crate::context::Context;
 use crate::error::Result;
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Request {
-    #[serde(default)]
-    pub agent: Option<String>,
-    #[serde(default)]
-    pub task_id: Option<String>,
-    #[serde(default)]
-    pub kind: Option<String>,
-    #[serde(default)]
-    pub corr: Option<String>,
-    #[serde(default)]
-    pub since_id: i64,
-    #[serde(default)]
-    pub ascending: bool,
-    /// Also what a summary stands for.
-    #[serde(default)]
-    pub include_archived: bool,
-    #[serde(default)]
-    pub limit: Option<usize>,
-}
-
-/// Events that fit, newest first unless asked otherwise. The limit is bounded whatever was asked.
-pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<Event>> {
-    let asked = request.limit.filter(|&limit| limit > 0).unwrap_or(limits::LIST_ROWS_DEFAULT);
-    let filter = EventFilter {
-        agent: request.agent.clone(),
-        task_id: request.task_id.clone(),
-        kind: request.kind.clone(),
-        corr: request.corr.clone(),
-        after_id: request.since_id,
-        without_archived: !request.include_archived,
-        oldest_first: request.ascending,
-        limit: asked.min(limits::LIST_ROWS_MAX),
-    };
-    Ok(cx.store.read()?.events(&filter)?)
-}
 
 /// An event as the agent contract shows it.
 pub fn view(event: &Event) -> EventView {
@@ -88,7 +51,7 @@ pub fn envelope(event: &Event) -> Envelope {
     }
 }
 
-/// An envelope's payload is an object; what an agent wrote down may be any JSON.
+/// An envelope's payload is an object; the metadata of an agent's event may be any JSON.
 fn payload_of(payload: &Value) -> Map<String, Value> {
     match payload {
         Value::Object(fields) => fields.clone(),

@@ -1,33 +1,39 @@
-//! Keeps the store small: summaries for long streams, an end for what is old, in bounded pieces.
+//! Keeps the store small: summarizes long streams and removes old events, in bounded pieces.
 
+pub mod all;
 mod stream;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::request::Agent;
 use contract::domain::retention::{BATCH_MAX, Retention};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Stream;
 
-use crate::context::{Context, Key};
+use crate::context::{Caller, Context, Key};
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::{Reply, kept_since};
 use crate::record::{EventWriter, stream_of};
+use crate::verb::Verb;
 
 /// Streams that one call looks at.
 const STREAMS_AT_ONCE: usize = 200;
 /// Held streams that an answer names; the rest is counted.
 const HELD_MAX: usize = 20;
 
+/// One piece of the work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     #[serde(default)]
     pub retention: Retention,
-    /// Go on behind this stream, where the answer before ended.
+    /// Continue after this stream, where the last piece ended.
     #[serde(default)]
     pub after: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GcDone")]
 pub struct Answer {
     /// Events that a new summary stands for.
     pub archived: u64,
@@ -36,7 +42,7 @@ pub struct Answer {
     pub pruned: u64,
     /// Old answers to request ids, of which only a tombstone stays.
     pub answers_forgotten: u64,
-    /// Memories whose time was over.
+    /// Memories that had expired.
     pub memories_removed: u64,
     pub streams: u64,
     /// Streams with old events that are still needed.
@@ -46,8 +52,8 @@ pub struct Answer {
     pub next: Option<String>,
 }
 
-/// A stream whose old events stay, and because of what.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A stream whose old events are kept, and what needs them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub stream: String,
     pub by: String,
@@ -62,7 +68,7 @@ impl Answer {
         }
     }
 
-    /// Takes up what a further call did.
+    /// Adds the counts of a further piece.
     pub fn add(&mut self, further: Answer) {
         self.archived += further.archived;
         self.summaries += further.summaries;
@@ -83,21 +89,22 @@ impl Answer {
 /// One bounded piece of the work on all streams. Call again with the answer's `next` until there is none.
 pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(&request.retention)?;
-    cx.once(key, "store.gc", request, |work| piece(work, request))
+    cx.once(key, all::Gc::NAME, request, |work| piece(work, request))
 }
 
 /// What [`gc`] would do. Writes nothing.
-pub fn preview(cx: &mut Context, key: &Key, request: &Request) -> Result<Answer> {
+pub(crate) fn preview_piece(cx: &mut Context, request: &Request) -> Result<Answer> {
     check(&request.retention)?;
     let now = cx.clock.now();
-    // The work itself in a transaction that is dropped: a guess would be another thing to keep true.
+    // Does the work in a transaction that is dropped: an estimate would have to be kept in step with it.
+    let caller = Caller::agent(Agent::parse("writ").expect("BUG: a fixed name"));
     let tx = cx.store.begin()?;
     piece(
         &mut EventWriter {
             tx: &tx,
             now: &now,
             ids: &mut *cx.ids,
-            caller: &key.caller,
+            caller: &caller,
             view: &HostView::default(),
         },
         request,
@@ -156,7 +163,7 @@ fn batch(retention: &Retention) -> usize {
     retention.events_prune_batch.clamp(1, BATCH_MAX)
 }
 
-/// Answers that are old, and memories whose time is over.
+/// Removes old answers and expired memories.
 fn forget(work: &mut EventWriter<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
     let over = work.tx.expired_memories(work.now.at, batch(retention))?;
     if !over.is_empty() {

@@ -1,4 +1,4 @@
-//! Handoffs: a run leaves one store as a bundle and goes on in another.
+//! Handoffs: a run is exported as a bundle, and goes on in another store.
 
 pub mod brief;
 pub mod export;
@@ -7,15 +7,15 @@ pub mod import;
 mod unpack;
 
 use contract::domain::crew::handoff::Fault;
-use contract::operator::Code;
+use contract::operator::{Code, Tripwire};
 use contract::verdict::Verdict;
 use serde_json::Value;
 
 use crate::crew::denial::{denied, verdict};
 use crate::error::{Error, Result};
 
-/// A ledger that contradicts itself is not handed on. Silent workers may be, where the caller says so: the receiver
-/// sweeps them.
+/// An inconsistent ledger is not handed over. Tasks that timed out may be, if the caller allows it: the receiver sweeps
+/// them.
 fn refuse_contradiction(judged: &Verdict, allow_stale: bool) -> Result<()> {
     let issues = judged.details.more.get("issues").and_then(Value::as_array);
     let only_stale = issues.is_some_and(|issues| {
@@ -25,15 +25,20 @@ fn refuse_contradiction(judged: &Verdict, allow_stale: bool) -> Result<()> {
         (true, _) => Ok(()),
         (false, true) if allow_stale => Ok(()),
         (false, true) => {
-            let hint =
-                "`writ watchdog sweep` takes back what they hold; --allow-stale leaves that to the receiver";
+            let hint = "run `writ watchdog sweep`, or set allow_stale to leave that to the receiver";
             Err(denied(judged).hint(hint))
         }
         (false, false) => Err(denied(judged)),
     }
 }
 
-/// A fault of a bundle as the operator's refusal, with its place.
+/// The default of `tripwire`, which requests leave out.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_deny(tripwire: &Tripwire) -> bool {
+    *tripwire == Tripwire::Deny
+}
+
+/// A fault of a bundle as a refusal of the operator contract, with its path.
 fn faulty(fault: &Fault) -> Error {
     let mut refusal = verdict(fault.code, fault.rule, format!("{}: {}", fault.path, fault.message));
     refusal.details.kind = "handoff".to_owned();

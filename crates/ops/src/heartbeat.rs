@@ -8,44 +8,60 @@ use contract::domain::status::Status;
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-use crate::context::Context;
+use crate::context::{Caller, Context};
 use crate::crew::denial::{deny, refused};
-use crate::crew::sheet::{find_task, reference};
+use crate::crew::ledger_state::{find_task, reference};
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Send;
+
+impl Verb for Send {
+    const NAME: &'static str = "heartbeat.send";
+    const COMMAND: &'static str = "heartbeat";
+    const SUMMARY: &'static str = "Send a worker's heartbeat";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Repeatable(send);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
     pub task: String,
+    /// The token of the assignment.
     pub token: i64,
-    /// What the worker's clock says. It is only looked at, never believed.
+    /// The worker's clock. It is checked, and otherwise not used.
     #[serde(default)]
     pub at: Option<Timestamp>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task_id: String,
     pub token: i64,
     pub last_heartbeat_at: Timestamp,
-    /// Silent for longer, the worker is taken to be dead.
+    /// Without a heartbeat for longer than this, the task times out.
     pub timeout_ms: u64,
 }
 
-/// Renews the lease of a task's locks. A row update, no event. One that comes too late revives nothing.
-pub fn heartbeat(cx: &mut Context, request: &Request) -> Result<Answer> {
+/// Renews the lease of a task's locks. Updates rows and appends no event. A heartbeat after the timeout is refused.
+pub fn send(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
     let now = cx.now();
     beat(&mut cx.store, &now, request)
 }
 
-/// The same on a store that another thread has opened.
+/// The same on a store that a second thread opened.
 pub(crate) fn beat(store: &mut Store, now: &Now, request: &Request) -> Result<Answer> {
     let name = reference(&request.task)?;
     if request.at.is_some_and(|at| at.since(now.at) > limits::CLOCK_SKEW_MAX) {
-        let message = format!("more than {} s ahead of now", limits::CLOCK_SKEW_MAX.as_secs());
+        let message = format!("at is more than {} s ahead of now", limits::CLOCK_SKEW_MAX.as_secs());
         return Err(deny(Code::SchemaInvalid, "heartbeat_in_future", message));
     }
     let tx = store.begin()?;

@@ -7,19 +7,25 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::PlanPart;
+use contract::intake::Executors;
 use contract::json::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::run::Liveness;
+use crate::run::logs::OutputStream;
 
 /// Everything a verb may ask of the machine it runs on. The engine implements it; a door only hands it over.
 pub trait Host {
@@ -29,7 +35,7 @@ pub trait Host {
     fn folds_case(&self, root: &str) -> bool;
     /// Whether there is a directory at this path, seen from the root.
     fn is_directory(&self, root: &str, path: &str) -> bool;
-    /// The directory's real name, with links resolved.
+    /// The directory's real name, with links resolved, also while its last parts do not exist.
     fn real_directory(&self, path: &str) -> String;
     /// Makes a directory and those above it; nothing where it exists.
     fn make_directory(&self, path: &str) -> Result<()>;
@@ -52,10 +58,45 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Whether the process that owns a run is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
+    /// How a shell calls this program, for commands that are printed to agents.
+    fn program(&self) -> String;
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation;
     /// Runs a program of the caller's with this input, and returns what it printed.
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
+    /// Which programs act for agents, as configured for documents of this directory.
+    fn executors(&self, directory: &str) -> Result<Executors>;
+    /// What an attempt printed, as far as it was kept.
+    fn read_log(&self, attempt: &Id<Attempt>) -> Result<Vec<LogPiece>>;
+    /// Checks, before a run is accepted, that it can be worked here. From now on signals stop the run, not the process.
+    fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+/// What a machine knows about an installation besides what is in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Installation {
+    /// What decided where the store is: a flag, a variable or the default.
+    pub store_source: String,
+    /// The store's file; `None` where there is none.
+    pub store_bytes: Option<u64>,
+    /// Which agent programs call writ.
+    pub hooks: Value,
+    pub retention: Retention,
+    /// Something worth knowing.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One thing that deserves attention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnostic {
+    /// `info`, `warning` or `error`.
+    pub level: String,
+    pub code: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggested_action: Option<String>,
 }
 
 /// What was done to a worklog's file.
@@ -78,12 +119,22 @@ pub struct ProgramQuestion {
 }
 
 /// How a run is worked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HowToWork {
     /// Run parked tasks again although the plan does not call that safe.
     pub rerun_parked: bool,
     /// How long a task waits for locks of other runs; the host's default where it is `None`.
     pub lock_wait: Option<std::time::Duration>,
+    /// Where the document was found: the policy of that project holds too.
+    pub directory: Option<String>,
+}
+
+/// A part of an attempt's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogPiece {
+    Printed(OutputStream, Vec<u8>),
+    /// So many bytes were not kept.
+    Dropped(u64),
 }
 
 /// Why the host stopped working a run.

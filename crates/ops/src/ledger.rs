@@ -1,6 +1,7 @@
-//! The ledger of a run: reading it, changing it by deltas, and asking whether it agrees with itself.
+//! The ledger of a run: open, show, change, check and close it.
 
 pub mod apply;
 pub mod close;
 pub mod open;
+pub mod reconcile;
 pub mod show;

@@ -1,4 +1,4 @@
-//! Locks: parts of a workspace that one task holds, with a token and a lease.
+//! Locks: a task holds parts of a workspace, with a token and a lease.
 
 pub mod acquire;
 pub mod check;
@@ -8,20 +8,21 @@ pub mod renew;
 
 use contract::domain::crew::lock::{Held, admit};
 use contract::domain::time::Now;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::crew::denial::refused;
-use crate::crew::sheet::{find_task, reference};
+use crate::crew::ledger_state::{find_task, reference};
 use crate::error::Result;
 
-/// A lock as it is shown.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A lock as `lock.list` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockView {
     #[serde(flatten)]
     pub held: Held,
     pub run_uuid: Option<String>,
-    /// Its lease has run out; only the watchdog's sweep frees it.
+    /// Its lease has expired. Only a watchdog sweep releases it.
     pub is_expired: bool,
 }
 
@@ -30,7 +31,7 @@ pub(crate) fn view(held: Held, now: &Now) -> LockView {
     LockView { run_uuid: held.run_id.uuid(), held, is_expired }
 }
 
-/// What a task holds, if the bearer of the token may speak for it.
+/// The locks of a task, if the token is current.
 pub(crate) fn admitted(tx: &Tx<'_>, run: &str, task: &str, token: i64, now: &Now) -> Result<Vec<Held>> {
     let (_, task) = find_task(tx, run, &reference(task)?)?;
     let held = tx.locks_of_task(&task.id)?;

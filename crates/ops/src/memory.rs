@@ -1,4 +1,4 @@
-//! Memory: what agents write down for each other and for later.
+//! Memory: values that agents store for each other and for later.
 
 pub mod delete;
 pub mod gc;
@@ -16,6 +16,7 @@ use contract::domain::memory::draft::{Draft, checked_key, checked_place};
 use contract::domain::memory::{Memory, NewMemory, Place, Scope};
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
@@ -23,29 +24,36 @@ use crate::error::{Error, Result};
 use crate::record::{About, EventWriter, stream_of};
 use crate::task;
 
-/// One memory, by its name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// One memory, by its key in a scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Name {
     pub key: String,
-    #[serde(default = "contract::continuity::memory::global")]
-    pub scope: String,
+    #[serde(default = "global")]
+    pub scope: Scope,
+    /// The project, task or agent; the global scope has none.
     #[serde(default)]
     pub scope_id: Option<String>,
+}
+
+/// The scope of requests that name none.
+pub(crate) fn global() -> Scope {
+    Scope::Global
 }
 
 impl Name {
     pub(crate) fn checked(&self) -> Result<(Place, &str)> {
         let key = checked_key(&self.key)?;
-        Ok((checked_place(&self.scope, self.scope_id.as_deref())?, key))
+        Ok((checked_place(self.scope.as_str(), self.scope_id.as_deref())?, key))
     }
 }
 
-/// Many memories, the first of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A page of memories.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Page {
     pub count: usize,
     pub memories: Vec<MemoryView>,
-    /// Whether there are more than were asked for.
+    /// There are more than the limit.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub more: bool,
 }
@@ -59,7 +67,7 @@ impl Page {
     }
 }
 
-/// The memory, unless its time is over.
+/// The memory, unless it is expired.
 pub(crate) fn living(tx: &Tx<'_>, place: &Place, key: &str, now: Timestamp) -> Result<Memory> {
     let found = tx.memory(place, key)?.filter(|memory| !memory.is_expired(now));
     found.ok_or_else(|| Error::new(ErrorCode::NotFound, "memory entry not found"))
@@ -74,7 +82,7 @@ pub(crate) fn write(
     let about = about(work, &draft.place, corr)?;
     let mut known = work.tx.memory(&draft.place, &draft.key)?;
     if let Some(over) = known.take_if(|memory| memory.is_expired(work.now.at)) {
-        // Whether the collector has been here must make no difference: what is over is not taken up again.
+        // It must not matter whether the collector has run: an expired memory is not continued.
         let collected = Change::MemoryCollected { ids: vec![over.written.id] };
         work.change(&about, "Expired memory removed", &collected)?;
     }
@@ -88,8 +96,8 @@ pub(crate) fn write(
     Ok((event_id, memory))
 }
 
-/// Events of a memory stand with the task or project it is for. Without a task they need a correlation: the one that
-/// is given, or one of their own.
+/// Events of a memory belong to its task or project. Without a task they need a correlation: the one that is given, or
+/// a new one.
 pub(crate) fn about(work: &mut EventWriter<'_, '_>, place: &Place, corr: Option<&str>) -> Result<About> {
     if place.scope == Scope::Task
         && let Ok(task) = task::required(work.tx, &place.scope_id)

@@ -33,6 +33,13 @@ impl<A> Reply<A> {
     }
 }
 
+/// A call under a key, and the fingerprint that tells a retry from another request.
+struct KeyedCall<'c> {
+    key: &'c Key,
+    operation: &'c str,
+    fingerprint: String,
+}
+
 impl Context {
     /// Whether this key has been used: a repeated request gets the stored answer.
     pub fn was_answered(&mut self, key: &Key) -> Result<bool> {
@@ -52,8 +59,8 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let fingerprint = fingerprint(operation, request)?;
-        self.run_once(key, operation, fingerprint, &HostView::default(), work)
+        let call = KeyedCall { key, operation, fingerprint: fingerprint(operation, request)? };
+        self.run_once(&call, &HostView::default(), work)
     }
 
     /// The same for work that asks about the host: it starts again after each look at the world.
@@ -68,8 +75,8 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let fingerprint = fingerprint(operation, request)?;
-        self.viewing(|cx, view| cx.run_once(key, operation, fingerprint.clone(), view, &mut work))
+        let call = KeyedCall { key, operation, fingerprint: fingerprint(operation, request)? };
+        self.viewing(|cx, view| cx.run_once(&call, view, &mut work))
     }
 
     /// Reads one moment of the store, with what the host says about it.
@@ -98,19 +105,18 @@ impl Context {
 
     fn run_once<A>(
         &mut self,
-        key: &Key,
-        operation: &str,
-        fingerprint: String,
+        call: &KeyedCall<'_>,
         view: &HostView,
         work: impl FnOnce(&mut EventWriter<'_, '_>) -> Result<A>,
     ) -> Result<Reply<A>>
     where
         A: Serialize + DeserializeOwned,
     {
+        let KeyedCall { key, operation, fingerprint } = call;
         let now = self.clock.now();
         let tx = self.store.begin()?;
         if let Some(known) = tx.stored_answer(&key.caller.agent, &key.request_id)? {
-            let same = known.fingerprint == fingerprint;
+            let same = known.fingerprint == *fingerprint;
             return replay(key, operation, &known, same);
         }
         // Any call by the holder of claims is a sign of life.
@@ -126,8 +132,8 @@ impl Context {
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
             return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
         }
-        let answered =
-            store::StoredAnswer { operation: operation.to_owned(), fingerprint, answer: Some(stored) };
+        let (operation, fingerprint) = ((*operation).to_owned(), fingerprint.clone());
+        let answered = store::StoredAnswer { operation, fingerprint, answer: Some(stored) };
         tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
         tx.forget_answers(kept_since(now.at), PRUNED_AT_ONCE)?;
         tx.commit()?;

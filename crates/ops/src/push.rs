@@ -1,23 +1,42 @@
-//! Writes down an event, memories, artifacts and a status in one piece: all of it, or nothing.
+//! Writes an event, memories, artifacts and a task status in one transaction: all of it, or nothing.
 
 mod checked;
+mod request;
 mod status;
 
-use contract::continuity::push::Push;
 use contract::domain::artifact::NewArtifact;
 use contract::domain::change::Change;
 use contract::domain::id::{Corr, mint};
 use contract::domain::task::Task;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::{About, EventBody, EventWriter};
+use crate::verb::{Function, Surface, Verb};
 use crate::{memory, task};
 use checked::{Checked, File, Note};
+pub use request::Request;
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Push;
+
+impl Verb for Push {
+    const NAME: &'static str = "agent.push";
+    const COMMAND: &'static str = "push";
+    const SUMMARY: &'static str = "Write an event, memories, artifacts and a task status in one transaction";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(push);
+
+    fn read(request: serde_json::Value) -> Result<Request> {
+        Request::of(request)
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_id: Option<i64>,
@@ -27,22 +46,25 @@ pub struct Answer {
     pub artifacts: Vec<Added>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_status: Option<Moved>,
+    /// The paths of fields in the request that a push does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub ignored: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Remembered {
     pub key: String,
     pub event_id: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Added {
     pub artifact_id: String,
     pub file_path: String,
     pub event_id: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     pub task_id: String,
     pub status: String,
@@ -52,9 +74,10 @@ pub struct Moved {
     pub close_event_id: Option<i64>,
 }
 
-pub fn push(cx: &mut Context, key: &Key, request: &Push) -> Result<Reply<Answer>> {
-    let checked = Checked::of(request)?;
-    cx.once(key, "agent.push", request, |work| write(work, &checked))
+pub fn push(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let checked = Checked::of(&request.push)?;
+    let ignored = request.ignored.clone();
+    cx.once(key, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked)? }))
 }
 
 fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>) -> Result<Answer> {
@@ -83,7 +106,7 @@ fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>) -> Result<Answer
     Ok(answer)
 }
 
-/// An event stands with its task, or else in the project its agent looks at. It may name a task that is not there.
+/// An event belongs to its task, or else to the project of its agent's focus. It may name a task that does not exist.
 fn about(
     work: &mut EventWriter<'_, '_>,
     checked: &Checked<'_>,
@@ -101,7 +124,7 @@ fn about(
 
 fn say(work: &mut EventWriter<'_, '_>, about: &About, note: &Note<'_>) -> Result<i64> {
     let mut says = EventBody::event(note.kind, note.message, note.metadata.clone());
-    // The word is the agent's own, so it is not said in writ's name.
+    // The kind is the agent's own word, so the intent names the agent and not writ.
     says.intent = format!("agent.{}", note.kind);
     work.say(about, says)
 }

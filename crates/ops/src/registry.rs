@@ -1,17 +1,95 @@
 //! Every verb of the product, in one list that all doors read.
 
 use crate::verb::Entry;
-use crate::{result, task};
+use crate::{
+    agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
+    lock, memory, orchestrate, push, result, resume, run, status, task, transfer, vybe, watchdog, worklog,
+};
 
 pub const VERBS: &[Entry] = &[
     // Continuity: the agent contract.
+    Entry::of::<resume::Resume>(),
+    Entry::of::<resume::peek::Peek>(),
+    Entry::of::<push::Push>(),
     Entry::of::<task::create::Create>(),
+    Entry::of::<task::begin::Begin>(),
+    Entry::of::<task::get::Get>(),
     Entry::of::<task::list::List>(),
+    Entry::of::<task::ready::Ready>(),
+    Entry::of::<task::set_status::SetStatus>(),
+    Entry::of::<task::complete::Complete>(),
+    Entry::of::<task::set_priority::SetPriority>(),
+    Entry::of::<task::add_dependency::AddDependency>(),
+    Entry::of::<task::remove_dependency::RemoveDependency>(),
+    Entry::of::<task::delete::Delete>(),
+    Entry::of::<memory::set::Set>(),
+    Entry::of::<memory::get::Get>(),
+    Entry::of::<memory::list::List>(),
+    Entry::of::<memory::search::Search>(),
+    Entry::of::<memory::pin::Pin>(),
+    Entry::of::<memory::delete::Delete>(),
+    Entry::of::<memory::gc::Gc>(),
+    Entry::of::<artifact::list::List>(),
+    Entry::of::<event::list::List>(),
+    Entry::of::<event::note::Note>(),
+    Entry::of::<agent::Leave>(),
+    Entry::of::<status::Show>(),
     // Crew: the operator contracts.
+    Entry::of::<ledger::open::Open>(),
+    Entry::of::<ledger::show::Show>(),
+    Entry::of::<ledger::apply::Apply>(),
+    Entry::of::<ledger::reconcile::Reconcile>(),
+    Entry::of::<ledger::close::Close>(),
+    Entry::of::<assignment::issue::Issue>(),
+    Entry::of::<assignment::show::Show>(),
     Entry::of::<result::submit::Submit>(),
+    Entry::of::<heartbeat::Send>(),
+    Entry::of::<watchdog::Sweep>(),
+    Entry::of::<orchestrate::step::Step>(),
+    Entry::of::<lock::acquire::Acquire>(),
+    Entry::of::<lock::renew::Renew>(),
+    Entry::of::<lock::release::Release>(),
+    Entry::of::<lock::list::List>(),
+    Entry::of::<lock::check::Check>(),
+    Entry::of::<worklog::append::Append>(),
+    Entry::of::<worklog::show::Show>(),
+    Entry::of::<worklog::verify::Verify>(),
+    Entry::of::<handoff::export::Export>(),
+    Entry::of::<handoff::import::Import>(),
+    Entry::of::<handoff::brief::Brief>(),
+    Entry::of::<budget::set::Set>(),
+    Entry::of::<budget::show::Show>(),
+    Entry::of::<approval::request::RequestApproval>(),
+    Entry::of::<approval::decide::Decide>(),
+    Entry::of::<approval::list::List>(),
     // Runs.
+    Entry::of::<run::submit::Submit>(),
+    Entry::of::<run::preview::Preview>(),
+    Entry::of::<run::continue_run::Continue>(),
+    Entry::of::<run::list::List>(),
+    Entry::of::<run::show::Show>(),
+    Entry::of::<run::trace::Trace>(),
+    Entry::of::<run::logs::Logs>(),
+    Entry::of::<run::cancel::CancelRun>(),
+    Entry::of::<run::cancel::CancelTask>(),
+    Entry::of::<run::retry::Retry>(),
     // The store.
+    Entry::of::<audit::verify::Verify>(),
+    Entry::of::<audit::ReadTip>(),
+    Entry::of::<gc::all::Gc>(),
+    Entry::of::<gc::all::Preview>(),
+    Entry::of::<transfer::backup::Backup>(),
+    Entry::of::<transfer::export::Export>(),
+    Entry::of::<transfer::import::Import>(),
+    Entry::of::<transfer::upgrade::Upgrade>(),
+    Entry::of::<vybe::ImportVybe>(),
     // Documents.
+    Entry::of::<document::validate::Validate>(),
+    Entry::of::<document::convert::Convert>(),
+    Entry::of::<document::schema::List>(),
+    Entry::of::<document::schema::Show>(),
+    Entry::of::<document::plan::Check>(),
+    Entry::of::<document::plan::PlanSchema>(),
 ];
 
 /// The verb with this name.
@@ -21,7 +99,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 
 /// The verb behind a command, without the program's name: `task create`.
 pub fn of_command(command: &str) -> Option<&'static Entry> {
-    VERBS.iter().find(|verb| verb.command == command)
+    VERBS.iter().find(|verb| !command.is_empty() && verb.command == command)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Results: what a worker says it did, held against what it was given and what can be seen.
+//! Results: what a worker reports, checked against its assignment and the files in its scope.
 
 mod observe;
 pub mod submit;
@@ -19,7 +19,7 @@ use store::{AssignmentRow, Tx};
 
 use crate::context::Context;
 use crate::crew::denial::{denied, deny, refused};
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 use crate::host::HostView;
 
@@ -30,34 +30,34 @@ pub struct Judged {
     pub workspace: String,
     /// When it was sent: what writ does with it afterwards does not make it late.
     pub arrived: Now,
-    /// What it says it changed, under real names.
+    /// The files that it reports as changed, without symbolic links.
     pub claimed: BTreeSet<String>,
     pub(crate) reference: TaskRef,
 }
 
-/// What was seen of a result besides what it says.
+/// What writ saw itself: the checks and the files.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     pub checks: Vec<CheckSeen>,
     /// The scope as it is now.
     pub files: Option<Snapshot>,
-    /// When the result was judged, before the checks ran; now where nobody looked.
+    /// When the result arrived, before the checks ran; now if it was not observed.
     pub arrived: Option<Now>,
 }
 
-/// Judges a result without changing anything, so that nobody runs checks for one that is refused anyway.
+/// Judges a result without changing anything, so that checks run only for a result that may be accepted.
 pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>) -> Result<Judged> {
     let now = cx.clock.now();
-    cx.read_viewing(|tx, view| judged(tx, &sheet_of(tx, document)?, document, (token, &now), view))
+    cx.read_viewing(|tx, view| judged(tx, &state_of(tx, document)?, document, (token, &now), view))
 }
 
 /// The ledger that a result speaks of.
-pub(crate) fn sheet_of(tx: &Tx<'_>, document: &Value) -> Result<Sheet> {
+pub(crate) fn state_of(tx: &Tx<'_>, document: &Value) -> Result<LedgerState> {
     let read = read_result(document.to_string().as_bytes(), &Options::default());
     let (result, _) = read.map_err(|refusal| denied(&refusal))?;
     let run_id: Option<RunId> = Id::from_uuid(result.run_id.as_str());
     match run_id.map(|run_id| tx.run(&run_id)).transpose()?.flatten() {
-        Some(run) => Sheet::load(tx, run),
+        Some(run) => LedgerState::load(tx, run),
         None => {
             Err(deny(Code::NonCompliant, "identity_mismatch", "the result belongs to no run of this store"))
         }
@@ -66,17 +66,17 @@ pub(crate) fn sheet_of(tx: &Tx<'_>, document: &Value) -> Result<Sheet> {
 
 pub(crate) fn judged(
     tx: &Tx<'_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     document: &Value,
     (token, now): (Option<i64>, &Now),
     view: &HostView,
 ) -> Result<Judged> {
     let reference = document["task_id"].as_str().and_then(TaskRef::parse);
     let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
-    let task = sheet.tasks.get(&reference).ok_or_else(|| {
+    let task = state.tasks.get(&reference).ok_or_else(|| {
         deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))
     })?;
-    // Who speaks comes before what is said: a holder from before is told so, whatever it brings.
+    // The token is checked before the content: a former holder is refused, whatever it sends.
     let token = token.or_else(|| document["x_fencing_token"].as_i64()).ok_or_else(|| {
         deny(Code::ConcurrencyConflict, "stale_fencing_token", "a result carries the token of its assignment")
     })?;
@@ -85,7 +85,7 @@ pub(crate) fn judged(
     let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
     let assignment =
         recall_assignment(issued.packet.to_string().as_bytes()).map_err(|refusal| denied(&refusal))?;
-    let root = &sheet.run.asked.workspace;
+    let root = &state.run.asked.workspace;
     let changes = document["changes"].as_array().into_iter().flatten();
     let mut paths: Vec<&str> = changes.filter_map(|change| change["resource"].as_str()).collect();
     let task = &assignment.task;

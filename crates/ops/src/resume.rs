@@ -1,10 +1,11 @@
-//! Where the work stands: what happened since, what to do next, and a claim on it.
+//! Resumes work: the events since the last time, the next task, and a claim on it.
 
 mod focus;
+pub mod peek;
 mod situation;
 
 use contract::continuity::EventView;
-use contract::continuity::brief::{Brief, Composed, compose};
+use contract::continuity::brief::{Brief, compose};
 use contract::continuity::focus::FocusRule;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -15,6 +16,7 @@ use contract::domain::status::Status;
 use contract::domain::task::{Command, Task, not_held_by_another};
 use contract::domain::time::{Now, Timestamp};
 use contract::domain::workspace;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{AgentState, Event};
 
@@ -23,29 +25,40 @@ use crate::error::{Error, Result};
 use crate::event;
 use crate::once::Reply;
 use crate::record::{About, EventWriter, stream_of};
+use crate::verb::{Function, Surface, Verb};
 use focus::{Asked, Chosen};
 use situation::Place;
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Resume;
+
+impl Verb for Resume {
+    const NAME: &'static str = "resume";
+    const COMMAND: &'static str = "resume";
+    const SUMMARY: &'static str = "Show current state and claim the next task";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(resume);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     /// The workspace, which is the project's id; else the one the agent was in.
     #[serde(default)]
     pub project_dir: Option<String>,
-    /// Events to hand over at most, 1 to 1000.
+    /// The most events to return, 1 to 1000.
     #[serde(default)]
     pub limit: Option<i64>,
-    /// The task to look at, instead of the one that would be chosen.
+    /// The task to work on, instead of the one that would be chosen.
     #[serde(default)]
     pub focus: Option<String>,
     /// Tokens for the brief, and as many for the prompt.
     #[serde(default)]
     pub budget: Option<i64>,
-    /// What printed commands begin with, as a shell reads it; no part of what is asked.
-    #[serde(skip)]
-    pub program: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub agent_name: String,
     pub old_cursor: i64,
@@ -66,32 +79,18 @@ pub struct Answer {
 }
 
 /// The agent's hold on its task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimView {
     pub token: i64,
     pub lease_seconds: u64,
 }
 
-/// What a look without consequences gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Peek {
-    pub agent_name: String,
-    pub brief: Brief,
-    pub focus_rule: FocusRule,
-    pub as_of: Timestamp,
-    pub digest: String,
-    /// Where the agent is; the brief only shows a project that somebody has been in.
-    #[serde(skip)]
-    pub project_id: Option<String>,
-}
-
-/// What was asked, checked and with its defaults.
+/// The request, checked and with its defaults.
 struct Wanted<'r> {
     project_dir: Option<String>,
     limit: usize,
     focus: Option<&'r str>,
     budget: usize,
-    program: &'r str,
 }
 
 impl Request {
@@ -109,7 +108,8 @@ impl Request {
                 .filter(|tokens| (limits::BRIEF_TOKENS_MIN..=limits::BRIEF_TOKENS_MAX).contains(tokens))
                 .ok_or_else(|| {
                     let (min, max) = (limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
-                    Error::new(ErrorCode::InvalidInput, format!("--budget must be {min} to {max} tokens"))
+                    let problem = format!("must be {min} to {max} tokens");
+                    Error::field(ErrorCode::InvalidInput, "budget", &problem)
                 })?,
         };
         Ok(Wanted {
@@ -117,14 +117,14 @@ impl Request {
             limit: usize::try_from(limit).unwrap_or(1),
             focus: self.focus.as_deref().filter(|id| !id.is_empty()),
             budget,
-            program: self.program.as_deref().unwrap_or("writ"),
         })
     }
 }
 
 pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let wanted = request.wanted()?;
-    cx.once(key, "resume", request, |work| {
+    let program = cx.host().program();
+    cx.once(key, Resume::NAME, request, |work| {
         let agent = work.caller.agent.clone();
         if let Some(project) = &wanted.project_dir {
             ensure_project(work, project)?;
@@ -154,7 +154,7 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let place = Place {
             agent: &agent,
             project: project.as_deref(),
-            program: wanted.program,
+            program: &program,
             now: work.now,
             as_of: None,
         };
@@ -179,31 +179,7 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     })
 }
 
-/// The same without a claim, a cursor or any other trace. With `as_of`, memories and events count as old as they were
-/// then, and nothing is shown that was written later; the states of tasks are those of now.
-pub fn peek(cx: &mut Context, agent: &Agent, request: &Request, as_of: Option<Timestamp>) -> Result<Peek> {
-    let wanted = request.wanted()?;
-    let now = cx.now();
-    let tx = cx.store.read()?;
-    let Found { project, chosen: Chosen { task, rule }, .. } = find(&tx, &now, agent, &wanted)?;
-    let (task, rule) = match task.filter(|task| as_of.is_none_or(|as_of| task.created_at <= as_of)) {
-        Some(task) => (Some(task), rule),
-        None => (None, FocusRule::None),
-    };
-    let place = Place { agent, project: project.as_deref(), program: wanted.program, now: &now, as_of };
-    let Composed { brief, digest, .. } =
-        compose(&situation::gather(&tx, &place, task.as_ref())?, wanted.budget);
-    Ok(Peek {
-        agent_name: agent.as_str().to_owned(),
-        brief,
-        focus_rule: rule,
-        as_of: as_of.unwrap_or(now.at),
-        digest,
-        project_id: project,
-    })
-}
-
-/// Where an agent is: what it knew, what has happened since, and what it should look at.
+/// Where an agent is: what it knew, what has happened since, and its next task.
 struct Found {
     known: Option<AgentState>,
     project: Option<String>,
@@ -231,7 +207,7 @@ fn bounded(mut deltas: Vec<Event>) -> Vec<Event> {
         bytes += event.record.message.len() + event.record.payload.to_string().len();
         bytes <= limits::DELTA_BYTES_MAX
     });
-    // One at least: a cursor that cannot move would never see what comes behind.
+    // One at least: a cursor that cannot move would never reach the events after it.
     let kept = fitting.count().max(1);
     deltas.truncate(kept);
     deltas

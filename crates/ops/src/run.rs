@@ -1,11 +1,19 @@
 //! Runs: submitting a document, working it, reading it back.
 
+pub mod accept;
 pub mod cancel;
+pub mod continue_run;
+pub mod document;
 pub mod journal;
+pub mod list;
+pub mod logs;
 pub mod own;
+pub mod preview;
 pub mod retry;
 pub mod show;
 pub mod submit;
+pub mod trace;
+pub mod work;
 
 use contract::domain::id::Id;
 use contract::domain::run::{Run, RunId};
@@ -65,7 +73,7 @@ pub(crate) fn about(run: &Run) -> About {
     }
 }
 
-/// A run by its id, an unambiguous beginning of it, or its correlation.
+/// A run by its id, a unique prefix of it, or its correlation id.
 pub(crate) fn find(tx: &Tx<'_>, text: &str) -> Result<Run> {
     if let Ok(id) = Id::parse(text) {
         if let Some(run) = tx.run(&id)? {
@@ -75,7 +83,7 @@ pub(crate) fn find(tx: &Tx<'_>, text: &str) -> Result<Run> {
             [] => {}
             [only] => return required(tx, &Id::parse(only).map_err(|_| Error::not_found("run", text))?),
             _ => {
-                let message = format!("`{text}` fits more than one run");
+                let message = format!("`{text}` matches more than one run");
                 return Err(Error::new(contract::domain::code::ErrorCode::Ambiguous, message)
                     .hint("give more of the id"));
             }

@@ -1,87 +1,277 @@
-//! What is in the store, in a few numbers.
+//! Shows the store and the installation around it, in a few numbers.
 
 use std::time::Duration;
 
 use contract::continuity::brief::Counts;
+use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::retention::Retention;
 use contract::domain::run::RunState;
 use contract::domain::time::Timestamp;
-use serde::Serialize;
-use store::RunFilter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use store::{RunFilter, Tx};
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::host::{Diagnostic, Installation};
+use crate::verb::{Function, Surface, Verb};
 
 /// An agent that did something in this time counts as active.
 const ACTIVE: Duration = Duration::from_hours(7 * 24);
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Status {
-    pub tasks: Vec<(String, i64)>,
-    /// The same in the agent contract's states.
-    pub counts: Counts,
-    pub events: i64,
-    pub archived_events: i64,
-    pub memories: i64,
-    pub expired_memories: i64,
-    pub agents: i64,
-    pub active_agents: i64,
-    pub projects: i64,
-    pub running: Vec<String>,
-    pub stopped: Vec<String>,
-    /// Of the agent that was asked about, once it has done something.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentView>,
+pub struct Show;
+
+impl Verb for Show {
+    const NAME: &'static str = "status.show";
+    const COMMAND: &'static str = "status";
+    const SUMMARY: &'static str = "Show the store, its counts and which agent programs call writ";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(show);
 }
 
-/// What is known of an agent, as the agent contract shows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The agent whose state is shown too.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// Also report whether the store answers.
+    #[serde(default)]
+    pub check: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub db: Database,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<CountsView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<RunsView>,
+    /// The agent that was asked about, once it has done something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_state: Option<AgentView>,
+    /// Which agent programs call writ.
+    pub hooks: Value,
+    /// What hooks and `gc` do about old events.
+    pub maintenance: Maintenance,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+    /// What to do about a store that could not be opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_ok: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Database {
+    pub path: String,
+    /// What decided where the store is.
+    pub source: String,
+    pub ok: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountsView {
+    pub tasks: i64,
+    pub events: i64,
+    pub memory: i64,
+    pub agents: i64,
+    pub projects: i64,
+    pub tasks_detail: TasksDetail,
+    pub events_detail: EventsDetail,
+    pub memory_detail: MemoryDetail,
+    pub agents_detail: AgentsDetail,
+}
+
+/// Tasks by state. States without tasks are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TasksDetail {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_progress: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<i64>,
+    pub total: i64,
+    /// Always 0: every task is in a known state. The agent contract has this field.
+    pub unknown: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventsDetail {
+    pub active: i64,
+    pub archived: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryDetail {
+    pub active: i64,
+    pub expired: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentsDetail {
+    pub active_7d: i64,
+}
+
+/// Ids of runs that have not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunsView {
+    pub running: Vec<String>,
+    pub stopped: Vec<String>,
+}
+
+/// An agent's state, as the agent contract shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentView {
     pub agent_name: String,
     pub last_seen_event_id: i64,
     pub focus_task_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus_project_id: Option<String>,
     pub version: i64,
     pub last_active_at: String,
 }
 
-pub fn status(cx: &mut Context, agent: Option<&str>) -> Result<Status> {
-    let at = cx.clock.now().at;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Maintenance {
+    pub retention_days: u32,
+    pub prune_batch: usize,
+    pub summarize_threshold: u32,
+    pub summarize_keep_recent: u32,
+}
+
+impl From<Retention> for Maintenance {
+    fn from(retention: Retention) -> Self {
+        Self {
+            retention_days: retention.events_retention_days,
+            prune_batch: retention.events_prune_batch,
+            summarize_threshold: retention.events_summarize_threshold,
+            summarize_keep_recent: retention.events_summarize_keep_recent,
+        }
+    }
+}
+
+fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let path = cx.store_path().to_owned();
+    let installation = cx.host().installation(&path);
+    let at = cx.now().at;
     let tx = cx.store.read()?;
-    let runs = |state| -> Result<Vec<String>> {
-        let filter = RunFilter { state: Some(state), limit: limits::LIST_ROWS_DEFAULT };
-        Ok(tx.runs(&filter)?.into_iter().map(|run| run.asked.id.to_string()).collect())
+    let mut answer = around(&path.display().to_string(), installation);
+    answer.counts = Some(counts(&tx, at)?);
+    let (running, stopped) = (runs(&tx, RunState::Running)?, runs(&tx, RunState::Stopped)?);
+    answer.runs = Some(RunsView { running, stopped });
+    answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name)).transpose()?.flatten();
+    answer.query_ok = request.check.then_some(true);
+    Ok(answer)
+}
+
+/// The answer of a door that could not open the store: what is known without it.
+pub fn unopened(path: &str, installation: Installation, error: &Error, check: bool) -> Answer {
+    let said = match &error.source {
+        Some(source) => format!("{}: {source}", error.message),
+        None => error.message.clone(),
     };
-    let known = agent.map(|name| Ok::<_, store::Error>((name, tx.agent(name)?))).transpose()?;
-    let agent = match known {
-        Some((name, Some(state))) => Some(AgentView {
-            agent_name: name.to_owned(),
-            last_seen_event_id: tx.cursor(name, state.focus_project_id.as_deref())?,
-            focus_task_id: state.focus_task_id.unwrap_or_default(),
-            focus_project_id: state.focus_project_id,
-            version: state.version,
-            last_active_at: state.last_active_at.to_string(),
-        }),
-        Some((_, None)) | None => None,
+    let level = if error.code == ErrorCode::NotFound { "info" } else { "error" };
+    let diagnostic = Diagnostic {
+        level: level.to_owned(),
+        code: error.code.as_str().to_owned(),
+        message: said.clone(),
+        suggested_action: error.hint.clone(),
     };
-    let counts = tx.counts(at, before(at, ACTIVE))?;
+    let mut answer = around(path, installation);
+    answer.db.ok = false;
+    answer.db.error = Some(said.clone());
+    answer.diagnostics.insert(0, diagnostic);
+    answer.hint.clone_from(&error.hint);
+    answer.query_ok = check.then_some(false);
+    answer.query_error = check.then_some(said);
+    answer
+}
+
+/// The part of an answer that does not come from the store.
+fn around(path: &str, installation: Installation) -> Answer {
+    Answer {
+        db: Database {
+            path: path.to_owned(),
+            source: installation.store_source,
+            ok: true,
+            size_bytes: installation.store_bytes,
+            error: None,
+        },
+        counts: None,
+        runs: None,
+        agent_state: None,
+        hooks: installation.hooks,
+        maintenance: installation.retention.into(),
+        diagnostics: installation.diagnostics,
+        hint: None,
+        query_ok: None,
+        query_error: None,
+    }
+}
+
+fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
+    let found = tx.counts(at, before(at, ACTIVE))?;
     let mut states = Counts::default();
-    counts.tasks.iter().for_each(|(status, tasks)| states.add(*status, *tasks));
-    Ok(Status {
-        counts: states,
-        tasks: counts.tasks.iter().map(|(status, count)| (status.as_str().to_owned(), *count)).collect(),
-        events: counts.events,
-        archived_events: counts.archived_events,
-        memories: counts.memories,
-        expired_memories: counts.expired_memories,
-        agents: counts.agents,
-        active_agents: counts.active_agents,
-        projects: counts.projects,
-        running: runs(RunState::Running)?,
-        stopped: runs(RunState::Stopped)?,
-        agent,
+    found.tasks.iter().for_each(|(status, tasks)| states.add(*status, *tasks));
+    let total = found.tasks.iter().map(|(_, tasks)| tasks).sum();
+    let Counts { pending, in_progress, completed, blocked } = states;
+    let some = |tasks: i64| Some(tasks).filter(|&tasks| tasks > 0);
+    Ok(CountsView {
+        tasks: total,
+        events: found.events,
+        memory: found.memories,
+        agents: found.agents,
+        projects: found.projects,
+        tasks_detail: TasksDetail {
+            pending: some(pending),
+            in_progress: some(in_progress),
+            completed: some(completed),
+            blocked: some(blocked),
+            total,
+            unknown: 0,
+        },
+        events_detail: EventsDetail {
+            active: found.events - found.archived_events,
+            archived: found.archived_events,
+        },
+        memory_detail: MemoryDetail {
+            active: found.memories - found.expired_memories,
+            expired: found.expired_memories,
+        },
+        agents_detail: AgentsDetail { active_7d: found.active_agents },
     })
+}
+
+fn runs(tx: &Tx<'_>, state: RunState) -> Result<Vec<String>> {
+    let filter = RunFilter { state: Some(state), limit: limits::LIST_ROWS_DEFAULT };
+    Ok(tx.runs(&filter)?.into_iter().map(|run| run.asked.id.to_string()).collect())
+}
+
+fn agent(tx: &Tx<'_>, name: &str) -> Result<Option<AgentView>> {
+    let Some(state) = tx.agent(name)? else { return Ok(None) };
+    Ok(Some(AgentView {
+        agent_name: name.to_owned(),
+        last_seen_event_id: tx.cursor(name, state.focus_project_id.as_deref())?,
+        focus_task_id: state.focus_task_id.unwrap_or_default(),
+        focus_project_id: state.focus_project_id,
+        version: state.version,
+        last_active_at: state.last_active_at.to_string(),
+    }))
 }
 
 fn before(at: Timestamp, length: Duration) -> Timestamp {

@@ -19,18 +19,19 @@ use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::DocumentKind;
 use contract::domain::status::{Evidence, Status};
-use contract::domain::task::{Command, Task, TaskId, apply, decide};
+use contract::domain::task::{Command, Task, TaskId, apply, decide, not_held_by_another};
 use contract::secrets;
 use serde_json::json;
 use store::Tx;
 
+use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::record::{About, EventBody, EventWriter};
 
 /// The task with this id, or an error that names it.
 pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
     if id.is_empty() {
-        return Err(Error::new(ErrorCode::InvalidInput, "--id is required"));
+        return Err(Error::required("id"));
     }
     let parsed: TaskId = Id::parse(id).map_err(|_| Error::not_found("task", id))?;
     tx.task(&parsed)?.ok_or_else(|| Error::not_found("task", id))
@@ -63,7 +64,7 @@ pub(crate) fn carry_out(
     Ok(made)
 }
 
-/// The same for whoever keeps the ledger itself.
+/// The same for callers that update the ledger themselves.
 pub(crate) fn carry_out_alone(
     work: &mut EventWriter<'_, '_>,
     task: &mut Task,
@@ -108,7 +109,7 @@ pub(crate) fn unblock(work: &mut EventWriter<'_, '_>, task: &Task, message: &str
     work.change(&about, message, &unblocked)
 }
 
-/// The tasks of a run are its plan's: what they are and what they wait for is not changed from outside.
+/// Refuses tasks of a run: its plan fixes what they are and what they depend on.
 pub(crate) fn outside_runs(task: &Task) -> Result<()> {
     match &task.part {
         None => Ok(()),
@@ -120,8 +121,8 @@ pub(crate) fn outside_runs(task: &Task) -> Result<()> {
     }
 }
 
-/// What a run has granted is not moved by an agent's word: the rows of a crew's ledger at all, the tasks of an engine
-/// once they are done. The others may be done by hand.
+/// Refuses tasks that only their run may move: the rows of a crew's ledger, and tasks of an engine once they are done.
+/// The others may be done by hand.
 pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
     let Some(part) = &task.part else { return Ok(()) };
     let run = crate::run::required(tx, &part.run_id)?;
@@ -146,6 +147,23 @@ pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut T
         carry_out(work, task, &command, "Task claimed")?;
     }
     Ok(())
+}
+
+/// What the task's checks show before it is moved to `to`. Nothing is run for a repeated request, for another state
+/// than done, or where the move would be refused anyway. Checks that fail are an error.
+pub(crate) fn checks_before(cx: &mut Context, key: &Key, id: &str, to: Status) -> Result<Vec<CheckSeen>> {
+    if to != Status::Done || cx.was_answered(key)? {
+        return Ok(Vec::new());
+    }
+    let task = {
+        let now = cx.now();
+        let tx = cx.store.read()?;
+        let task = required(&tx, id)?;
+        open_to_agents(&tx, &task)?;
+        not_held_by_another(&task, &key.caller.agent, &now)?;
+        task
+    };
+    crate::checking::passed_checks(cx, &task)
 }
 
 /// Whether what was seen proves the task: every check of it was run, and passed.

@@ -1,29 +1,27 @@
 //! The whole store in one piece: a copy while others use it, an export as lines of JSON, an import into an empty one.
 
-use std::io::{BufRead, Write};
-use std::path::Path;
+pub mod backup;
+pub mod export;
+pub mod import;
+pub mod upgrade;
 
-use store::{Backup, TransferSummary};
+use std::collections::BTreeMap;
 
-use crate::context::Context;
-use crate::error::Result;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Copies the store to a new file and reads the copy back.
-pub fn back_up(cx: &Context, target: &Path, overwrite: bool) -> Result<Backup> {
-    Ok(cx.store.back_up_to(target, overwrite)?)
+/// What was exported or imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TransferSummary {
+    pub rows: u64,
+    /// Rows by table.
+    pub tables: BTreeMap<String, u64>,
+    /// Of every line but the last.
+    pub digest: String,
 }
 
-/// Writes every row of every table.
-pub fn export(cx: &mut Context, out: &mut dyn Write) -> Result<TransferSummary> {
-    Ok(cx.store.export(out)?)
-}
-
-/// The same into a new file.
-pub fn export_to(cx: &mut Context, target: &Path, overwrite: bool) -> Result<TransferSummary> {
-    Ok(cx.store.export_to(target, overwrite)?)
-}
-
-/// Fills an empty store. All of it or nothing.
-pub fn import(cx: &mut Context, input: &mut dyn BufRead) -> Result<TransferSummary> {
-    Ok(cx.store.import(input)?)
+impl From<store::TransferSummary> for TransferSummary {
+    fn from(moved: store::TransferSummary) -> Self {
+        Self { rows: moved.rows, tables: moved.tables, digest: moved.digest }
+    }
 }

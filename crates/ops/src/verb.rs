@@ -15,7 +15,7 @@ use crate::once::Reply;
 pub trait Verb: Sized {
     /// `<thing>.<verb>`. Stored with every answer that a retry gets again, so it never changes.
     const NAME: &'static str;
-    /// What a person types after the program's name.
+    /// What a person types after the program's name; empty for a verb that only programs call.
     const COMMAND: &'static str;
     /// One line for help and documentation: imperative, no full stop.
     const SUMMARY: &'static str;
@@ -25,6 +25,11 @@ pub trait Verb: Sized {
     /// The one document that every door returns.
     type Answer: Serialize + DeserializeOwned + JsonSchema;
     const FUNCTION: Function<Self>;
+
+    /// Reads a request from JSON. Documents of a published contract report their faults as that contract does.
+    fn read(request: Value) -> Result<Self::Request> {
+        read(request)
+    }
 }
 
 /// A verb's function. Its kind is the verb's effect, so the two cannot disagree.
@@ -112,6 +117,8 @@ pub struct Entry {
     pub effect: Effect,
     pub surface: Surface,
     pub call: fn(&mut Context, Option<&Key>, Value) -> Result<Reply<Value>>,
+    /// Reads a request without calling the verb: whether it is one, or which field is wrong.
+    pub check: fn(Value) -> Result<()>,
     pub request_schema: fn() -> Value,
     pub answer_schema: fn() -> Value,
 }
@@ -125,6 +132,7 @@ impl Entry {
             effect: V::FUNCTION.effect(),
             surface: V::SURFACE,
             call: call_json::<V>,
+            check: |request| read::<V::Request>(request).map(drop),
             request_schema: schema::<V::Request>,
             answer_schema: schema::<V::Answer>,
         }
@@ -132,7 +140,7 @@ impl Entry {
 }
 
 fn call_json<V: Verb>(cx: &mut Context, key: Option<&Key>, request: Value) -> Result<Reply<Value>> {
-    let request: V::Request = read(request)?;
+    let request = V::read(request)?;
     let Reply { answer, replayed } = call::<V>(cx, key, &request)?;
     let answer = serde_json::to_value(&answer)
         .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
@@ -141,6 +149,11 @@ fn call_json<V: Verb>(cx: &mut Context, key: Option<&Key>, request: Value) -> Re
 
 /// Reads a request, or says which field is wrong and why.
 pub fn read<R: DeserializeOwned>(request: Value) -> Result<R> {
+    // Serde would also read the fields of a request from an array, by their order.
+    if !request.is_object() {
+        return Err(Error::new(ErrorCode::InvalidInput, "$: a request must be a JSON object")
+            .details(serde_json::json!({ "path": "$" })));
+    }
     serde_path_to_error::deserialize(request).map_err(|error| {
         let path = match error.path().to_string() {
             root if root == "." => "$".to_owned(),

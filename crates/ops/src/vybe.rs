@@ -1,30 +1,52 @@
-//! Carries what a vybe database holds into this store: tasks, memories, events, artifacts and what agents look at.
+//! Imports a vybe database: tasks, memories, events, artifacts and the focus of agents.
 
 mod carry;
 mod report;
 mod tasks;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Vybe;
 
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 use carry::Carrier;
 pub use report::{Carried, Report};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Request {
-    /// Its file, which is only read.
-    pub file: PathBuf,
+pub struct ImportVybe;
+
+impl Verb for ImportVybe {
+    const NAME: &'static str = "store.import_vybe";
+    const COMMAND: &'static str = "import --from vybe";
+    const SUMMARY: &'static str = "Import what a vybe database holds";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(import);
 }
 
-/// Carries everything in one transaction, once for this key. What is in the store already is left as it is.
-pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Report>> {
-    let vybe = open(&request.file)?;
-    cx.once(key, "store.import_vybe", request, |work| {
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The absolute path of vybe's database, on the machine of the store. It is only read.
+    pub file: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub report: Report,
+    /// Under which it was imported: the same id imports nothing twice.
+    pub request_id: String,
+}
+
+/// Imports everything in one transaction, once for this key. What is in the store already is left as it is.
+pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let vybe = Vybe::open(Path::new(&request.file))?;
+    let Reply { answer: report, replayed } = cx.once(key, ImportVybe::NAME, request, |work| {
         let mut carrier = Carrier::new(work);
         carrier.projects(&vybe)?;
         carrier.tasks(&vybe)?;
@@ -40,9 +62,7 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Re
             "vybe does not keep what was asked under them",
         );
         Ok(report)
-    })
-}
-
-fn open(file: &Path) -> Result<Vybe> {
-    Ok(Vybe::open(file)?)
+    })?;
+    let request_id = key.request_id.as_str().to_owned();
+    Ok(Reply { answer: Answer { report, request_id }, replayed })
 }

@@ -1,4 +1,4 @@
-//! The watchdog: takes back what silent workers hold, and says why their tasks do not go on.
+//! The watchdog: blocks tasks whose workers stopped sending heartbeats, and releases their locks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,39 +11,54 @@ use contract::domain::status::Status;
 use contract::json::Map;
 use contract::operator::watchdog::{Liveness, liveness};
 use contract::operator::{Blocker, Code, Delta, TaskRef};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Caller, Context};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::grants;
+use crate::crew::ledger_state::{LedgerState, find_run};
 use crate::crew::rows::{self, TransitionContext};
-use crate::crew::sheet::{Sheet, find_run};
 use crate::error::Result;
 use crate::host::HostView;
 use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Sweep;
+
+impl Verb for Sweep {
+    const NAME: &'static str = "watchdog.sweep";
+    const COMMAND: &'static str = "watchdog sweep";
+    const SUMMARY: &'static str = "Block tasks without heartbeats and release their locks";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Repeatable(sweep);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Only this run; every run that holds a lock where nothing is said.
+    /// Only this run. Default: every run with an expired lock.
     #[serde(default)]
     pub run: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Tasks that were in progress and are blocked now, with their locks free.
+    /// Tasks that were in progress and are blocked now; their locks are released.
     pub timed_out: Vec<Value>,
-    /// Locks of tasks that had not begun, whose lease had run out.
+    /// Expired locks of tasks that were not in progress.
     pub released: Vec<Value>,
-    /// Approvals whose time ran out, which is a no.
+    /// Approvals whose deadline passed; they are denied.
     #[serde(default)]
     pub denied: Vec<String>,
-    /// Rows whose heartbeat makes no sense; a person has to look.
+    /// Rows with an impossible heartbeat; a person must decide.
     pub problems: Vec<Value>,
 }
 
-/// Sweeps once. The same again finds nothing to do, so it needs no request id.
+/// Sweeps once. A second call finds nothing to do, so it needs no request id.
 pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;
@@ -61,8 +76,8 @@ fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Ans
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
     let mut answer = Answer::default();
     for run_id in runs {
-        let mut sheet = Sheet::load(&tx, crate::run::required(&tx, &run_id)?)?;
-        sweep_run(&mut work, &mut sheet, &mut answer)?;
+        let mut state = LedgerState::load(&tx, crate::run::required(&tx, &run_id)?)?;
+        sweep_run(&mut work, &mut state, &mut answer)?;
     }
     answer.denied = crate::approval::deny_expired(&mut work)?;
     if !answer.timed_out.is_empty() || !answer.released.is_empty() || !answer.denied.is_empty() {
@@ -71,8 +86,7 @@ fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Ans
     Ok(answer)
 }
 
-/// The same for an engine at its heartbeat: a look that writes nothing where nobody fell silent, and a bounded number
-/// of runs where somebody did.
+/// The same for an engine at its heartbeat: writes nothing if nothing expired, and sweeps a bounded number of runs.
 pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;
@@ -89,19 +103,19 @@ pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
 /// Sweeps one run in the caller's transaction.
 pub(crate) fn sweep_run(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     answer: &mut Answer,
 ) -> Result<()> {
-    let names: Vec<TaskRef> = sheet.tasks.keys().cloned().collect();
-    // The tasks of a document are watched by the engine that runs it.
-    let is_ours = sheet.run.asked.kind == DocumentKind::Ledger;
+    let names: Vec<TaskRef> = state.tasks.keys().cloned().collect();
+    // The engine that runs a document watches its tasks itself.
+    let is_ours = state.run.asked.kind == DocumentKind::Ledger;
     for name in names {
-        let task = &sheet.tasks[&name];
+        let task = &state.tasks[&name];
         let held = work.tx.locks_of_task(&task.id)?;
         match (task.status, expired(&held, work)) {
-            (Status::InProgress, _) if is_ours => watch(work, sheet, &name, &held, answer)?,
+            (Status::InProgress, _) if is_ours => watch(work, state, &name, &held, answer)?,
             (_, Some(lock)) => {
-                grants::release(work, &lock, "lease ran out")?;
+                grants::release(work, &lock, "lease expired")?;
                 answer.released.push(json!({
                     "run_id": lock.run_id.uuid(), "task_id": name, "token": lock.token, "resource": lock.scope,
                 }));
@@ -116,18 +130,18 @@ fn expired(held: &[Held], work: &EventWriter<'_, '_>) -> Option<Held> {
     held.iter().find(|lock| !lock.lease.is_live(work.now)).cloned()
 }
 
-/// A task in progress: locks decide by their lease on the boot clock, a row without locks by what it says.
+/// A task in progress: its locks' lease on the boot clock decides; without locks, the heartbeat in its row does.
 fn watch(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     name: &TaskRef,
     held: &[Held],
     answer: &mut Answer,
 ) -> Result<()> {
-    let run_id = sheet.run_uuid()?;
+    let run_id = state.run_uuid()?;
     let problem = |rule: &str, reason: &str| json!({"run_id": run_id, "task_id": name, "code": Code::SchemaInvalid, "rule": rule, "reason": reason});
-    let timeout = sheet.ledger.rows[name].columns.timeout_seconds;
-    let heard = sheet.judged_heartbeat(name, work.now);
+    let timeout = state.ledger.rows[name].columns.timeout_seconds;
+    let heard = state.judged_heartbeat(name, work.now);
     let age = match (held.first(), heard) {
         (Some(lock), _) if lock.lease.is_live(work.now) => return Ok(()),
         (Some(lock), heard) => {
@@ -135,7 +149,7 @@ fn watch(
             heard.map_or(least, |heard| work.now.at.since(heard).max(least))
         }
         (None, None) => {
-            answer.problems.push(problem("heartbeat_missing", "in progress and never heard of"));
+            answer.problems.push(problem("heartbeat_missing", "in progress without any heartbeat"));
             return Ok(());
         }
         (None, Some(heard)) => {
@@ -149,27 +163,27 @@ fn watch(
             }
         }
     };
-    answer.timed_out.push(block(work, sheet, name, held, age)?);
+    answer.timed_out.push(block(work, state, name, held, age)?);
     Ok(())
 }
 
-/// In this order: the row is blocked, its locks are free, and only then can it be planned anew.
+/// Blocks the row and releases its locks; only then can the task be planned again.
 fn block(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     name: &TaskRef,
     held: &[Held],
     age: Duration,
 ) -> Result<Value> {
-    let row = &sheet.ledger.rows[name];
-    let task = &sheet.tasks[name];
+    let row = &state.ledger.rows[name];
+    let task = &state.tasks[name];
     let token = held.first().map(|lock| lock.token);
     let timeout = held.first().map_or(row.columns.timeout_seconds, |lock| Some(lock.timeout_ms / 1000));
-    let reason = format!("silent for {} s", age.as_secs());
+    let reason = format!("no heartbeat for {} s", age.as_secs());
     let tries = i64::try_from(row.retry_count).unwrap_or(i64::MAX).saturating_add(2);
     let wait = task.part.as_ref().map_or(Duration::ZERO, |part| part.spec.backoff(tries));
     let retry_after_ms = u64::try_from(wait.as_millis()).unwrap_or(0);
-    let heard = sheet.last_heartbeat(name);
+    let heard = state.last_heartbeat(name);
     let delta = Delta {
         owner: row.owner.clone(),
         reason: format!("{}: {reason}", Code::TaskTimeout),
@@ -180,12 +194,12 @@ fn block(
         ..Delta::blank(name.clone(), Status::Blocked)
     };
     let facts = json!({
-        "run_id": sheet.run_uuid()?, "task_id": name, "last_heartbeat_at": heard, "timeout_seconds": timeout,
+        "run_id": state.run_uuid()?, "task_id": name, "last_heartbeat_at": heard, "timeout_seconds": timeout,
         "age_seconds": age.as_secs(), "token": token, "retry_after_ms": retry_after_ms,
     });
     rows::step(
         work,
-        sheet,
+        state,
         &delta,
         TransitionContext { verified: false, ended: Ended::TimedOut, spent: None },
     )?;
@@ -196,6 +210,6 @@ fn block(
         details: facts.as_object().cloned(),
         extra: Map::new(),
     };
-    settle_blocker(work, &sheet.tasks[name], Some(&blocker))?;
+    settle_blocker(work, &state.tasks[name], Some(&blocker))?;
     Ok(facts)
 }

@@ -1,4 +1,4 @@
-//! Worklogs: what a worker did, one line a step. The store is the truth, and the file in the workspace follows it.
+//! Worklogs: what a worker did, one line per step. The store decides; the file in the workspace is brought up to it.
 
 pub mod append;
 pub(crate) mod place;
@@ -13,51 +13,62 @@ use store::Tx;
 
 use crate::context::Context;
 use crate::crew::denial::{denied, deny};
+use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::paths::real_scopes;
-use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
-use crate::host::HostView;
+use crate::host::{HostView, WorklogWrite};
 
-/// Where a worklog is kept as a file, and what belongs into it.
+/// The file of a worklog, and its content by the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct WorklogFile {
     pub workspace: String,
-    /// In the workspace, with no link on the way.
+    /// In the workspace, without symbolic links.
     pub path: String,
     pub bytes: Vec<u8>,
 }
 
-/// What the file of a task's worklog has to hold now.
-pub fn kept(cx: &mut Context, run: &str, task: &str) -> Result<Kept> {
+/// What the file of a task's worklog must contain now.
+pub fn file(cx: &mut Context, run: &str, task: &str) -> Result<WorklogFile> {
     let name = reference(task)?;
     cx.read_viewing(|tx, view| {
-        let sheet = Sheet::of(tx, run)?;
-        let path = path(tx, &sheet, &name, view)?;
-        let bytes = file_of(&tx.worklog(&sheet.task(&name)?.id)?);
-        Ok(Kept { workspace: sheet.run.asked.workspace.clone(), path, bytes })
+        let state = LedgerState::of(tx, run)?;
+        let path = path(tx, &state, &name, view)?;
+        let bytes = file_of(&tx.worklog(&state.task(&name)?.id)?);
+        Ok(WorklogFile { workspace: state.run.asked.workspace.clone(), path, bytes })
     })
 }
 
-/// The path that the task was last given out with, under its real name. One that leads out of the workspace is refused.
-pub(crate) fn path(tx: &Tx<'_>, sheet: &Sheet, name: &TaskRef, view: &HostView) -> Result<String> {
-    let issued = tx.last_assignment(&sheet.task(name)?.id)?;
+/// Brings the file up to the store. Returns the name under which a file with other content was kept.
+pub(crate) fn write_file(cx: &mut Context, run: &str, task: &str) -> Result<Option<String>> {
+    let place = file(cx, run, task)?;
+    let host = cx.host();
+    let mut wanted = || file(cx, run, task).map(|file| file.bytes);
+    Ok(match host.write_worklog(&place.workspace, &place.path, &mut wanted)? {
+        WorklogWrite::Replaced { set_aside } => Some(set_aside),
+        WorklogWrite::Unchanged | WorklogWrite::Appended => None,
+    })
+}
+
+/// The path of the last assignment, without symbolic links. A path outside the workspace is refused.
+pub(crate) fn path(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, view: &HostView) -> Result<String> {
+    let issued = tx.last_assignment(&state.task(name)?.id)?;
     let given = issued.and_then(|issued| issued.packet["task"]["worklog_path"].as_str().map(str::to_owned));
     let path = given.unwrap_or_else(|| default_path(name));
-    let real = real_scopes(view, &sheet.run.asked.workspace, &[path])?;
+    let real = real_scopes(view, &state.run.asked.workspace, &[path])?;
     Ok(real.first().expect("BUG: one path has one name").to_string())
 }
 
-/// Where a worklog is kept if nobody says otherwise.
+/// The default path of a worklog.
 pub(crate) fn default_path(name: &TaskRef) -> String {
     format!("worklogs/{name}.jsonl")
 }
 
-/// What the first line names.
-pub(crate) fn begins(sheet: &Sheet, name: &TaskRef) -> Result<String> {
-    Ok(beginning(&sheet.run_uuid()?, name.as_str()))
+/// The digest that the first line continues.
+pub(crate) fn begins(state: &LedgerState, name: &TaskRef) -> Result<String> {
+    Ok(beginning(&state.run_uuid()?, name.as_str()))
 }
 
-/// How the task ended by its worker's own word; a silent one has said nothing.
+/// How the worker said the task ended; `None` if it sent no result.
 pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
     let Some(said) = tx.last_result(&task.id)? else { return Ok(None) };
     Ok(match (task.status, said.status.as_str()) {
@@ -67,11 +78,11 @@ pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
     })
 }
 
-/// A worker that kept a worklog says in its last line why it did not finish, before it says so in its result. Where
-/// `strict`, one that kept none is refused: the contract wants a worklog, and the file alone may be anybody's.
+/// The last line of a worklog must say why the task did not finish, before the result says so. With `strict`, a task
+/// without a worklog is refused: the contract wants one, and anybody could have written the file.
 pub(crate) fn refuse_unexplained(tx: &Tx<'_>, task: &Task, outcome: Outcome, strict: bool) -> Result<()> {
     let Some(end) = tx.worklog_end(&task.id)? else {
-        let message = "nothing is written down about the task; `writ worklog append` does so";
+        let message = "the task has no worklog; add entries with `writ worklog append`";
         return if strict { Err(deny(Code::MissingRequiredInput, "final_entry", message)) } else { Ok(()) };
     };
     let options = Options { outcome: Some(outcome), ..Options::default() };

@@ -23,10 +23,10 @@ use tokio::net::TcpListener;
 use crate::reader::Reader;
 use crate::status::refuse;
 
-/// How long a connection may still talk after the server was told to stop.
+/// How long open connections may take after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A server that listens but does not answer yet.
+/// A server that listens but does not yet answer.
 pub struct Server {
     runtime: tokio::runtime::Runtime,
     listener: TcpListener,
@@ -34,7 +34,7 @@ pub struct Server {
     pub address: SocketAddr,
 }
 
-/// Listens on `address`. The store is opened here, so that a broken one is told before anyone connects.
+/// Listens on `address`. The store is opened here, so that a broken one is reported before anyone connects.
 pub fn bind(address: SocketAddr, open: impl FnOnce() -> Result<Context> + Send + 'static) -> Result<Server> {
     let io =
         |error: std::io::Error| Error::new(ErrorCode::Io, format!("could not listen on {address}: {error}"));
@@ -46,7 +46,7 @@ pub fn bind(address: SocketAddr, open: impl FnOnce() -> Result<Context> + Send +
 }
 
 impl Server {
-    /// Answers until `stop` says so; looks at it several times a second.
+    /// Answers until `stop` returns true; it is called several times a second.
     pub fn serve(self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
         let app = routes(self.reader);
         let stop = std::sync::Arc::new(stop);
@@ -79,12 +79,12 @@ fn routes(reader: Reader) -> Router {
         .with_state(reader)
 }
 
-/// A web page somewhere else must not reach us through a name that points here, nor send its visitors.
+/// Guards against DNS rebinding and cross-site requests: web pages of other hosts must not reach this server.
 async fn only_local_names(request: Request, next: Next) -> Response {
     if stays_local(request.headers()) {
         return next.run(request).await;
     }
-    refuse(&Error::new(ErrorCode::Denied, "only requests to and from this machine are answered"))
+    refuse(&Error::new(ErrorCode::Denied, "only requests from this machine to this machine are answered"))
 }
 
 fn stays_local(headers: &HeaderMap) -> bool {

@@ -1,4 +1,4 @@
-//! The HTTP door. For now it only reads: a dashboard or a script can look, and nothing can be changed from outside.
+//! The HTTP door. For now it only reads: a dashboard or a script can look, and nothing can be changed over it.
 
 mod http;
 mod reader;

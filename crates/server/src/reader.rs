@@ -1,4 +1,4 @@
-//! One thread owns the store; requests come to it one after the other.
+//! One thread owns the store and answers requests one after the other.
 
 use std::sync::mpsc;
 
@@ -9,7 +9,7 @@ use ops::verb::Effect;
 use ops::{Context, Error, Result};
 use tokio::sync::oneshot;
 
-/// Requests that may wait for the store; more are told to come back.
+/// Requests that may wait for the store; more are refused as busy.
 const WAITING_MAX: usize = 256;
 
 struct Asked {
@@ -33,7 +33,7 @@ impl Reader {
             Ok(mut cx) => {
                 opened.send(Ok(())).ok();
                 for question in questions {
-                    // Whoever asked may have gone; the answer is then for nobody.
+                    // The client may have disconnected.
                     question.answer.send(answer(&mut cx, &question.operation, question.request)).ok();
                 }
             }
@@ -60,7 +60,7 @@ fn answer(cx: &mut Context, name: &str, request: Value) -> Result<Value> {
     match operation.effect {
         Effect::Reads => Ok((operation.call)(cx, None, request)?.answer),
         Effect::Once | Effect::Repeatable => {
-            let message = format!("`{name}` changes something; this door only reads");
+            let message = format!("`{name}` changes something, and the server only reads");
             Err(Error::new(ErrorCode::Denied, message).hint("use the command line"))
         }
     }

@@ -1,4 +1,4 @@
-//! How an error looks over HTTP. The only place that knows status codes.
+//! Errors over HTTP. The only place that knows status codes.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -20,6 +20,8 @@ pub enum Error {
     Backup { path: PathBuf, source: std::io::Error },
     #[error("could not write {}", path.display())]
     Output { path: PathBuf, source: std::io::Error },
+    #[error("could not read {}", path.display())]
+    Input { path: PathBuf, source: std::io::Error },
     #[error("{} already exists", path.display())]
     Exists { path: PathBuf },
     #[error("the store is not empty: table {table} has rows")]
@@ -64,7 +66,7 @@ impl Error {
             Error::Foreign { .. } => ErrorCode::ForeignStore,
             Error::Newer { .. } => ErrorCode::NewerStore,
             Error::Busy => ErrorCode::Busy,
-            Error::Output { .. } => ErrorCode::Io,
+            Error::Input { .. } | Error::Output { .. } => ErrorCode::Io,
             Error::Exists { .. } => ErrorCode::AlreadyExists,
             Error::NotEmpty { .. } => ErrorCode::WrongState,
             Error::OtherExport { .. } => ErrorCode::UnsupportedVersion,
@@ -89,6 +91,7 @@ impl Error {
                 "choose another file with --db-path or WRIT_DB; `writ import --from vybe FILE` reads a vybe database \
                  into a new store",
             ),
+            Error::Input { .. } => Some("check the path and its permissions"),
             Error::Output { .. } => Some("check that the directory exists, is writable and has free space"),
             Error::Exists { .. } => Some("choose another name, or replace the file with --force"),
             Error::NotEmpty { .. } => Some("nothing was written; import into a new file with --db-path"),

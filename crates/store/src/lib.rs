@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
-pub use audit::{Fault, Tip, Verification};
+pub use audit::{Fault, Head, Tip, Verification};
 pub use backup::Backup;
 pub use counts::Counts;
 pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};

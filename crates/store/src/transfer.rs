@@ -80,6 +80,13 @@ impl Store {
         Ok(moved)
     }
 
+    /// Imports an export from a file.
+    pub fn import_from(&mut self, file: &Path) -> Result<TransferSummary> {
+        let opened =
+            std::fs::File::open(file).map_err(|source| Error::Input { path: file.to_owned(), source })?;
+        self.import(&mut io::BufReader::new(opened))
+    }
+
     /// Imports an export into this store, which must be empty. Writes all of it or nothing.
     pub fn import(&mut self, input: &mut dyn BufRead) -> Result<TransferSummary> {
         let tx = self.begin()?;

@@ -1,6 +1,12 @@
 use std::collections::BTreeMap;
 
+use ops::registry;
+use ops::verb::{Effect, Surface};
+use serde_json::Value;
+
 use super::grammar;
+use crate::commands::schema::commands::described;
+use crate::{commands, local};
 
 /// What each command below `above` says of itself, by its words.
 fn abouts(above: &clap::Command, words: &str, found: &mut Vec<(String, String)>) {
@@ -34,4 +40,140 @@ fn every_command_is_described_by_a_sentence_of_its_own() {
         places.dedup();
         assert!(places.len() == count && count <= 2, "{words:?} all say {about:?}");
     }
+}
+
+/// Every leaf command with its path, hidden ones included.
+fn leaves<'g>(above: &'g clap::Command, path: &str, found: &mut Vec<(String, &'g clap::Command)>) {
+    for command in above.get_subcommands().filter(|command| command.get_name() != "help") {
+        let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
+        // `loop` does something by itself and has a command inside.
+        if !command.is_subcommand_required_set() {
+            found.push((path.clone(), command));
+        }
+        leaves(command, &path, found);
+    }
+}
+
+/// Not converted yet.
+fn is_pending(path: &str) -> bool {
+    path.starts_with("conformance")
+        || path == "result submit"
+        || commands::not_yet_verbs::LOCAL.iter().any(|local| local.command == path)
+}
+
+fn built() -> clap::Command {
+    let mut grammar = grammar();
+    grammar.build();
+    grammar
+}
+
+#[test]
+fn every_command_is_a_verb_or_a_declared_local_command_and_not_both() {
+    let grammar = built();
+    let mut found = Vec::new();
+    leaves(&grammar, "", &mut found);
+    for (path, _) in &found {
+        assert!(registry::of_command(path).is_some() || local::local(path).is_some(), "{path} is undeclared");
+    }
+    let is_command =
+        |command: &str| found.iter().any(|(path, _)| path == command.split(" --").next().unwrap());
+    for verb in registry::VERBS.iter().filter(|verb| !verb.command.is_empty()) {
+        assert!(is_command(verb.command), "the command of {} does not exist", verb.name);
+    }
+    for local in commands::LOCAL.iter().copied().flatten() {
+        assert!(is_command(local.command), "{} does not exist", local.command);
+        assert!(registry::of_command(local.command).is_none(), "{} is a verb", local.command);
+    }
+}
+
+/// The lines below `Examples:` in a command's help.
+fn examples(command: &clap::Command) -> Vec<String> {
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    lines.map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn every_help_ends_with_examples_that_the_grammar_accepts() {
+    let grammar = built();
+    let mut found = Vec::new();
+    leaves(&grammar, "", &mut found);
+    let is_shown = |(path, command): &(String, &clap::Command)| !command.is_hide_set() && !is_pending(path);
+    for (path, command) in found.into_iter().filter(is_shown) {
+        let examples = examples(command);
+        assert!((1..=3).contains(&examples.len()), "`writ {path} --help` has no examples");
+        for example in examples {
+            // What a shell would keep for itself.
+            let called = example.split(['>', '<', '|']).next().unwrap().trim();
+            let words = shlex::split(called).unwrap_or_else(|| panic!("{path}: {example}"));
+            let parsed = super::grammar().try_get_matches_from(words);
+            let parsed = parsed.unwrap_or_else(|error| panic!("{path}: {example}: {error}"));
+            assert_eq!(super::path_of(&parsed), path, "{example}");
+        }
+    }
+}
+
+#[test]
+fn help_lines_are_short_and_imperative_and_every_command_is_in_a_section() {
+    let grammar = built();
+    let mut found = Vec::new();
+    abouts(&grammar, "writ", &mut found);
+    let is_checked = |words: &str| !is_pending(words.trim_start_matches("writ "));
+    for (words, about) in found.iter().filter(|(words, _)| is_checked(words)) {
+        let first = about.lines().next().unwrap();
+        assert!(first.chars().count() <= 80 && !first.ends_with('.'), "{words}: {first:?}");
+        assert!(first.starts_with(char::is_uppercase), "{words}: {first:?}");
+    }
+    let help = super::root_help();
+    for command in grammar.get_subcommands() {
+        let order = command.get_display_order();
+        let is_section = |(section, _): &(usize, &str)| *section == order;
+        assert!(super::help::SECTIONS.iter().any(is_section), "{} is in no section", command.get_name());
+        assert!(help.contains(&format!("\n  {} ", command.get_name())), "{help}");
+    }
+    let (options, globals) = (help.find("\nOptions:").unwrap(), help.find("\nGlobal options:").unwrap());
+    assert!(options < globals && help[globals..].contains("--db-path"), "{help}");
+}
+
+#[test]
+fn what_schema_commands_says_of_a_verb_is_what_the_registry_says() {
+    let grammar = built();
+    let mut found = Vec::new();
+    leaves(&grammar, "", &mut found);
+    for (path, command) in found {
+        let Some(verb) = registry::of_command(&path) else { continue };
+        let row = described(command, &path);
+        assert_eq!(row["mutates"], verb.effect.mutates(), "{path}");
+        let keyed = verb.effect == Effect::Once && verb.surface == Surface::Continuity;
+        assert_eq!(row["requires_request_id"], keyed, "{path}");
+        let request = (verb.request_schema)();
+        let names = |schema: &Value| -> Vec<String> {
+            let list = schema["required"].as_array().into_iter().flatten();
+            list.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let (typed, fields) = (names(&row["args_schema"]), names(&request));
+        for argument in command.get_arguments() {
+            let (field, flag) = (argument.get_id().as_str(), argument.get_long());
+            let Some(property) = request["properties"].get(field) else { continue };
+            let flag = flag.unwrap_or(field);
+            let has_default = !argument.get_default_values().is_empty();
+            let is_typed = typed.iter().any(|name| name == flag);
+            let is_field = fields.iter().any(|name| name == field);
+            assert!(is_typed == is_field || (has_default && is_field), "{path} --{flag}: required");
+            let words: Vec<String> =
+                argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+            let is_flag = matches!(argument.get_action(), clap::ArgAction::SetTrue);
+            if let Some(listed) = enum_of(property).filter(|_| !is_flag) {
+                assert_eq!(words, listed, "{path} --{flag}: enum");
+            }
+        }
+    }
+}
+
+/// The words of a field, which may be optional.
+fn enum_of(property: &Value) -> Option<Vec<String>> {
+    let listed = property["enum"]
+        .as_array()
+        .or_else(|| property["anyOf"].as_array()?.iter().find_map(|choice| choice["enum"].as_array()))?;
+    Some(listed.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }

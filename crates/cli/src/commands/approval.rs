@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use contract::domain::crew::approval::Filed;
-use contract::json::json;
 use ops::Result;
-use ops::approval::{Decision, Request, decide, list, request};
+use ops::approval::{decide, list, request};
 
 use super::crew::Which;
 use crate::app::Globals;
@@ -15,69 +14,78 @@ use crate::output::{Output, one_line};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Ask for a person's word; from then on the task is not given out without it
+    /// Request an approval; from then on the task cannot be assigned without it
+    #[command(after_help = "Examples:
+  writ approval request --run RUN --task T-4
+  writ approval request --run RUN --task T-4 --action \"drop the old table\" --deadline 3600")]
     Request {
         #[command(flatten)]
         which: Which,
-        /// What would be done, for the person who decides
+        /// What is to be approved, for the person who decides
         #[arg(long, value_name = "TEXT")]
         action: Option<String>,
-        /// Unanswered for this long, it is a no
+        /// After this time without a decision, the request is denied [default: one hour]
         #[arg(long, value_name = "SECONDS")]
         deadline: Option<u64>,
     },
-    /// Say yes, for one use
+    /// Grant an approval, for one use
+    #[command(after_help = "Examples:
+  writ approval grant APPROVAL --reason \"reviewed the migration\"")]
     Grant {
         /// The approval
         id: String,
-        /// Why, for the record
+        /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Say no
+    /// Deny an approval
+    #[command(after_help = "Examples:
+  writ approval deny APPROVAL --reason \"not before the release\"")]
     Deny {
         /// The approval
         id: String,
-        /// Why, for the record
+        /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
     },
-    /// List what waits for a word, or all that was asked in a run
+    /// List pending approvals, or all approvals of a run
+    #[command(after_help = "Examples:
+  writ approval list
+  writ approval list --run RUN")]
     List {
-        /// Only this run
+        /// All approvals of this run
         #[arg(long)]
         run: Option<String>,
     },
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
-    let given = match command {
-        Command::List { run } => {
-            let found = list(&mut cx, run.as_deref())?;
-            return Ok(output.answer(&json!({"count": found.len(), "approvals": found}), || {
-                if found.is_empty() { "nothing waits".to_owned() } else { found.iter().map(line).collect() }
-            }));
-        }
+    let decided = |id: &str, granted, reason: &Option<String>| {
+        let request = decide::Request { id: id.to_owned(), granted, reason: reason.clone() };
+        host::answer::<decide::Decide>(globals, output, &request, line)
+    };
+    match command {
         Command::Request { which, action, deadline } => {
-            let asked = Request {
+            let request = request::Request {
                 run: which.run.clone(),
                 task: which.task.clone(),
                 action: action.clone(),
                 deadline_seconds: *deadline,
             };
-            request(&mut cx, &host::any_key(globals)?, &asked)?
+            host::answer::<request::RequestApproval>(globals, output, &request, line)
         }
-        Command::Grant { id, reason } => {
-            let decision = Decision { id: id.clone(), granted: true, reason: reason.clone() };
-            decide(&mut cx, &host::any_key(globals)?, &decision)?
+        Command::Grant { id, reason } => decided(id, true, reason),
+        Command::Deny { id, reason } => decided(id, false, reason),
+        Command::List { run } => {
+            let request = list::Request { run: run.clone() };
+            host::answer::<list::List>(globals, output, &request, |answer| {
+                match answer.approvals.as_slice() {
+                    [] => "no approvals".to_owned(),
+                    approvals => approvals.iter().map(line).collect(),
+                }
+            })
         }
-        Command::Deny { id, reason } => {
-            let decision = Decision { id: id.clone(), granted: false, reason: reason.clone() };
-            decide(&mut cx, &host::any_key(globals)?, &decision)?
-        }
-    };
-    Ok(output.answer(&given.answer, || line(&given.answer)))
+    }
 }
 
 fn line(filed: &Filed) -> String {

@@ -3,9 +3,8 @@
 use std::process::ExitCode;
 
 use contract::continuity::ArtifactView;
-use contract::domain::code::ErrorCode;
-use ops::artifact::list::{Request, list};
-use ops::{Error, Result};
+use ops::Result;
+use ops::artifact::list::{List, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -14,7 +13,8 @@ use crate::output::{Output, one_line};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// List the files of a task, newest first
+    /// List the artifacts of a task, newest first
+    #[command(after_help = "Examples:\n  writ artifacts list --task-id task_01")]
     List(ListArgs),
 }
 
@@ -29,12 +29,8 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    if args.task_id.is_empty() {
-        return Err(Error::new(ErrorCode::InvalidInput, "--task-id is required"));
-    }
     let request = Request { task_id: args.task_id.clone(), limit: Some(args.limit) };
-    let answer = list(&mut host::open(globals)?, &request)?;
-    Ok(output.answer(&answer, || {
+    host::answer::<List>(globals, output, &request, |answer| {
         let line = |file: &ArtifactView| {
             let (kind, path) = (one_line(&file.content_type), one_line(&file.file_path));
             format!("{}  {kind:<24}  {path}\n", file.created_at)
@@ -43,5 +39,5 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
             [] => "no artifacts\n".to_owned(),
             files => files.iter().map(line).collect(),
         }
-    }))
+    })
 }

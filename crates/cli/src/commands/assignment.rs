@@ -1,16 +1,12 @@
 //! `writ assignment`
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::money::MicroUsd;
-use contract::domain::scope::Scope;
 use contract::json::{Value, json};
-use engine::disk::snapshot;
-use ops::assignment::{issue, show, snapshot::keep};
-use ops::context::Key;
-use ops::{Context, Error, Result};
+use ops::assignment::{issue, show};
+use ops::{Error, Result};
 
 use super::crew::Which;
 use crate::app::Globals;
@@ -20,9 +16,11 @@ use crate::output::Output;
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Give a task out, with its locks and its share of the budget
+    /// Assign a task to a worker, with its locks and its budget
     Issue(IssueArgs),
-    /// Show what a task was last given out with
+    /// Show the last assignment of a task
+    #[command(after_help = "Examples:
+  writ assignment show --run RUN --task T-2")]
     Show {
         #[command(flatten)]
         which: Which,
@@ -30,56 +28,49 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  writ assignment issue --run RUN --task T-2 --owner anna
+  writ assignment issue --run RUN --task T-2 --forbid docs --context \"note=read the tests first\" --timeout 600")]
 pub(crate) struct IssueArgs {
     #[command(flatten)]
     which: Which,
-    /// Who works on it [default: the caller]
+    /// The worker [default: the caller]
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// What it must not touch
+    /// A file or directory that the worker must not change; may be repeated
     #[arg(long = "forbid", value_name = "PATH")]
     forbidden: Vec<String>,
-    /// What it gets to know, such as `note=look at the tests`; kinds are file, note, command and constraint
+    /// What the worker is told; kinds are file, note, command and constraint; may be repeated
     #[arg(long = "context", value_name = "KIND=VALUE")]
     context: Vec<String>,
-    /// Where it writes down what it does [default: worklogs/TASK.jsonl]
+    /// The worker's log [default: worklogs/TASK.jsonl]
     #[arg(long, value_name = "PATH")]
     worklog: Option<String>,
-    /// How long it may be silent, in seconds
+    /// How long the worker may go without a heartbeat, in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// How often it says that it lives, in seconds
+    /// The interval between heartbeats, in seconds
     #[arg(long, value_name = "SECONDS")]
     heartbeat: Option<u64>,
-    /// What it may spend, in dollars [default: what the plan says]
+    /// The worker's budget in dollars [default: from the plan]
     #[arg(long, value_name = "USD")]
     cost: Option<f64>,
-    /// What it may spend, in tokens [default: what the plan says]
+    /// The worker's budget in tokens [default: from the plan]
     #[arg(long, value_name = "COUNT")]
     tokens: Option<i64>,
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
     match command {
-        Command::Issue(args) => {
-            let key = host::any_key(globals)?;
-            let given = issue::issue(&mut cx, &key, &request(args)?)?;
-            take_snapshot(&mut cx, &key, given.answer.token, &args.which.run)?;
-            let answer = given.answer;
-            Ok(output
-                .answer(&answer, || format!("{} is given out with token {}", answer.task_id, answer.token)))
-        }
+        Command::Issue(args) => host::answer::<issue::Issue>(globals, output, &request(args)?, |answer| {
+            format!("{} assigned with token {}", answer.task_id, answer.token)
+        }),
         Command::Show { which } => {
-            let shown = show::show(&mut cx, &which.run, &which.task)?;
-            let data = json!({
-                "token": shown.issued.token, "packet": shown.issued.packet, "ended": shown.issued.ended,
-                "issued_at": shown.issued.issued_at, "snapshot": shown.issued.snapshot,
-            });
-            Ok(output.answer(&data, || {
-                let state = shown.issued.ended.as_deref().unwrap_or("open");
-                format!("token {}, {state}, issued {}", shown.issued.token, shown.issued.issued_at)
-            }))
+            let request = show::Request { run: which.run.clone(), task: which.task.clone() };
+            host::answer::<show::Show>(globals, output, &request, |answer| {
+                let state = answer.ended.as_deref().unwrap_or("open");
+                format!("token {}, {state}, issued {}", answer.token, answer.issued_at)
+            })
         }
     }
 }
@@ -87,7 +78,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 fn request(args: &IssueArgs) -> Result<issue::Request> {
     let context = args.context.iter().map(|text| match text.split_once('=') {
         Some((kind, value)) => Ok(json!({"kind": kind, "value": value})),
-        None => Err(Error::new(ErrorCode::Usage, format!("--context wants KIND=VALUE, not `{text}`"))),
+        None => Err(Error::new(ErrorCode::Usage, format!("--context must be KIND=VALUE, not `{text}`"))),
     });
     Ok(issue::Request {
         run: args.which.run.clone(),
@@ -103,20 +94,8 @@ fn request(args: &IssueArgs) -> Result<issue::Request> {
     })
 }
 
-/// Dollars as a person writes them.
+/// An amount in dollars on the command line.
 pub(crate) fn dollars(amount: f64) -> Result<MicroUsd> {
     MicroUsd::from_dollars(amount)
-        .ok_or_else(|| Error::new(ErrorCode::Usage, format!("{amount} is no amount of dollars")))
-}
-
-/// Writes down what the scope holds, now that nobody else may change it and before the worker hears of it. A call
-/// that was interrupted in between is finished by its repetition.
-pub(crate) fn take_snapshot(cx: &mut Context, key: &Key, token: i64, run: &str) -> Result<()> {
-    let locks =
-        ops::lock::list::list(cx, &ops::lock::list::Request { run: Some(run.to_owned()), history: false })?;
-    let own: Vec<_> = locks.into_iter().filter(|lock| lock.held.token == token).collect();
-    let Some(first) = own.first() else { return Ok(()) };
-    let root = first.held.workspace.clone();
-    let scopes: Vec<Scope> = own.iter().map(|lock| lock.held.scope.clone()).collect();
-    keep(cx, &key.caller, token, &snapshot(Path::new(&root), &scopes))
+        .ok_or_else(|| Error::new(ErrorCode::Usage, format!("invalid amount in dollars: {amount}")))
 }

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use contract::json::json;
+use contract::domain::crew::budget::Amount;
 use ops::Result;
-use ops::budget::{Answer, Request, set, show};
+use ops::budget::{set, show};
 
 use super::assignment::dollars;
 use crate::app::Globals;
@@ -14,19 +14,24 @@ use crate::output::Output;
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Set what a run may spend; a limit that is not named stays as it was
+    /// Set the budget of a run; a limit that is not named does not change
+    #[command(after_help = "Examples:
+  writ budget set --run RUN --cost 5
+  writ budget set --run RUN --cost 5 --tokens 2000000")]
     Set {
         /// The run
         #[arg(long)]
         run: String,
-        /// In dollars
+        /// The limit in dollars
         #[arg(long, value_name = "USD", required_unless_present = "tokens")]
         cost: Option<f64>,
-        /// In tokens
+        /// The limit in tokens
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
     },
-    /// Show what a run may spend, has reserved and has spent
+    /// Show the budget of a run: its limit, what is reserved, spent and free
+    #[command(after_help = "Examples:
+  writ budget show --run RUN")]
     Show {
         /// The run
         #[arg(long)]
@@ -35,27 +40,36 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
     match command {
         Command::Set { run, cost, tokens } => {
             let cost = cost.map(dollars).transpose()?;
-            let request = Request { run: run.clone(), cost, tokens: *tokens };
-            let given = set(&mut cx, &host::any_key(globals)?, &request)?;
-            Ok(output.answer(&given.answer, || text(&given.answer)))
+            let request = set::Request { run: run.clone(), cost, tokens: *tokens };
+            host::answer::<set::Set>(globals, output, &request, |answer| {
+                let purse = &answer.purse;
+                text(Some(purse.limit), Some(purse.reserved), Some(purse.spent), Some(answer.free))
+            })
         }
-        Command::Show { run } => match show(&mut cx, run)? {
-            Some(answer) => Ok(output.answer(&answer, || text(&answer))),
-            None => Ok(output.answer(&json!({"limit": null}), || "the run has no budget".to_owned())),
-        },
+        Command::Show { run } => {
+            let request = show::Request { run: run.clone() };
+            host::answer::<show::Show>(globals, output, &request, |answer| {
+                text(answer.limit, answer.reserved, answer.spent, answer.free)
+            })
+        }
     }
 }
 
-fn text(answer: &Answer) -> String {
-    let purse = &answer.purse;
-    let line = |name: &str, amount: contract::domain::crew::budget::Amount| {
+fn text(
+    limit: Option<Amount>,
+    reserved: Option<Amount>,
+    spent: Option<Amount>,
+    free: Option<Amount>,
+) -> String {
+    if limit.is_none() {
+        return "the run has no budget".to_owned();
+    }
+    let line = |(name, amount): (&str, Option<Amount>)| {
+        let amount = amount.unwrap_or_default();
         format!("{name:<9}  {:>12}  {:>12} tokens\n", amount.cost.to_string(), amount.tokens)
     };
-    [("limit", purse.limit), ("reserved", purse.reserved), ("spent", purse.spent), ("free", answer.free)]
-        .map(|(name, amount)| line(name, amount))
-        .concat()
+    [("limit", limit), ("reserved", reserved), ("spent", spent), ("free", free)].map(line).concat()
 }

@@ -3,29 +3,28 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::run::cancel::{Request, cancel};
+use ops::run::cancel::{Answer, CancelRun, CancelTask, Request, names_task};
 
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ cancel run_3f56\n  writ cancel task_01k2 --reason \"not needed\"")]
 pub(crate) struct Args {
-    /// The run or the task
+    /// The id of the run or the task, or a unique prefix of it
     id: String,
-    /// Why, for the record
+    /// Why, for the log
     #[arg(long)]
     reason: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
-    let id = if args.id.starts_with("task_") {
-        ops::task::get::get(&mut cx, &args.id)?.id.to_string()
+    let request = Request { id: args.id.clone(), reason: args.reason.clone() };
+    let text = |answer: &Answer| format!("{} is {}", answer.id, answer.state);
+    if names_task(&args.id) {
+        host::answer::<CancelTask>(globals, output, &request, text)
     } else {
-        ops::run::show::show(&mut cx, &args.id)?.run.asked.id.to_string()
-    };
-    let key = host::any_key(globals)?;
-    let given = cancel(&mut cx, &key, &Request { id, reason: args.reason.clone() })?;
-    Ok(output.answer(&given.answer, || format!("{} is {}", given.answer.id, given.answer.state)))
+        host::answer::<CancelRun>(globals, output, &request, text)
+    }
 }

@@ -3,13 +3,20 @@
 use std::process::ExitCode;
 
 use ops::Result;
+use ops::verb::Surface;
 
 use crate::app;
+use crate::local::LocalCommand;
 use crate::output::Output;
 
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("completions", Surface::Writ)];
+
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  writ completions bash > ~/.local/share/bash-completion/completions/writ\n  writ completions zsh"
+)]
 pub(crate) struct Args {
-    /// The shell
+    /// The shell to complete for
     shell: clap_complete::Shell,
 }
 

@@ -3,16 +3,21 @@
 use std::process::ExitCode;
 
 use ops::Result;
+use ops::verb::Surface;
 use serde_json::{Value, json};
 
 use crate::app::Globals;
+use crate::local::LocalCommand;
 use crate::output::Output;
 use crate::{config, env, host};
+
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("config show", Surface::Writ)];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Print every value and where it comes from
+    /// Show every value and its source
+    #[command(after_help = "Examples:\n  writ config show\n  writ config show --output json")]
     Show,
 }
 

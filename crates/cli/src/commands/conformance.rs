@@ -10,35 +10,45 @@ use std::time::Duration;
 use contract::conformance::{Case, File, answer, cases};
 use contract::domain::code::ErrorCode;
 use contract::json::strict;
+use ops::verb::Surface;
 use ops::{Error, Result};
 use other::Other;
 use serde_json::Value;
 
+use crate::local::LocalCommand;
 use crate::output::Output;
+
+pub(crate) const LOCAL: &[LocalCommand] = &[
+    LocalCommand::reads("conformance run", Surface::Conformance),
+    LocalCommand::reads("conformance answer", Surface::Conformance),
+];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Run every vector in a directory through this program, or through another one
+    /// Run every test vector of a directory through this program, or through another one
+    #[command(
+        after_help = "Examples:\n  writ conformance run vectors\n  writ conformance run vectors --command ./other"
+    )]
     Run {
-        /// The directory; its shapes are those of writ's own vectors
+        /// A directory laid out as writ's own vectors
         directory: PathBuf,
         /// Also list the cases that passed
         #[arg(long)]
         verbose: bool,
-        /// Ask this shell command instead: it reads one question as JSON on standard input and answers with
-        /// JSON on standard output
+        /// Ask this shell command instead; it reads a JSON question on standard input and prints a JSON answer
         #[arg(long, value_name = "CMD")]
         command: Option<String>,
-        /// How long the command may take for one answer
+        /// Time limit for one answer
         #[arg(long, value_name = "SECONDS", default_value_t = 10)]
         timeout: u64,
     },
     /// Answer one question from standard input, as `run --command` asks it
+    #[command(after_help = "Examples:\n  writ conformance answer < question.json")]
     Answer,
 }
 
-/// A vectors folder with more than this is not one.
+/// A directory with more files than this is not one of vectors.
 const FILES_MAX: usize = 20_000;
 
 pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {

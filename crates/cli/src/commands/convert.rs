@@ -14,8 +14,9 @@ use crate::output::{Format, Output, say};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "From an assignment to aop and back, from an AOP TASK or EVENT to aee, from a result to aop \
-    and back, from a stage-1 result to bridge and back. With --output json the answer says what was lost."
+    after_help = "Conversions: assignment and aop, AOP TASK or EVENT to aee, result and aop, stage-1 result and bridge. \
+    With --output json the answer lists what was lost.\n\n\
+    Examples:\n  writ convert --to aop assignment.json\n  writ convert --to aee task.json --output json"
 )]
 pub(crate) struct Args {
     /// The kind to write: assignment, result, aop, aee, stage1 or bridge
@@ -27,7 +28,7 @@ pub(crate) struct Args {
     /// The workspace that paths are in
     #[arg(long, value_name = "DIR")]
     root: Option<String>,
-    /// The time to write where the document says none, in RFC 3339
+    /// The time to write where the document has none, in RFC 3339
     #[arg(long, value_name = "TIME")]
     now: Option<String>,
 }
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
     }
 }
 
-/// The document on standard output and what was lost beside it; or both in one answer.
+/// Text: the document on standard output and what was lost on standard error. JSON: both in one answer.
 fn answer(converted: &Converted, output: &Output) -> ExitCode {
     if output.format == Format::Text {
         for lost in &converted.lost {

@@ -5,16 +5,20 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
-use contract::json::{Value, strict};
-use contract::verdict::Verdict;
+use contract::json::Value;
+use ops::crew::document::parse;
+use ops::verb::Verb;
+use ops::verdict::{FindingView, VerdictAnswer};
 use ops::{Error, Result};
 
-use crate::output::Output;
+use crate::app::Globals;
+use crate::host;
+use crate::output::{Format, Output};
 
 // A task of a run. The parser would show a doc comment here as what each command does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
-    /// The run: its UUID, or any of writ's own names for it
+    /// The run: its UUID, or its id
     #[arg(long)]
     pub(crate) run: String,
     /// The task, such as T-12
@@ -22,34 +26,48 @@ pub(crate) struct Which {
     pub(crate) task: String,
 }
 
-/// Reads a document from a file or from standard input. What other readers would silently change is refused.
+/// Reads a document from a file or from standard input.
 pub(crate) fn read_document(file: &Path) -> Result<Value> {
     read_document_within(file, limits::DOCUMENT_BYTES_MAX)
 }
 
-/// The same for documents that may have `most` bytes.
-pub(crate) fn read_document_within(file: &Path, most: usize) -> Result<Value> {
+/// The same for documents of at most `limit` bytes.
+pub(crate) fn read_document_within(file: &Path, limit: usize) -> Result<Value> {
     let bytes = super::validate::read(file).map_err(|problem| Error::new(ErrorCode::Io, problem))?;
-    parse_within(&bytes, most)
+    parse(&bytes, limit)
 }
 
-/// The same for what came from elsewhere.
-pub(crate) fn parse_document(bytes: &[u8]) -> Result<Value> {
-    parse_within(bytes, limits::DOCUMENT_BYTES_MAX)
+/// Calls a verb that answers with a verdict, and prints it: exit 0 only if it allows.
+pub(crate) fn answer_verdict<V: Verb<Answer = VerdictAnswer>>(
+    globals: &Globals,
+    output: &Output,
+    request: &V::Request,
+) -> Result<ExitCode> {
+    Ok(print_verdict(&host::call::<V>(globals, request)?, output))
 }
 
-fn parse_within(bytes: &[u8], most: usize) -> Result<Value> {
-    if bytes.len() > most {
-        let message = format!("the document is larger than {most} bytes");
-        return Err(Error::new(ErrorCode::TooLarge, message));
+/// Prints a verdict as validators do.
+pub(crate) fn print_verdict(verdict: &VerdictAnswer, output: &Output) -> ExitCode {
+    let printed = match output.format {
+        Format::Text => output.text(&text(verdict)),
+        Format::Json | Format::Ndjson => output.line(verdict),
+    };
+    match (printed == ExitCode::SUCCESS, verdict.allow) {
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::FAILURE,
+        // A verdict that could not be printed allows nothing.
+        (false, _) => ExitCode::from(2),
     }
-    strict::parse(bytes).map_err(|fault| {
-        let message = format!("{}:{}: {fault}", fault.line, fault.column);
-        Error::new(ErrorCode::SchemaInvalid, message)
-    })
 }
 
-/// Prints an answer in the validators' form: exit 0 only where it allows.
-pub(crate) fn print_verdict(verdict: &Verdict, output: &Output) -> ExitCode {
-    super::validate::print(verdict, output)
+fn text(verdict: &VerdictAnswer) -> String {
+    let details = &verdict.details;
+    let word = if verdict.allow { "allowed" } else { "denied" };
+    let line = |label: &str, finding: &FindingView| {
+        format!("  {label}{} {} [{}]\n", finding.path, finding.message, finding.rule)
+    };
+    let mut text = format!("{word}: {} ({}) {}\n", verdict.code, details.kind, verdict.reason);
+    text.extend(details.findings.iter().map(|finding| line("", finding)));
+    text.extend(details.warnings.iter().map(|warning| line("warning: ", warning)));
+    text
 }

@@ -5,14 +5,19 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::run::RunState;
 use ops::run::Liveness;
+use ops::verb::Surface;
 use ops::{Context, Result};
 use serde_json::json;
 
 use crate::app::Globals;
+use crate::local::LocalCommand;
 use crate::output::Output;
 use crate::{config, host};
 
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("doctor", Surface::Writ)];
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ doctor\n  writ doctor --output json")]
 pub(crate) struct Args {}
 
 /// One thing that was looked at.
@@ -96,8 +101,8 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
     if !found.damage.is_empty() {
         return Ok(looks);
     }
-    let mut open = ops::run::show::list(cx, Some(RunState::Running), 1000)?;
-    open.extend(ops::run::show::list(cx, Some(RunState::Submitted), 1000)?);
+    let mut open = ops::run::list::rows(cx, Some(RunState::Running), 1000)?;
+    open.extend(ops::run::list::rows(cx, Some(RunState::Submitted), 1000)?);
     let orphaned: Vec<String> = open
         .into_iter()
         .filter(|run| run.owner.as_ref().is_none_or(|owner| engine::probe(owner) == Liveness::Dead))

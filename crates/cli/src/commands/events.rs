@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use contract::continuity::EventView;
 use ops::Result;
-use ops::event::{Request, list, view};
-use serde_json::{Value, json};
+use ops::event::list::{List, Request, events};
 
 use crate::app::Globals;
 use crate::host;
@@ -14,12 +14,15 @@ use crate::output::{Format, Output, one_line};
 #[command(defer = true)]
 pub(crate) enum Command {
     /// List events, newest first
+    #[command(
+        after_help = "Examples:\n  writ events list --all --limit 20\n  writ events list --agent ann --kind task_closed --asc"
+    )]
     List(ListArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {
-    /// Of every agent
+    /// Events of all agents
     #[arg(long)]
     all: bool,
     /// Only events of this task
@@ -32,12 +35,13 @@ pub(crate) struct ListArgs {
     #[arg(long, default_value_t = 50, allow_negative_numbers = true)]
     limit: i64,
     /// Only events after this number
-    #[arg(long, default_value_t = 0, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(0..))]
+    #[arg(long, default_value_t = 0, value_name = "NUMBER", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i64).range(0..))]
     since_id: i64,
     /// Oldest first
-    #[arg(long)]
-    asc: bool,
-    /// Also archived events, which a summary stands for
+    #[arg(long = "asc")]
+    ascending: bool,
+    /// Also archived events, which a summary replaced
     #[arg(long)]
     include_archived: bool,
 }
@@ -48,40 +52,30 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
         return Err(host::agent_is_required().hint("or list the events of every agent with --all"));
     }
     let request = Request {
-        agent: agent.clone(),
+        agent,
         task_id: args.task_id.clone(),
         kind: args.kind.clone(),
+        corr: None,
         since_id: args.since_id,
-        ascending: args.asc,
+        ascending: args.ascending,
         include_archived: args.include_archived,
         limit: usize::try_from(args.limit).ok(),
-        ..Request::default()
     };
-    let events = list(&mut host::open(globals)?, &request)?;
-    let views: Vec<_> = events.iter().map(view).collect();
     if output.format == Format::Ndjson {
-        let lines: String = events
-            .iter()
-            .filter_map(|event| serde_json::to_string(&ops::event::envelope(event)).ok())
-            .map(|line| line + "\n")
-            .collect();
-        return Ok(output.text(&lines));
+        return envelopes(&request, globals, output);
     }
-    let mut data = json!({"count": views.len(), "events": views});
-    let named = [("agent", agent), ("task_id", args.task_id.clone()), ("kind", args.kind.clone())];
-    for (name, value) in named {
-        if let Some(value) = value {
-            data[name] = json!(value);
-        }
-    }
-    if args.since_id > 0 {
-        data["since_id"] = Value::from(args.since_id);
-    }
-    Ok(output.answer(&data, || {
-        let line = |e: &contract::continuity::EventView| {
+    host::answer::<List>(globals, output, &request, |answer| {
+        let line = |e: &EventView| {
             let (kind, agent, message) = (one_line(&e.kind), one_line(&e.agent_name), one_line(&e.message));
             format!("{:>6}  {}  {kind:<20}  {agent:<12}  {message}\n", e.id, e.created_at)
         };
-        views.iter().map(line).collect()
-    }))
+        answer.events.iter().map(line).collect()
+    })
+}
+
+/// The same events as AEE envelopes, one a line.
+fn envelopes(request: &Request, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let events = events(&mut host::open(globals)?, request)?;
+    let line = |event| serde_json::to_string(&ops::event::envelope(event)).ok().map(|line| line + "\n");
+    Ok(output.text(&events.iter().filter_map(line).collect::<String>()))
 }

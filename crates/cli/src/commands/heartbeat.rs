@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::time::Timestamp;
-use ops::heartbeat::{Request, heartbeat};
+use ops::heartbeat::{Request, Send};
 use ops::{Error, Result};
 
 use super::crew::Which;
@@ -13,13 +13,15 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  writ heartbeat --run RUN --task T-2 --token 7")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// The token of the assignment
     #[arg(long)]
     token: i64,
-    /// What the worker's clock says, in RFC 3339; one that is far ahead is refused
+    /// The worker's clock, in RFC 3339; a time far in the future is refused
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
 }
@@ -29,6 +31,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let at = at.map_err(|error| Error::new(ErrorCode::Usage, format!("--at: {error}")))?;
     let request =
         Request { run: args.which.run.clone(), task: args.which.task.clone(), token: args.token, at };
-    let answer = heartbeat(&mut host::open(globals)?, &request)?;
-    Ok(output.answer(&answer, || format!("{} was heard at {}", answer.task_id, answer.last_heartbeat_at)))
+    host::answer::<Send>(globals, output, &request, |answer| {
+        format!("heartbeat of {} at {}", answer.task_id, answer.last_heartbeat_at)
+    })
 }

@@ -1,4 +1,4 @@
-//! `writ hook`: into the hooks of agent programs, out of them, and what the hooks call.
+//! `writ hook`: installs hooks in agent programs, removes them, and handles what they call.
 
 mod handle;
 mod install;
@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use ops::verb::Surface;
 use ops::{Error, Result};
 
 use crate::app::Globals;
@@ -17,16 +18,38 @@ use crate::hooks::Program;
 use crate::hooks::handling::Handler;
 use crate::hooks::places::Scope;
 use crate::host;
+use crate::local::LocalCommand;
 use crate::output::Output;
 
 pub(crate) use handle::never_fail;
 
+pub(crate) const LOCAL: &[LocalCommand] = &[
+    LocalCommand::changes("hook install", Surface::Continuity),
+    LocalCommand::changes("hook uninstall", Surface::Continuity),
+    LocalCommand::changes("hook session-start", Surface::Handler),
+    LocalCommand::changes("hook prompt", Surface::Handler),
+    LocalCommand::changes("hook tool-failure", Surface::Handler),
+    LocalCommand::changes("hook tool-success", Surface::Handler),
+    LocalCommand::changes("hook checkpoint", Surface::Handler),
+    LocalCommand::changes("hook task-completed", Surface::Handler),
+    LocalCommand::changes("hook retrospective", Surface::Handler),
+    LocalCommand::changes("hook retrospective-bg", Surface::Handler),
+    LocalCommand::changes("hook session-end", Surface::Handler),
+    LocalCommand::changes("hook subagent-stop", Surface::Handler),
+    LocalCommand::changes("hook subagent-start", Surface::Handler),
+    LocalCommand::changes("hook stop", Surface::Handler),
+];
+
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Let Claude Code and OpenCode call writ
+    /// Install hooks, so that Claude Code and OpenCode call writ
+    #[command(
+        after_help = "Examples:\n  writ hook install --dry-run\n  writ hook install --claude --project"
+    )]
     Install(Which),
-    /// Take writ out of their settings again
+    /// Remove the hooks again
+    #[command(after_help = "Examples:\n  writ hook uninstall\n  writ hook uninstall --opencode --dry-run")]
     Uninstall(uninstall::Args),
     /// What the hooks call
     #[command(flatten)]
@@ -42,10 +65,10 @@ pub(crate) struct Which {
     /// Only OpenCode, unless --claude is given too
     #[arg(long)]
     opencode: bool,
-    /// In the settings of the project in the current directory, not in the user's
+    /// Use the settings of the project in the current directory instead of the user's
     #[arg(long)]
     project: bool,
-    /// Print every file and every byte that would be touched, but touch nothing
+    /// Show every change to every file, but change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -73,7 +96,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }
 }
 
-/// This program as hooks shall call it: by its whole path, wherever the agent was started.
+/// This program as hooks call it: by its absolute path, wherever the agent was started.
 pub(crate) fn program(globals: &Globals) -> Result<Program> {
     let unknown = |message: String| Error::new(ErrorCode::Io, message);
     let path = std::env::current_exe()

@@ -5,19 +5,24 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use ops::verb::Surface;
 use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
 use crate::host;
+use crate::local::LocalCommand;
 use crate::output::Output;
 
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("init", Surface::Writ)];
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ init\n  writ init path/to/project --dry-run")]
 pub(crate) struct Args {
     /// The project's directory
     #[arg(default_value = ".")]
     directory: PathBuf,
-    /// Say what would be made, but make nothing
+    /// Show what would be created, but create nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::json::Value;
-use engine::disk::real_root;
 use ops::Result;
-use ops::ledger::{apply, close, open, show};
-use ops::run::submit;
+use ops::ledger::{apply, close, open, reconcile, show};
+use ops::run::document::Document;
 
-use super::crew::{print_verdict, read_document};
+use super::crew::{answer_verdict, read_document};
 use crate::app::Globals;
 use crate::output::{Output, one_line};
 use crate::{config, host};
@@ -17,24 +16,37 @@ use crate::{config, host};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Open the ledger of a plan: its tasks are given out, and no engine works them
+    /// Open the ledger of a plan: its tasks are assigned to workers, and no engine runs them
+    #[command(after_help = "Examples:
+  writ ledger open plan.toml")]
     Open {
-        /// A plan (TOML or JSON); - for standard input
+        /// A plan in TOML or JSON, or - for standard input
         plan: PathBuf,
     },
     /// Show the ledger of a run
+    #[command(after_help = "Examples:
+  writ ledger show RUN")]
     Show {
         /// The run
         run: String,
     },
-    /// Change a ledger by the deltas of a document
+    /// Apply the deltas of a document to a ledger, all or none
+    #[command(after_help = "Examples:
+  writ ledger apply deltas.json
+  writ ledger apply --objective \"Port the parser\" --workspace ~/src/parser deltas.json")]
     Apply(ApplyArgs),
-    /// Close a ledger whose rows have all come to an end
+    /// Close a ledger whose rows have all ended
+    #[command(after_help = "Examples:
+  writ ledger close RUN")]
     Close {
         /// The run
         run: String,
     },
-    /// Say whether a ledger agrees with its locks, heartbeats, blockers and results
+    /// Check a ledger's consistency: its rows, locks, heartbeats, blockers and results
+    #[command(after_help = "Exit codes: 0 consistent, 1 not.
+
+Examples:
+  writ ledger reconcile RUN")]
     Reconcile {
         /// The run
         run: String,
@@ -46,32 +58,33 @@ pub(crate) struct ApplyArgs {
     /// An orchestrator's output, or only its `run_id` and `ledger_delta`; - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// What a run that is new is for
+    /// The objective, if the run is new
     #[arg(long, value_name = "TEXT")]
     objective: Option<String>,
-    /// Where a run that is new works [default: here]
+    /// The workspace, if the run is new [default: the current directory]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Every delta says which version it read, and a repeated name repeats its content
+    /// Require every delta to name the version it read, and a repeated delta to repeat its content
     #[arg(long)]
     strict: bool,
 }
 
 impl ApplyArgs {
-    pub(crate) fn request(&self) -> Result<apply::Request> {
-        Ok(self.request_for(read_document(&self.file)?))
+    pub(crate) fn read(&self) -> Result<Value> {
+        read_document(&self.file)
     }
 
-    /// The same for a document that came from elsewhere.
-    pub(crate) fn request_for(&self, document: Value) -> apply::Request {
-        let here = self.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-        let workspace = real_root(&host::absolute(here));
-        apply::Request {
-            document,
-            objective: self.objective.clone(),
-            workspace: Some(workspace.to_string_lossy().into_owned()),
-            strict: self.strict,
-        }
+    pub(crate) fn objective(&self) -> Option<String> {
+        self.objective.clone()
+    }
+
+    pub(crate) fn workspace(&self) -> String {
+        let workspace = self.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        host::absolute(workspace).to_string_lossy().into_owned()
+    }
+
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict
     }
 }
 
@@ -79,60 +92,49 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     match command {
         Command::Open { plan } => open_plan(plan, globals, output),
         Command::Show { run } => {
-            let shown = show::show(&mut host::open(globals)?, run)?;
-            Ok(output.answer(&shown, || text(&shown)))
+            host::answer::<show::Show>(globals, output, &show::Request { run: run.clone() }, text)
         }
         Command::Apply(args) => {
-            let request = args.request()?;
-            let key = host::any_key(globals)?;
-            let given = apply::apply(&mut host::open(globals)?, &key, &request)?;
-            let answer = &given.answer;
-            Ok(output.answer(answer, || {
+            let request = apply::Request {
+                document: args.read()?,
+                objective: args.objective(),
+                workspace: Some(args.workspace()),
+                strict: args.strict,
+            };
+            host::answer::<apply::Apply>(globals, output, &request, |answer| {
                 let reconciled = answer.reconcile["reason"].as_str().unwrap_or_default();
                 format!("run {} is at version {}\n{}", answer.run_id, answer.version, one_line(reconciled))
-            }))
+            })
         }
         Command::Close { run } => {
             let request = close::Request { run: run.clone() };
-            let key = host::any_key(globals)?;
-            let given = close::close(&mut host::open(globals)?, &key, &request)?;
-            Ok(output.answer(&given.answer, || format!("the run is {}", given.answer.state.as_str())))
+            host::answer::<close::Close>(globals, output, &request, |answer| {
+                format!("the run is {}", answer.state.as_str())
+            })
         }
         Command::Reconcile { run } => {
-            let verdict = show::reconcile(&mut host::open(globals)?, run)?;
-            Ok(print_verdict(&verdict, output))
+            answer_verdict::<reconcile::Reconcile>(globals, output, &show::Request { run: run.clone() })
         }
     }
 }
 
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let config = config::load(&host::absolute(super::run::directory_of(plan)))?;
-    let document = super::run::read_document(plan, &config)?;
-    super::run::make_workspace(&document.workspace.to_string_lossy())?;
-    let request = submit::Request {
-        kind: document.intake.kind,
-        workspace: real_root(&document.workspace).to_string_lossy().into_owned(),
-        plan: document.intake.plan,
-        objective: document.intake.objective,
-        intent: document.intake.intent,
-        corr: document.intake.corr,
-        depth: 1,
-        parent_run: None,
-        parent_task: None,
-        document_digest: document.intake.document_digest,
+    let directory = host::absolute(super::run::directory_of(plan));
+    let bytes = super::run::bytes_of(plan)?;
+    // A bad plan is reported before a store is made.
+    super::run::understood(&bytes, plan, &directory, &config::load(&directory)?)?;
+    let request = open::Request {
+        document: Document::Text(super::run::text(bytes)?),
+        directory: directory.to_string_lossy().into_owned(),
+        name: Some(plan.display().to_string()),
     };
-    let key = host::any_key(globals)?;
-    let mut cx = host::open(globals)?;
-    let given = open::open(&mut cx, &key, &request)?;
-    let shown = show::show(&mut cx, given.answer.run_id.as_str())?;
-    Ok(output.answer(&shown, || text(&shown)))
+    host::answer::<open::Open>(globals, output, &request, text)
 }
 
-fn text(shown: &Value) -> String {
+fn text(shown: &show::Answer) -> String {
     let word = |value: &Value| one_line(value.as_str().unwrap_or("-")).into_owned();
-    let mut text =
-        format!("{}  version {}  {}\n", word(&shown["run_id"]), shown["version"], word(&shown["objective"]));
-    for row in shown["ledger"].as_array().into_iter().flatten() {
+    let mut text = format!("{}  version {}  {}\n", shown.run_id, shown.version, one_line(&shown.objective));
+    for row in &shown.ledger {
         text.push_str(&format!(
             "{:<8}  {:<11}  v{:<3}  {:<12}  {}\n",
             word(&row["task_id"]),
@@ -142,7 +144,7 @@ fn text(shown: &Value) -> String {
             word(&row["title"]),
         ));
     }
-    for blocker in shown["open_blockers"].as_array().into_iter().flatten() {
+    for blocker in &shown.open_blockers {
         let (task, code) = (word(&blocker["task_id"]), word(&blocker["code"]));
         text.push_str(&format!("{task} is blocked: {code} {}\n", word(&blocker["reason"])));
     }

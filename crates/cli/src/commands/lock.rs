@@ -1,85 +1,94 @@
 //! `writ lock`
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use contract::domain::code::ErrorCode;
-use contract::domain::id::mint;
-use engine::git::Git;
+use ops::Result;
 use ops::lock::{LockView, acquire, check, list, release, renew};
-use ops::{Context, Error, Result};
-use serde_json::json;
 
-use super::crew::{Which, print_verdict};
+use super::crew::{Which, answer_verdict};
 use crate::app::Globals;
+use crate::host;
 use crate::output::Output;
-use crate::{env, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Take locks for a task: all of them or none
+    /// Take locks for a task, all or none
+    #[command(after_help = "Examples:
+  writ lock acquire --run RUN --task T-2 src/parser docs/grammar.md
+  writ lock acquire --run RUN --task T-3 --shared src")]
     Acquire {
         #[command(flatten)]
         which: Which,
-        /// Files, or directories with all that is in them
+        /// Files, and directories with everything in them
         #[arg(required = true)]
         resources: Vec<String>,
-        /// Others may hold them shared too
+        /// Take shared locks: other tasks may hold shared locks on the same resources
         #[arg(long)]
         shared: bool,
-        /// How long the holder may be silent, in seconds [default: what the task's row says]
+        /// The lease: how long the holder may go without a heartbeat [default: the timeout of the task's row]
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
     },
-    /// Prolong the lease of what a task holds
+    /// Renew the lease of a task's locks
+    #[command(after_help = "Examples:
+  writ lock renew --run RUN --task T-2 --token 7")]
     Renew {
         #[command(flatten)]
         which: Which,
-        /// The number of the grant
+        /// The token that `lock acquire` or `assignment issue` printed
         #[arg(long)]
         token: i64,
     },
-    /// Give back what a task holds
+    /// Release the locks of a task
+    #[command(after_help = "Examples:
+  writ lock release --run RUN --task T-2 --token 7 --reason \"not needed any more\"")]
     Release {
         #[command(flatten)]
         which: Which,
-        /// The number of the grant
+        /// The token that `lock acquire` printed
         #[arg(long)]
         token: i64,
-        /// Why, for the record
+        /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Show who holds what
+    /// List locks and their holders
+    #[command(after_help = "Examples:
+  writ lock list
+  writ lock list --run RUN --history")]
     List {
-        /// Only this run
+        /// Only locks of this run
         #[arg(long)]
         run: Option<String>,
-        /// Also what was given back
+        /// Also released locks
         #[arg(long, requires = "run")]
         history: bool,
     },
-    /// Say whether changed files lie in what is locked, and in nothing forbidden
+    /// Check changed files against the locks of a run
+    #[command(after_help = "Exit codes: 0 allowed, 1 denied.
+
+Examples:
+  writ lock check --run RUN src/parser/lexer.rs
+  writ lock check --run RUN --task T-2 --diff HEAD")]
     Check {
         /// The run
         #[arg(long)]
         run: String,
-        /// Only what this task holds counts
+        /// Count only the locks of this task
         #[arg(long)]
         task: Option<String>,
-        /// Ask git what differs from this revision: changed, deleted and untracked files, those of submodules too. Not
-        /// seen are files that git ignores, and those that its index marks assume-unchanged or skip-worktree
+        /// Also check every file that differs from this revision by git: changed, deleted and untracked files, also in
+        /// submodules. Ignored files are left out, and files marked assume-unchanged or skip-worktree
         #[arg(long, value_name = "REV", num_args = 0..=1, default_missing_value = "HEAD")]
         diff: Option<String>,
-        /// Changed files, as seen from the workspace
+        /// Changed files, relative to the workspace
         #[arg(required_unless_present = "diff")]
         files: Vec<String>,
     },
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
     match command {
         Command::Acquire { which, resources, shared, timeout } => {
             let request = acquire::Request {
@@ -89,13 +98,15 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 shared: *shared,
                 timeout_seconds: *timeout,
             };
-            let given = acquire::acquire(&mut cx, &host::any_key(globals)?, &request)?;
-            Ok(output.answer(&given.answer, || format!("token {}", given.answer.grant.token)))
+            host::answer::<acquire::Acquire>(globals, output, &request, |answer| {
+                format!("token {}", answer.grant.token)
+            })
         }
         Command::Renew { which, token } => {
             let request = renew::Request { run: which.run.clone(), task: which.task.clone(), token: *token };
-            let answer = renew::renew(&mut cx, &request)?;
-            Ok(output.answer(&answer, || format!("token {token} renewed")))
+            host::answer::<renew::Renew>(globals, output, &request, |answer| {
+                format!("token {} renewed", answer.token)
+            })
         }
         Command::Release { which, token, reason } => {
             let request = release::Request {
@@ -104,26 +115,25 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 token: *token,
                 reason: reason.clone(),
             };
-            let given = release::release(&mut cx, &host::any_key(globals)?, &request)?;
-            Ok(output.answer(&given.answer, || format!("released {}", given.answer.released.join(", "))))
+            host::answer::<release::Release>(globals, output, &request, |answer| {
+                format!("released {}", answer.released.join(", "))
+            })
         }
         Command::List { run, history } => {
-            let locks = list::list(&mut cx, &list::Request { run: run.clone(), history: *history })?;
-            Ok(output.answer(&json!({"count": locks.len(), "locks": locks}), || {
-                if locks.is_empty() {
-                    "nothing is locked".to_owned()
-                } else {
-                    locks.iter().map(line).collect()
-                }
-            }))
+            let request = list::Request { run: run.clone(), history: *history };
+            host::answer::<list::List>(globals, output, &request, |answer| match answer.locks.as_slice() {
+                [] => "no locks".to_owned(),
+                locks => locks.iter().map(line).collect(),
+            })
         }
         Command::Check { run, task, diff, files } => {
-            let mut changed = files.clone();
-            if let Some(revision) = diff {
-                changed.extend(ask_git(&mut cx, run, revision)?);
-            }
-            let request = check::Request { run: run.clone(), task: task.clone(), changed };
-            Ok(print_verdict(&check::check(&mut cx, &request)?, output))
+            let request = check::Request {
+                run: run.clone(),
+                task: task.clone(),
+                changed: files.clone(),
+                diff: diff.clone(),
+            };
+            answer_verdict::<check::Check>(globals, output, &request)
         }
     }
 }
@@ -139,16 +149,4 @@ fn line(lock: &LockView) -> String {
         "{:>6}  {state:<8}  {:<9}  {:<8}  {}  {}\n",
         held.token, held.mode, held.reference, held.run_id, held.scope
     )
-}
-
-fn ask_git(cx: &mut Context, run: &str, revision: &str) -> Result<Vec<String>> {
-    let shown = ops::ledger::show::show(cx, run)?;
-    let workspace = shown["workspace"].as_str().unwrap_or(".").to_owned();
-    let (environment, shim, now) = (env::inherited(), host::shim(), cx.now().at);
-    let mark = mint(cx.ids(), now);
-    let git = Git { shim: &shim, workspace: Path::new(&workspace), environment: &environment, mark };
-    git.changed(revision).map_err(|problem| {
-        Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
-            .hint("name the changed files instead of --diff")
-    })
 }

@@ -1,4 +1,4 @@
-//! `writ loop`: one task after the other is given to an agent program, until there is none or enough went wrong.
+//! `writ loop`: runs an agent program on one task after another, until there is none or too many failed.
 
 mod child;
 mod dry_run;
@@ -19,46 +19,53 @@ use contract::domain::time::Clock;
 use engine::StopSignal;
 use ops::context::Key;
 use ops::event::note::Request as Note;
+use ops::verb::Surface;
 use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
+use crate::local::LocalCommand;
 use crate::minter::RandomIds;
 use crate::output::{Output, one_line, say};
 use crate::{env, host};
 use tally::{Report, Tally};
 
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surface::Continuity), stats::LOCAL];
+
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  writ loop --agent ann --project-dir .\n  writ loop --agent ann --command \"my-agent --quiet\" --max-tasks 3 --dry-run"
+)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     inner: Option<Command>,
-    /// The workspace whose tasks are worked on, and in which the agent works
+    /// The project to work on; the agent program is started in this directory
     #[arg(long, value_name = "DIR")]
     project_dir: Option<PathBuf>,
-    /// End after so many completed tasks
-    #[arg(long, default_value_t = 10)]
+    /// Stop after this many completed tasks
+    #[arg(long, default_value_t = 10, allow_negative_numbers = true)]
     max_tasks: usize,
-    /// End after so many failures in a row; 0 never does
-    #[arg(long, default_value_t = 3)]
+    /// Stop after this many failures in a row; 0 for never
+    #[arg(long, default_value_t = 3, allow_negative_numbers = true)]
     max_fails: u32,
-    /// How long one task may take
-    #[arg(long, default_value = "10m", value_parser = host::length)]
+    /// Stop the agent program after this time on one task
+    #[arg(long, default_value = "10m", value_name = "DURATION", allow_hyphen_values = true, value_parser = host::length)]
     task_timeout: Duration,
-    /// How long to wait between two tasks
-    #[arg(long, default_value = "5s", value_parser = host::length)]
+    /// Wait this long between two tasks
+    #[arg(long, default_value = "5s", value_name = "DURATION", allow_hyphen_values = true, value_parser = host::length)]
     cooldown: Duration,
-    /// Say which tasks would be worked on, but do nothing
+    /// Show which tasks would be worked on, but do nothing
     #[arg(long)]
     dry_run: bool,
-    /// The agent program and its arguments, as a shell would read them
+    /// The agent program and its arguments, quoted as for a shell
     #[arg(long, default_value = "claude")]
     command: String,
-    /// A line for the shell that is given the results
+    /// A shell command that gets the results on standard input
     #[arg(long, value_name = "LINE")]
     post_hook: Option<String>,
-    /// Let the agent run without hooks
+    /// Start the agent program without its hooks
     #[arg(long)]
     spawn_disable_hooks: bool,
 }
@@ -66,7 +73,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 enum Command {
-    /// Show what loops have done
+    /// Show statistics of past loops
     Stats(stats::Args),
 }
 
@@ -78,8 +85,6 @@ struct Loop<'l> {
     project: Option<String>,
     directory: PathBuf,
     store: PathBuf,
-    /// How the agent's shell calls this program.
-    program: String,
     stop: StopSignal,
     /// What the request ids of this loop begin with.
     name: String,
@@ -131,7 +136,7 @@ fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
     let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
     let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
     let words = shlex::split(&args.command).filter(|words| !words.is_empty());
-    let words = words.ok_or_else(|| invalid(format!("--command `{}` names no program", args.command)))?;
+    let words = words.ok_or_else(|| invalid(format!("--command `{}` must name a program", args.command)))?;
     let project = match &args.project_dir {
         None => None,
         Some(path) => {
@@ -154,7 +159,6 @@ fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
         project,
         directory,
         store: host::absolute(host::store_path(globals)?),
-        program: host::callable(globals),
         stop: host::stop_on_signals()?,
         name: format!("run_{millis}_{:08x}", RandomIds.random_bits() >> 96),
     })

@@ -11,29 +11,46 @@ mod set;
 use std::process::ExitCode;
 
 use contract::continuity::MemoryView;
+use contract::domain::memory::Scope;
 use ops::Result;
 use ops::memory::{Name, Page};
 
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
+use crate::word::Words;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Remember a value under a key
+    /// Store a value under a key
+    #[command(
+        after_help = "Examples:\n  writ memory set --agent ann --request-id r1 --key style --value \"tabs, never spaces\"\n  writ memory set --agent ann --request-id r2 -k build -v \"make all\" --scope project --scope-id . --expires-in 7d"
+    )]
     Set(set::Args),
     /// Show a memory
+    #[command(
+        after_help = "Examples:\n  writ memory get --key style\n  writ memory get --key build --scope project --scope-id ."
+    )]
     Get(get::Args),
-    /// List the memories of a scope: pinned first, then newest
+    /// List the memories of a scope, pinned first, then newest
+    #[command(after_help = "Examples:\n  writ memory list\n  writ memory list --scope project --scope-id .")]
     List(list::Args),
-    /// Forget a memory
+    /// Delete a memory
+    #[command(after_help = "Examples:\n  writ memory delete --agent ann --request-id r1 --key style")]
     Delete(delete::Args),
-    /// Remove memories whose time is over
+    /// Delete expired memories
+    #[command(after_help = "Examples:\n  writ memory gc --agent ann --request-id r1")]
     Gc(gc::Args),
-    /// Pin a memory, so that it neither fades nor expires
+    /// Pin a memory so that it neither fades nor expires, or unpin it
+    #[command(
+        after_help = "Examples:\n  writ memory pin --agent ann --request-id r1 --key style\n  writ memory pin --agent ann --request-id r2 --key style --unpin"
+    )]
     Pin(pin::Args),
-    /// Find memories by their words, in any scope
+    /// Search the memories of all scopes by words
+    #[command(
+        after_help = "Examples:\n  writ memory search tabs\n  writ memory search --query \"build make\" --limit 5"
+    )]
     Search(search::Args),
 }
 
@@ -52,15 +69,19 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 // Whose memory. The parser would show a doc comment here as what each command does.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlaceArgs {
-    /// global, project, task or agent
-    #[arg(short, long, default_value = "global")]
+    /// Which memories
+    #[arg(short, long, default_value = "global", value_parser = Words::of(Scope::WORDS))]
     scope: String,
-    /// The project, task or agent
+    /// The project, task or agent of the scope
     #[arg(long, value_name = "ID")]
     scope_id: Option<String>,
 }
 
 impl PlaceArgs {
+    fn scope(&self) -> Result<Scope> {
+        Ok(Scope::named(&self.scope)?)
+    }
+
     /// A project may be named by the directory it is in.
     fn id(&self) -> Option<String> {
         let is_project = self.scope == "project";
@@ -71,7 +92,7 @@ impl PlaceArgs {
 // Which memory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
-    /// The name of the memory
+    /// The key of the memory
     #[arg(short, long, allow_hyphen_values = true)]
     key: String,
     #[command(flatten)]
@@ -79,8 +100,8 @@ pub(crate) struct NameArgs {
 }
 
 impl NameArgs {
-    fn name(&self) -> Name {
-        Name { key: self.key.clone(), scope: self.place.scope.clone(), scope_id: self.place.id() }
+    fn name(&self) -> Result<Name> {
+        Ok(Name { key: self.key.clone(), scope: self.place.scope()?, scope_id: self.place.id() })
     }
 }
 
@@ -98,7 +119,7 @@ fn lines(page: &Page) -> String {
         )
     };
     match page.memories.as_slice() {
-        [] => "nothing is remembered\n".to_owned(),
+        [] => "no memories\n".to_owned(),
         memories => {
             let more = if page.more { "there are more; --limit shows them\n" } else { "" };
             memories.iter().map(line).collect::<String>() + more

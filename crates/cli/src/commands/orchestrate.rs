@@ -1,18 +1,13 @@
 //! `writ orchestrate`
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
-use contract::json::Value;
-use engine::supervisor::{AskError, Exit, Stdin, ask};
-use ops::orchestrate::{refuse_other_run, step};
-use ops::{Context, Error, Result};
-use serde_json::json;
+use ops::orchestrate::Program;
+use ops::orchestrate::step::{Answer, Request, Step};
+use ops::{Error, Result};
 
-use super::assignment::take_snapshot;
-use super::crew::parse_document;
 use super::ledger::ApplyArgs;
 use crate::app::Globals;
 use crate::host;
@@ -21,89 +16,59 @@ use crate::output::{Output, one_line};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Take one round of an orchestrator: apply its deltas, reconcile, give out its assignments, or nothing
+    /// Run one step of an orchestrator: apply its deltas, reconcile and issue its assignments, all or nothing
     Step(StepArgs),
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  writ orchestrate step output.json
+  writ orchestrate step --run RUN --command \"python3 orchestrator.py\" --timeout 2m")]
 pub(crate) struct StepArgs {
     #[command(flatten)]
     document: ApplyArgs,
-    /// Ask this program and its arguments for the output, instead of reading a file
+    /// Run this program with its arguments, and use what it prints instead of a file
     #[arg(long, value_name = "COMMAND", conflicts_with = "file")]
     command: Option<String>,
     /// The run whose ledger the program reads on standard input
     #[arg(long, requires = "command")]
     run: Option<String>,
-    /// How long the program may take
-    #[arg(long, value_name = "LENGTH", default_value = "10m", value_parser = host::length, requires = "command")]
+    /// The program's deadline
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = host::length, requires = "command")]
     timeout: Duration,
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Step(args) = command;
-    let key = host::any_key(globals)?;
-    let (request, mut cx) = match &args.command {
-        None => (args.document.request()?, host::open(globals)?),
-        Some(command) => {
-            let mut cx = host::open(globals)?;
-            let said = said_by(command, args, &mut cx)?;
-            (args.document.request_for(said), cx)
-        }
+    let (document, program) = match &args.command {
+        None => (Some(args.document.read()?), None),
+        Some(command) => (None, Some(program(command, args)?)),
     };
-    let given = step(&mut cx, &key, &request)?;
-    let answer = &given.answer;
+    let request = Request {
+        document,
+        program,
+        objective: args.document.objective(),
+        workspace: Some(args.document.workspace()),
+        strict: args.document.is_strict(),
+    };
+    host::answer::<Step>(globals, output, &request, text)
+}
+
+fn program(command: &str, args: &StepArgs) -> Result<Program> {
+    let argv = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(|| {
+        Error::new(ErrorCode::InvalidInput, format!("--command must name a program, not `{command}`"))
+    })?;
+    let timeout_ms = u64::try_from(args.timeout.as_millis()).unwrap_or(u64::MAX);
+    Ok(Program { argv, run: args.run.clone(), timeout_ms: Some(timeout_ms) })
+}
+
+fn text(answer: &Answer) -> String {
+    let mut text = format!("run {} is at version {}\n", answer.run_id, answer.version);
     for assignment in &answer.assignments {
-        take_snapshot(&mut cx, &key, assignment.token, &answer.run_id)?;
+        text.push_str(&format!("{} assigned with token {}\n", assignment.task_id, assignment.token));
     }
-    Ok(output.answer(answer, || {
-        let mut text = format!("run {} is at version {}\n", answer.run_id, answer.version);
-        for assignment in &answer.assignments {
-            text.push_str(&format!("{} is given out with token {}\n", assignment.task_id, assignment.token));
-        }
-        for action in &answer.next_actions {
-            text.push_str(&format!("next: {}\n", one_line(action)));
-        }
-        text
-    }))
-}
-
-/// What an orchestrator says that is a program: it reads the ledger, prints its output, and is gone with everything it
-/// started when this returns.
-fn said_by(command: &str, args: &StepArgs, cx: &mut Context) -> Result<Value> {
-    let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(|| {
-        Error::new(ErrorCode::InvalidInput, format!("--command `{command}` names no program"))
-    })?;
-    let ledger = args.run.as_deref().map(|run| ops::ledger::show::show(cx, run)).transpose()?;
-    let mut spec = host::program(words.into_iter().map(OsString::from).collect());
-    spec.stdin =
-        ledger.map_or(Stdin::Closed, |shown| Stdin::Bytes(format!("{}\n", json!(shown)).into_bytes()));
-    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
-    engine::supervisor::become_subreaper().ok();
-    let answered = ask(&host::shim(), spec, args.timeout).map_err(|error| {
-        let code = if matches!(error, AskError::TooLate(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
-        Error::new(code, format!("the orchestrator `{command}` {error}"))
-            .hint("run it by hand; what it prints on standard output has to be one JSON object")
-    })?;
-    refuse_failed(command, answered.exit)?;
-    let said = parse_document(&answered.printed)?;
-    if let Some(run) = &args.run {
-        refuse_other_run(cx, run, &said)?;
+    for action in &answer.next_actions {
+        text.push_str(&format!("next: {}\n", one_line(action)));
     }
-    Ok(said)
-}
-
-/// A program that failed may have printed half of what it meant, so nothing of it counts.
-fn refuse_failed(command: &str, exit: Option<Exit>) -> Result<()> {
-    let end = match exit {
-        Some(Exit::Code(0)) => return Ok(()),
-        Some(Exit::Code(code)) => format!("exited with {code}"),
-        Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
-        None => "was gone before it ended".to_owned(),
-    };
-    Err(Error::new(
-        ErrorCode::Io,
-        format!("the orchestrator `{command}` {end}; what it printed is not applied"),
-    )
-    .hint("run it by hand; one that answers prints one JSON object and exits with 0"))
+    text
 }

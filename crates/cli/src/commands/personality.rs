@@ -5,19 +5,24 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use ops::verb::Surface;
 use ops::{Error, Result};
 use serde_json::json;
 
 use crate::host;
+use crate::local::LocalCommand;
 use crate::output::Output;
 use crate::persona::Persona;
+
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("personality install", Surface::Writ)];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Make links to writ under the names of other command lines
+    /// Install links to writ under the names of other command lines
+    #[command(after_help = "Examples:\n  writ personality install ~/.local/bin")]
     Install {
-        /// The directory the links are made in, best one on your PATH
+        /// The directory of the links, preferably on your PATH
         directory: PathBuf,
     },
 }

@@ -3,44 +3,37 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use contract::shape::{Shape, schema::schema};
 use ops::Result;
-use serde_json::json;
+use ops::document::plan::{Answer, plan_schema};
 
-use super::run::read_document;
+use super::run::{directory_of, read_document};
 use crate::config;
-use crate::output::{Format, Output};
+use crate::output::Output;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Say everything that is wrong with a plan, an AOP TASK or an AEE task
+    /// Report everything that is wrong with a plan, an AOP TASK or an AEE task
+    #[command(after_help = "Examples:\n  writ plan check plan.toml\n  writ plan check - < task.json")]
     Check {
         /// The file, or - for standard input
         file: PathBuf,
     },
     /// Print the JSON Schema of plan files
+    #[command(after_help = "Examples:\n  writ plan schema > plan.schema.json")]
     Schema,
 }
 
+/// Neither needs a store.
 pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Schema => {
-            let schema = schema("writ plan", &Shape::Object(contract::plan::shapes::PLAN));
-            Ok(output.text(&format!("{schema:#}")))
-        }
+        Command::Schema => Ok(output.text(&format!("{:#}", plan_schema().0))),
         Command::Check { file } => {
-            let document = read_document(file, &config::load(&super::run::directory_of(file))?)?;
-            let tasks: Vec<&str> = document.intake.plan.tasks.iter().map(|task| task.id.as_str()).collect();
-            let kind = document.intake.kind.as_str();
-            if output.format == Format::Text {
-                return Ok(output.text(&format!(
-                    "ok: {kind} with {} tasks: {}",
-                    tasks.len(),
-                    tasks.join(", ")
-                )));
-            }
-            Ok(output.answer(&json!({"kind": kind, "tasks": tasks}), String::new))
+            let answer = Answer::from(&read_document(file, &config::load(&directory_of(file))?)?);
+            Ok(output.answer(&answer, || {
+                let Answer { kind, tasks } = &answer;
+                format!("ok: {kind} with {} tasks: {}", tasks.len(), tasks.join(", "))
+            }))
         }
     }
 }

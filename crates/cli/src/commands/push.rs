@@ -4,9 +4,8 @@ use std::io::{IsTerminal, stdin};
 use std::path::Path;
 use std::process::ExitCode;
 
-use contract::continuity::push::Push;
 use contract::domain::code::ErrorCode;
-use ops::push::{Answer, push};
+use ops::push::{Answer, Push, Request};
 use ops::{Error, Result};
 
 use super::run::read_bounded;
@@ -15,21 +14,22 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  writ push --agent ann --request-id r1 --json '{\"event\": {\"kind\": \"note\", \"message\": \"half done\"}}'\n  writ push --agent ann --request-id r2 < push.json"
+)]
 pub(crate) struct Args {
-    /// What is to be written down; without it standard input is read, up to 1 MiB
+    /// The document to write, up to 1 MiB [default: standard input]
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     json: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
+    host::required_key(globals)?;
     let bytes = match &args.json {
         Some(text) => text.clone().into_bytes(),
         None => piped()?,
     };
-    let request = Push::read(&bytes).map_err(|findings| Error::invalid("push", findings))?;
-    let given = push(&mut host::open(globals)?, &key, &request)?;
-    Ok(output.answer(&given.answer, || text(&given.answer)))
+    host::answer::<Push>(globals, output, &Request::parse(&bytes)?, text)
 }
 
 fn piped() -> Result<Vec<u8>> {
@@ -46,13 +46,16 @@ fn text(answer: &Answer) -> String {
         text.push_str(&format!("event {event}\n"));
     }
     for memory in &answer.memories {
-        text.push_str(&format!("remembered {}\n", memory.key));
+        text.push_str(&format!("stored {}\n", memory.key));
     }
     for artifact in &answer.artifacts {
         text.push_str(&format!("added {} as {}\n", artifact.file_path, artifact.artifact_id));
     }
     if let Some(moved) = &answer.task_status {
         text.push_str(&format!("{} is {}\n", moved.task_id, moved.status));
+    }
+    for path in &answer.ignored {
+        text.push_str(&format!("ignored unknown field {path}\n"));
     }
     text
 }

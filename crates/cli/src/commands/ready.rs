@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use contract::continuity::TaskView;
 use ops::Result;
-use serde_json::json;
+use ops::task::ready::{Ready, Request};
 
 use super::task::line;
 use crate::app::Globals;
@@ -12,6 +11,7 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ ready\n  writ ready --limit 5")]
 pub(crate) struct Args {
     /// At most this many
     #[arg(long, default_value_t = 50)]
@@ -19,10 +19,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let tasks = ops::task::ready::ready(&mut host::open(globals)?, args.limit)?;
-    let views: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
-    Ok(output.answer(&json!({"count": views.len(), "tasks": views}), || match tasks.as_slice() {
+    let request = Request { limit: Some(args.limit) };
+    host::answer::<Ready>(globals, output, &request, |answer| match answer.tasks.as_slice() {
         [] => "nothing is ready\n".to_owned(),
-        tasks => tasks.iter().map(|task| format!("{}\n", line(&TaskView::from(task)))).collect(),
-    }))
+        tasks => tasks.iter().map(|task| format!("{}\n", line(task))).collect(),
+    })
 }

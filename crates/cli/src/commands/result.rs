@@ -15,21 +15,24 @@ use crate::output::Output;
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Submit a worker's result; done is granted after writ ran the checks itself
+    /// Submit a worker's result; a task is done only after writ ran its checks
+    #[command(after_help = "Examples:
+  writ result submit result.json
+  writ result submit --token 7 --cost 0.42 --tokens 31000 < result.json")]
     Submit {
-        /// The result; - for standard input
+        /// The result, or - for standard input
         #[arg(default_value = "-")]
         file: PathBuf,
         /// The token of the assignment [default: the document's x_fencing_token]
         #[arg(long)]
         token: Option<i64>,
-        /// What was spent, in dollars [default: all that was reserved]
+        /// What the worker spent in dollars [default: everything that was reserved]
         #[arg(long, value_name = "USD")]
         cost: Option<f64>,
-        /// What was spent, in tokens [default: all that was reserved]
+        /// What the worker spent in tokens [default: everything that was reserved]
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
-        /// Refuse a task whose worklog was not kept, and one that did not finish and does not say why there
+        /// Require a worklog whose last entry says why, if the task did not finish
         #[arg(long)]
         strict: bool,
     },

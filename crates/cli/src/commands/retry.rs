@@ -1,41 +1,34 @@
 //! `writ retry`
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::run::retry::{Request, retry};
+use ops::run::continue_run::{self, Continue};
+use ops::run::retry::{Request, Retry};
 
-use super::run::work;
+use super::run::finish;
 use crate::app::Globals;
+use crate::host;
 use crate::output::{Output, say};
-use crate::{config, host};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ retry task_01k2\n  writ retry task_01k2 --no-run")]
 pub(crate) struct Args {
-    /// The task, or an unambiguous beginning of its id
+    /// The task's id, or a unique prefix of it
     task: String,
-    /// Only make it ready again; run it later with `writ run --continue`
+    /// Only make the task ready again; run it later with `writ run --continue`
     #[arg(long)]
     no_run: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open(globals)?;
-    let task = ops::task::get::get(&mut cx, &args.task)?;
-    let mut config = config::load(&host::absolute(".".into()))?;
-    if let Some(part) = &task.part {
-        let run = ops::run::show::state(&mut cx, &part.run_id)?;
-        config.heed_project(Path::new(&run.asked.workspace))?;
-    }
-    let key = host::any_key(globals)?;
-    let given = retry(&mut cx, &key, &Request { task_id: task.id.to_string() })?;
-    say(&format!("run {} has {} tasks to do again\n", given.answer.run_id, given.answer.reset.len()));
+    let reset = host::call_on::<Retry>(&mut cx, globals, &Request { task_id: args.task.clone() })?;
+    say(&format!("run {} has {} tasks to run again\n", reset.run_id, reset.reset.len()));
     if args.no_run {
-        return Ok(output.answer(&given.answer, || {
-            format!("continue with `writ run --continue {}`", given.answer.run_id)
-        }));
+        return Ok(output.answer(&reset, || format!("continue with `writ run --continue {}`", reset.run_id)));
     }
-    let settings = host::engine_settings(globals, config, false)?;
-    work(&mut cx, &given.answer.run_id, &settings, output)
+    let request = continue_run::Request { run: reset.run_id.to_string(), ..Default::default() };
+    let answered = host::call_on::<Continue>(&mut cx, globals, &request);
+    finish(answered, &mut cx, output)
 }

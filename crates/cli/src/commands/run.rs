@@ -1,9 +1,6 @@
 //! `writ run`
 
 mod dry_run;
-mod workspace;
-
-pub(crate) use workspace::make_workspace;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,159 +10,144 @@ use std::time::Duration;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::{DocumentKind, RunId};
-use contract::intake::{self, Intake};
-use engine::Settings;
-use ops::run::submit::{Request, submit};
-use ops::{Error, Result};
-use serde_json::json;
+use contract::domain::run::RunState;
+use contract::json::Value;
+use ops::run::continue_run::{self, Continue};
+use ops::run::document::{Document, Understood, understand};
+use ops::run::preview::Answer;
+use ops::run::submit::{Request, Submit};
+use ops::run::work::RunAnswer;
+use ops::{Context, Error, Result, verb};
 
 use super::runs;
 use crate::app::Globals;
 use crate::config::{self, Config};
-use crate::live_view::LiveView;
 use crate::output::{Format, Output, say};
 use crate::{env, exit, host};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    writ run plan.toml\n  \
+    writ run plan.toml --dry-run\n  \
+    writ run --continue run_3f56")]
 pub(crate) struct Args {
     /// A plan (TOML or JSON), an AOP TASK or an AEE task; - for standard input
     #[arg(required_unless_present = "continue_run", conflicts_with = "continue_run")]
     file: Option<PathBuf>,
-    /// Check everything and show what would be done, but do nothing
+    /// Check the document and show what would run, without running it
     #[arg(long, conflicts_with = "continue_run")]
     dry_run: bool,
-    /// Go on with a run that was interrupted or parked
+    /// Continue a run that was interrupted or is parked
     #[arg(long = "continue", value_name = "RUN")]
     continue_run: Option<String>,
     /// With --continue: also run parked tasks again, although the plan does not call that safe
     #[arg(long, requires = "continue_run")]
     rerun_parked: bool,
-    /// How long a task waits for what other runs hold before it is left to you [default: 24h]
-    #[arg(long, value_name = "LENGTH", value_parser = host::length)]
+    /// How long a task waits for locks of other runs before it is parked [default: 24h]
+    #[arg(long, value_name = "DURATION", value_parser = host::length)]
     lock_wait: Option<Duration>,
 }
 
-/// A document that was read, and where it works.
-pub(crate) struct Document {
-    pub(crate) intake: Intake,
-    pub(crate) workspace: PathBuf,
-}
-
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let here = args.file.as_deref().map_or_else(|| PathBuf::from("."), directory_of);
-    let mut config = config::load(&host::absolute(here))?;
+    let lock_wait_ms = args.lock_wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     if let Some(which) = &args.continue_run {
+        let request =
+            continue_run::Request { run: which.clone(), rerun_parked: args.rerun_parked, lock_wait_ms };
         let mut cx = host::open(globals)?;
-        let whole = ops::run::show::show(&mut cx, which)?;
-        config.heed_project(Path::new(&whole.run.asked.workspace))?;
-        let settings = host::engine_settings(globals, config, args.rerun_parked)?;
-        let settings = Settings { lock_wait: args.lock_wait.unwrap_or(settings.lock_wait), ..settings };
-        return work(&mut cx, &whole.run.asked.id, &settings, output);
+        let answered = host::call_on::<Continue>(&mut cx, globals, &request);
+        return finish(answered, &mut cx, output);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
-    let document = read_document(file, &config)?;
-    config.heed_project(&document.workspace)?;
+    let directory = host::absolute(directory_of(file));
+    let mut config = config::load(&directory)?;
+    let bytes = bytes_of(file)?;
+    // What is wrong with the document or the configuration is reported before a store is made.
+    let document = understood(&bytes, file, &directory, &config)?;
+    config.heed_project(Path::new(&document.workspace))?;
     if args.dry_run {
-        return Ok(output.answer(&dry_run::document(&document), || dry_run::text(&document)));
+        let would = Answer::from(&document);
+        return Ok(output.answer(&would, || dry_run::text(&would)));
     }
-    let key = host::any_key(globals)?;
-    let workspace = workspace::workspace_name(&document.workspace)?;
-    let makes_workspace = document.intake.kind == DocumentKind::Plan;
     let request = Request {
-        kind: document.intake.kind,
-        plan: document.intake.plan,
-        objective: document.intake.objective,
-        workspace: workspace.clone(),
-        intent: document.intake.intent,
-        corr: document.intake.corr,
+        document: Document::Text(text(bytes)?),
+        directory: directory.to_string_lossy().into_owned(),
+        name: Some(file.display().to_string()),
+        lock_wait_ms,
         depth: depth()?,
         parent_run: env::get("WRIT_RUN").and_then(|text| Id::parse(&text).ok()),
         parent_task: env::get("WRIT_TASK").and_then(|text| Id::parse(&text).ok()),
-        document_digest: document.intake.document_digest,
     };
-    let mut cx = host::open(globals)?;
-    // Everything that can fail or be interrupted comes before the run exists.
-    let settings = host::engine_settings(globals, config, false)?;
-    let settings = Settings { lock_wait: args.lock_wait.unwrap_or(settings.lock_wait), ..settings };
-    let given = submit(&mut cx, &key, &request)?;
-    if makes_workspace {
-        make_workspace(&workspace)?;
-    }
-    if globals.request_id.is_none() {
-        say(&format!("request {}\n", key.request_id.as_str()));
-    }
-    say(&format!("run {}\n", given.answer.run_id));
-    work(&mut cx, &given.answer.run_id, &settings, output)
+    let key = host::any_key(globals)?;
+    let minted = globals.request_id.is_none().then(|| key.request_id.as_str().to_owned());
+    let announce = move |run: &contract::domain::run::Run| {
+        if let Some(id) = &minted {
+            say(&format!("request {id}\n"));
+        }
+        say(&format!("run {}\n", run.asked.id));
+    };
+    let mut cx = host::open_announcing(globals, Box::new(announce))?;
+    let answered = verb::call::<Submit>(&mut cx, Some(&key), &request).map(|reply| reply.answer);
+    finish(answered, &mut cx, output)
 }
 
-/// Hosts an engine until the run ends, then prints its answer.
-pub(crate) fn work(
-    cx: &mut ops::Context,
-    id: &RunId,
-    settings: &Settings,
-    output: &Output,
-) -> Result<ExitCode> {
-    let whole = ops::run::show::show(cx, id.as_str())?;
-    let mut view = LiveView::new(whole.tasks.iter().map(|(task, _)| task));
-    let ending = engine::drive(cx, settings, id, &mut view);
-    view.finish();
-    match ending? {
-        engine::Ending::Ended(run) => runs::print_result(cx, &run, output),
-        engine::Ending::Stopped(run) => {
-            let code = runs::print_result(cx, &run, output)?;
-            // Without a result it was interrupted, and nobody has to decide anything.
-            say(&match &run.result {
-                Some(_) => {
-                    format!(
-                        "hint: decide with `writ retry TASK`; `writ run --continue {id} --rerun-parked` takes up what \
-                         was interrupted\n"
-                    )
-                }
-                None => format!("hint: continue with `writ run --continue {id}`\n"),
-            });
-            Ok(code)
-        }
-        engine::Ending::Interrupted { signal, .. } => {
-            let go_on = format!("continue with `writ run --continue {id}`");
-            if output.format == Format::Text {
-                say(&format!("interrupted; {go_on}\n"));
-            } else {
-                let error = Error::new(ErrorCode::Interrupted, format!("interrupted by signal {signal}"));
-                output.error(&error.hint(go_on).details(json!({"run_id": id, "signal": signal})));
-            }
-            Ok(exit::by_signal(signal))
-        }
+/// Prints the answer of a run that was worked, and gives its exit code.
+pub(crate) fn finish(answered: Result<RunAnswer>, cx: &mut Context, output: &Output) -> Result<ExitCode> {
+    let answer = match answered {
+        Err(error) if error.code == ErrorCode::Interrupted => return Ok(interrupted(&error, output)),
+        other => other?,
+    };
+    let code = runs::print_result(cx, &answer, output)?;
+    if answer.state() == Some(RunState::Stopped) {
+        let id = answer.run_id();
+        // Without a result it was interrupted, and nobody has to decide anything.
+        say(&if answer.has_result() {
+            format!(
+                "hint: decide with `writ retry TASK`, or run interrupted tasks again with `writ run --continue {id} \
+                 --rerun-parked`\n"
+            )
+        } else {
+            format!("hint: continue with `writ run --continue {id}`\n")
+        });
     }
+    Ok(code)
+}
+
+fn interrupted(error: &Error, output: &Output) -> ExitCode {
+    if output.format == Format::Text {
+        say(&format!("interrupted; {}\n", error.hint.as_deref().unwrap_or_default()));
+    } else {
+        output.error(error);
+    }
+    let signal = error.details.get("signal").and_then(Value::as_i64);
+    exit::by_signal(signal.and_then(|signal| i32::try_from(signal).ok()).unwrap_or_default())
 }
 
 /// One deeper than the run this process belongs to.
 fn depth() -> Result<u32> {
     let Some(text) = env::get("WRIT_DEPTH") else { return Ok(1) };
-    let message = || format!("WRIT_DEPTH is `{text}`; it is set by writ for the children of a run");
+    let message = || format!("WRIT_DEPTH is `{text}`; writ sets it for the children of a run");
     let depth: u32 = text.parse().map_err(|_| Error::new(ErrorCode::InvalidInput, message()))?;
     Ok(depth.saturating_add(1))
 }
 
-/// Reads and checks a document. Bounded before it is read whole.
-pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Document> {
-    let bytes = read_bounded(file)
-        .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", file.display())))?;
-    let intake = intake::read(&bytes, &config.executors).map_err(|(kind, findings)| {
-        Error::invalid(&format!("{} {}", what(kind), file.display()), findings)
-    })?;
-    let base = directory_of(file);
-    let workspace = intake.workspace.as_deref().map_or_else(|| base.clone(), |path| base.join(path));
-    Ok(Document { intake, workspace: host::absolute(workspace) })
+/// The text of a document that was understood.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::InvalidInput, "the document is not UTF-8"))
 }
 
-fn what(kind: DocumentKind) -> &'static str {
-    match kind {
-        DocumentKind::Plan => "plan",
-        DocumentKind::AopTask => "AOP TASK",
-        DocumentKind::AeeTask => "AEE task",
-        DocumentKind::Ledger => "ledger",
-    }
+pub(crate) fn bytes_of(file: &Path) -> Result<Vec<u8>> {
+    read_bounded(file)
+        .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", file.display())))
+}
+
+/// Reads and checks a document, without a store.
+pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Understood> {
+    understood(&bytes_of(file)?, file, &host::absolute(directory_of(file)), config)
+}
+
+pub(crate) fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &Config) -> Result<Understood> {
+    let name = file.display().to_string();
+    understand(bytes, &directory.to_string_lossy(), Some(&name), &config.executors)
 }
 
 pub(crate) fn read_bounded(file: &Path) -> std::io::Result<Vec<u8>> {

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::run::{Run, RunState};
+use contract::domain::run::RunState;
 use contract::domain::time::human_duration;
 use contract::json::Value;
-use ops::run::show::{Whole, list, show};
-use ops::{Context, Error, Result};
-use serde_json::json;
+use ops::run::list::{self, Brief, List};
+use ops::run::show::{self, Show, TaskOfRun};
+use ops::run::work::RunAnswer;
+use ops::{Context, Error, Result, verb};
 
 use crate::app::Globals;
 use crate::host;
@@ -18,43 +19,41 @@ use crate::output::{Format, Output, one_line};
 #[command(defer = true)]
 pub(crate) enum Command {
     /// List runs, newest first
+    #[command(after_help = "Examples:\n  writ runs list\n  writ runs list --state failed")]
     List {
         /// submitted, running, stopped, done, failed or canceled
         #[arg(long)]
         state: Option<String>,
         /// At most this many
         #[arg(long, default_value_t = 20)]
-        limit: usize,
+        limit: u64,
     },
     /// Show a run with its tasks and attempts
+    #[command(after_help = "Examples:\n  writ runs show run_3f56\n  writ runs show run_3f56 --output json")]
     Show {
-        /// The run, an unambiguous beginning of its id, or its correlation
+        /// The run's id, a unique prefix of it, or its correlation id
         run: String,
     },
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
     match command {
         Command::List { state, limit } => {
             let state = state.as_deref().map(parse_state).transpose()?;
-            let runs = list(&mut cx, state, *limit)?;
-            let data: Vec<Value> = runs.iter().map(brief).collect();
-            Ok(output.answer(&json!({"count": data.len(), "runs": data}), || {
-                if runs.is_empty() {
+            let request = list::Request { state, limit: Some(*limit) };
+            host::answer::<List>(globals, output, &request, |answer| {
+                if answer.runs.is_empty() {
                     return "no runs\n".to_owned();
                 }
-                let line = |run: &Run| {
-                    let state = run.state.as_str();
-                    let objective = one_line(&run.asked.objective);
-                    format!("{}  {state:<9}  {}  {objective}\n", run.asked.id, run.created_at)
+                let line = |run: &Brief| {
+                    let (state, objective) = (run.state.as_str(), one_line(&run.objective));
+                    format!("{}  {state:<9}  {}  {objective}\n", run.id, run.created_at)
                 };
-                runs.iter().map(line).collect()
-            }))
+                answer.runs.iter().map(line).collect()
+            })
         }
         Command::Show { run } => {
-            let whole = show(&mut cx, run)?;
-            Ok(output.answer(&document(&whole), || text(&whole)))
+            host::answer::<Show>(globals, output, &show::Request { run: run.clone() }, text)
         }
     }
 }
@@ -66,55 +65,27 @@ fn parse_state(word: &str) -> Result<RunState> {
     })
 }
 
-fn brief(run: &Run) -> Value {
-    json!({
-        "id": run.asked.id, "corr": run.asked.corr, "state": run.state, "objective": run.asked.objective,
-        "requested_by": run.asked.requested_by, "created_at": run.created_at, "ended_at": run.ended_at,
-    })
-}
-
-fn document(whole: &Whole) -> Value {
-    let mut data = brief(&whole.run);
-    data["workspace"] = json!(whole.run.asked.workspace);
-    data["document"] = json!({"kind": whole.run.asked.kind, "digest": whole.run.asked.document_digest});
-    data["result"] = whole.run.result.clone().unwrap_or(Value::Null);
-    let tasks: Vec<Value> = whole
-        .tasks
-        .iter()
-        .map(|(task, attempts)| {
-            let name = task.part.as_ref().map(|part| part.spec.id.as_str());
-            json!({
-                "id": task.id, "name": name, "title": task.title, "status": task.status, "evidence": task.evidence,
-                "reason": task.blocked_reason, "depends_on": task.depends_on, "attempts": attempts,
-            })
-        })
-        .collect();
-    data["tasks"] = json!(tasks);
-    data
-}
-
-fn text(whole: &Whole) -> String {
-    let run = &whole.run;
-    let objective = one_line(&run.asked.objective);
-    let mut text = format!("{}  {}  {objective}\n", run.asked.id, run.state.as_str());
+fn text(shown: &show::Answer) -> String {
+    let run = &shown.brief;
+    let objective = one_line(&run.objective);
+    let mut text = format!("{}  {}  {objective}\n", run.id, run.state.as_str());
     text.push_str(&format!(
         "  corr {}  by {}  in {}\n",
-        one_line(&run.asked.corr),
-        one_line(&run.asked.requested_by),
-        one_line(&run.asked.workspace)
+        one_line(&run.corr),
+        one_line(&run.requested_by),
+        one_line(&shown.workspace)
     ));
-    if let Some(reason) = run.result.as_ref().and_then(|result| result.get("reason")).and_then(Value::as_str)
-    {
+    if let Some(reason) = shown.result.get("reason").and_then(Value::as_str) {
         text.push_str(&format!("  {}\n", one_line(reason)));
     }
-    for (task, attempts) in &whole.tasks {
-        let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
+    for task in &shown.tasks {
+        let name = task.name.as_deref().unwrap_or_default();
         let evidence = task.evidence.map(|evidence| format!(" ({})", evidence.as_str())).unwrap_or_default();
         text.push_str(&format!("\n  {name}  {}{evidence}  {}\n", task.status, task.id));
-        if let Some(reason) = &task.blocked_reason {
+        if let Some(reason) = &task.reason {
             text.push_str(&format!("    because {}\n", one_line(reason)));
         }
-        for attempt in attempts {
+        for attempt in &task.attempts {
             let took = attempt.ended_at.map(|end| human_duration(end.since(attempt.started_at)));
             let exit = attempt.outcome.as_ref().and_then(|outcome| outcome.exit_code);
             let exit = exit.map(|code| format!(", exit {code}")).unwrap_or_default();
@@ -134,48 +105,42 @@ fn text(whole: &Whole) -> String {
     text
 }
 
-/// The answer of a run that was worked, and the exit code that goes with it.
-pub(crate) fn print_result(cx: &mut Context, run: &Run, output: &Output) -> Result<ExitCode> {
-    let failed = run.state != RunState::Done;
+/// Prints the answer of a run that was worked, and gives its exit code.
+pub(crate) fn print_result(cx: &mut Context, answer: &RunAnswer, output: &Output) -> Result<ExitCode> {
+    let failed = answer.state() != Some(RunState::Done);
     let printed = match output.format {
-        Format::Json | Format::Ndjson => {
-            let data = run.result.clone().unwrap_or_else(|| brief(run));
-            output.envelope(!failed, &data)
+        Format::Json | Format::Ndjson => output.envelope(!failed, answer),
+        Format::Text => {
+            let request = show::Request { run: answer.run_id().to_owned() };
+            output.text(&summary(&verb::call::<Show>(cx, None, &request)?.answer))
         }
-        Format::Text => output.text(&summary(&show(cx, run.asked.id.as_str())?)),
     };
     if failed { Ok(ExitCode::from(ErrorCode::RunFailed.exit())) } else { Ok(printed) }
 }
 
-/// What became of each task, for people.
-fn summary(whole: &Whole) -> String {
-    let result = whole.run.result.as_ref();
-    let field = |name: &str| result.and_then(|result| result.get(name));
+/// How each task ended, for people.
+fn summary(shown: &show::Answer) -> String {
     let mut text = String::new();
-    if let Some(answer) = field("answer").filter(|answer| !answer.is_null()) {
+    if let Some(answer) = shown.result.get("answer").filter(|answer| !answer.is_null()) {
         text.push_str(&format!("{answer}\n"));
     }
-    let width = whole
-        .tasks
-        .iter()
-        .filter_map(|(task, _)| task.part.as_ref())
-        .map(|p| p.spec.id.len())
-        .max()
-        .unwrap_or(0);
-    for (task, attempts) in &whole.tasks {
-        let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
-        let took = attempts.last().and_then(|a| Some(human_duration(a.ended_at?.since(a.started_at))));
+    let name = |task: &TaskOfRun| task.name.clone().unwrap_or_default();
+    let width = shown.tasks.iter().map(|task| name(task).len()).max().unwrap_or(0);
+    for task in &shown.tasks {
+        let last = task.attempts.last();
+        let took = last.and_then(|last| Some(human_duration(last.ended_at?.since(last.started_at))));
         let evidence = task.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
-        let reason = task
-            .blocked_reason
-            .as_deref()
-            .map(|reason| format!(": {}", one_line(reason)))
-            .unwrap_or_default();
+        let reason = task.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
         let state = format!("{}{evidence}", task.status);
-        text.push_str(&format!("{name:<width$}  {state:<15} {:>7}{reason}\n", took.unwrap_or_default()));
+        text.push_str(&format!(
+            "{:<width$}  {state:<15} {:>7}{}\n",
+            name(task),
+            took.unwrap_or_default(),
+            reason.unwrap_or_default()
+        ));
     }
-    let reason = field("reason").and_then(Value::as_str).unwrap_or("");
-    text.push_str(&format!("run {}: {}\n", whole.run.state.as_str(), one_line(reason)));
-    text.push_str(&format!("read it back with `writ trace {}`\n", whole.run.asked.id));
+    let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
+    text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
+    text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
     text
 }

@@ -1,28 +1,33 @@
 //! `writ schema`
 
-mod commands;
+pub(crate) mod commands;
 
 use std::process::ExitCode;
 
-use contract::domain::code::ErrorCode;
-use contract::validate::{Kind, schema};
-use ops::{Error, Result};
-use serde_json::{Value, json};
+use ops::Result;
+use ops::document::schema::{self, KindRow, ShowRequest};
+use ops::verb::Surface;
 
+use crate::local::LocalCommand;
 use crate::output::{Format, Output};
+
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("schema commands", Surface::Continuity)];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Describe every command, its arguments and whether it changes something
+    #[command(after_help = "Examples:\n  writ schema commands --output json")]
     Commands,
     /// List the kinds of documents, and which have a schema
+    #[command(after_help = "Examples:\n  writ schema list")]
     List,
-    /// Print the JSON Schema (2020-12) of a kind
+    /// Print the JSON Schema (2020-12) of a kind of document
+    #[command(after_help = "Examples:\n  writ schema show plan\n  writ schema show aop --strict")]
     Show {
         /// A kind that `writ schema list` shows
         kind: String,
-        /// As a strict reader has it: fields that would be ignored are faults
+        /// For strict readers: refuse fields that would be ignored
         #[arg(long)]
         strict: bool,
     },
@@ -36,31 +41,20 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
     }
 }
 
+/// Neither of these needs a store.
 fn list(output: &Output) -> ExitCode {
-    let kinds: Vec<(Kind, bool)> =
-        Kind::ALL.iter().map(|kind| (*kind, schema::of(*kind, false).is_some())).collect();
+    let kinds = schema::kinds();
     if output.format != Format::Text {
-        let row =
-            |(kind, has): &(Kind, bool)| json!({"kind": kind.as_str(), "about": kind.about(), "schema": has});
-        let rows: Vec<Value> = kinds.iter().map(row).collect();
-        return output.line(&json!({ "kinds": rows }));
+        return output.line(&kinds);
     }
-    let line = |(kind, has): &(Kind, bool)| {
-        let note = if *has { "" } else { " (text, without a schema)" };
-        format!("{:<13} {}{note}\n", kind.as_str(), kind.about())
+    let line = |row: &KindRow| {
+        let note = if row.schema { "" } else { " (text, without a schema)" };
+        format!("{:<13} {}{note}\n", row.kind, row.about)
     };
-    output.text(&kinds.iter().map(line).collect::<String>())
+    output.text(&kinds.kinds.iter().map(line).collect::<String>())
 }
 
-fn show(word: &str, strict: bool, output: &Output) -> Result<ExitCode> {
-    let unknown = || {
-        let message = format!("there is no kind `{word}`");
-        Error::new(ErrorCode::InvalidInput, message).hint("`writ schema list` shows them")
-    };
-    let kind = Kind::named(word).ok_or_else(unknown)?;
-    let Some(schema) = schema::of(kind, strict) else {
-        let message = format!("`{word}` is text, which no JSON Schema describes");
-        return Err(Error::new(ErrorCode::InvalidInput, message));
-    };
-    Ok(output.text(&format!("{schema:#}")))
+fn show(kind: &str, strict: bool, output: &Output) -> Result<ExitCode> {
+    let schema = schema::show(&ShowRequest { kind: kind.to_owned(), strict })?;
+    Ok(output.text(&format!("{:#}", schema.0)))
 }

@@ -4,18 +4,23 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use ops::verb::Surface;
 use ops::{Error, Result};
 
 use crate::app::Globals;
+use crate::local::LocalCommand;
 use crate::output::{Output, say};
 use crate::{exit, host};
 
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("serve", Surface::Writ)];
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ serve\n  writ serve --port 0")]
 pub(crate) struct Args {
-    /// The port; 0 takes any that is free
+    /// The port; 0 for any free port
     #[arg(long, default_value_t = 7420)]
     port: u16,
-    /// The address; only those of this machine are taken, because nothing is authenticated yet
+    /// The address; only loopback addresses, because nothing is authenticated yet
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
 }

@@ -4,166 +4,89 @@ mod hooks;
 
 use std::process::ExitCode;
 
-use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
-use ops::status::Status;
+use ops::host::Installation;
+use ops::status::{Answer, CountsView, Request, RunsView, Show};
 use ops::{Error, Result};
-use serde_json::{Map, Value, json};
 
 use crate::app::Globals;
 use crate::output::Output;
 use crate::{config, host};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ status\n  writ status --check --output json")]
 pub(crate) struct Args {
-    /// Also look whether the store answers
+    /// Also report whether the store answers
     #[arg(long)]
     check: bool,
 }
 
-/// Something worth knowing.
-#[derive(Debug, serde::Serialize)]
-struct Diagnostic {
-    level: &'static str,
-    code: String,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suggested_action: Option<String>,
-}
-
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let path = host::store_path(globals)?;
-    let agent = host::agent_name(globals);
-    let size = std::fs::metadata(&path).ok().map(|meta| meta.len());
-    // A look makes nothing: what is not there is only said not to be there.
-    let found = look(globals, size, agent.as_deref());
-    let (hooks, mut diagnostics) = hooks::look(globals);
-    let mut database = json!({
-        "path": path.display().to_string(),
-        "source": host::store_source(globals),
-        "ok": found.is_ok(),
+    let request = Request { agent: host::agent_name(globals), check: args.check };
+    // Showing the status makes no store: a missing one is reported.
+    let found = exists(&path).and_then(|()| host::call::<Show>(globals, &request));
+    let answer = found.unwrap_or_else(|error| {
+        let installation = installation(globals, &path);
+        ops::status::unopened(&path.display().to_string(), installation, &error, args.check)
     });
-    if let Some(size) = size {
-        database["size_bytes"] = json!(size);
-    }
-    let mut data = json!({"hooks": hooks, "maintenance": maintenance()});
-    match &found {
-        Ok(status) => {
-            data["counts"] = counts(status);
-            data["runs"] = json!({"running": status.running, "stopped": status.stopped});
-            if let Some(agent) = &status.agent {
-                data["agent_state"] = json!(agent);
-            }
-        }
-        Err(error) => {
-            database["error"] = json!(said(error));
-            diagnostics.insert(0, unopened(error));
-            data["hint"] = json!(error.hint);
-        }
-    }
-    if args.check {
-        data["query_ok"] = json!(found.is_ok());
-        if let Err(error) = &found {
-            data["query_error"] = json!(said(error));
-        }
-    }
-    data["db"] = database;
-    if !diagnostics.is_empty() {
-        data["diagnostics"] = json!(diagnostics);
-    }
-    Ok(output.answer(&data, || text(&path.display().to_string(), size, &found, &diagnostics)))
+    Ok(output.answer(&answer, || text(&answer)))
 }
 
-fn look(globals: &Globals, size: Option<u64>, agent: Option<&str>) -> Result<Status> {
-    match size {
-        None => {
-            let message = "there is no store yet";
-            Err(Error::new(ErrorCode::NotFound, message).hint("the first command that writes makes it"))
-        }
-        Some(0) => {
-            let message = "the store's file is empty";
-            Err(Error::new(ErrorCode::NotFound, message).hint("the first command that writes fills it"))
-        }
-        Some(_) => ops::status::status(&mut host::open(globals)?, agent),
+fn exists(path: &std::path::Path) -> Result<()> {
+    match std::fs::metadata(path).map(|meta| meta.len()) {
+        Err(_) => Err(Error::new(ErrorCode::NotFound, "there is no store yet")
+            .hint("the first command that writes makes it")),
+        Ok(0) => Err(Error::new(ErrorCode::NotFound, "the store's file is empty")
+            .hint("the first command that writes fills it")),
+        Ok(_) => Ok(()),
     }
 }
 
-fn said(error: &Error) -> String {
-    match &error.source {
-        Some(source) => format!("{}: {source}", error.message),
-        None => error.message.clone(),
+/// How this installation is set up around a store.
+pub(crate) fn installation(globals: &Globals, store: &std::path::Path) -> Installation {
+    let (hooks, diagnostics) = hooks::look(globals);
+    Installation {
+        store_source: host::store_source(globals).to_owned(),
+        store_bytes: std::fs::metadata(store).ok().map(|meta| meta.len()),
+        hooks,
+        // A configuration that cannot be read is reported by `writ doctor`; until then the defaults hold.
+        retention: config::load(&host::absolute(".".into()))
+            .map(|config| config.retention)
+            .unwrap_or_default(),
+        diagnostics,
     }
 }
 
-fn unopened(error: &Error) -> Diagnostic {
-    let level = if error.code == ErrorCode::NotFound { "info" } else { "error" };
-    Diagnostic {
-        level,
-        code: error.code.as_str().to_owned(),
-        message: said(error),
-        suggested_action: error.hint.clone(),
-    }
-}
-
-/// What hooks and `writ gc` do about old events.
-fn maintenance() -> Value {
-    let retention =
-        config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
-    json!({
-        "retention_days": retention.events_retention_days,
-        "prune_batch": retention.events_prune_batch,
-        "summarize_threshold": retention.events_summarize_threshold,
-        "summarize_keep_recent": retention.events_summarize_keep_recent,
-    })
-}
-
-fn counts(status: &Status) -> Value {
-    let total: i64 = status.tasks.iter().map(|(_, count)| count).sum();
-    let Counts { pending, in_progress, completed, blocked } = status.counts;
-    let named =
-        [("pending", pending), ("in_progress", in_progress), ("completed", completed), ("blocked", blocked)];
-    let there = named.into_iter().filter(|(_, count)| *count > 0);
-    let mut states: Map<String, Value> =
-        there.map(|(state, count)| (state.to_owned(), json!(count))).collect();
-    states.insert("total".to_owned(), json!(total));
-    // Every task is in a state that is known; the contract has a place for others.
-    states.insert("unknown".to_owned(), json!(0));
-    json!({
-        "tasks": total,
-        "events": status.events,
-        "memory": status.memories,
-        "agents": status.agents,
-        "projects": status.projects,
-        "tasks_detail": states,
-        "events_detail": {"active": status.events - status.archived_events, "archived": status.archived_events},
-        "memory_detail": {
-            "active": status.memories - status.expired_memories,
-            "expired": status.expired_memories,
-        },
-        "agents_detail": {"active_7d": status.active_agents},
-    })
-}
-
-fn text(path: &str, size: Option<u64>, found: &Result<Status>, diagnostics: &[Diagnostic]) -> String {
-    let mut text = match found {
-        Ok(status) => {
-            let size = size.unwrap_or(0);
-            let tasks: Vec<String> =
-                status.tasks.iter().map(|(state, count)| format!("{count} {state}")).collect();
-            let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
-            format!(
-                "store    {path} ({size} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n",
-                status.events,
-                names(&status.running),
-                names(&status.stopped)
-            )
-        }
-        Err(_) => format!("store    {path}\n"),
+fn text(answer: &Answer) -> String {
+    let path = &answer.db.path;
+    let mut text = match (&answer.counts, &answer.runs) {
+        (Some(counts), Some(runs)) => counted(path, answer.db.size_bytes.unwrap_or(0), counts, runs),
+        (None, _) | (_, None) => format!("store    {path}\n"),
     };
-    for diagnostic in diagnostics {
+    for diagnostic in &answer.diagnostics {
         text.push_str(&format!("{:<8} {}\n", diagnostic.level, diagnostic.message));
     }
     text
+}
+
+fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> String {
+    let detail = &counts.tasks_detail;
+    let states = [
+        ("pending", detail.pending),
+        ("in_progress", detail.in_progress),
+        ("completed", detail.completed),
+        ("blocked", detail.blocked),
+    ];
+    let tasks: Vec<String> =
+        states.into_iter().filter_map(|(state, tasks)| Some(format!("{} {state}", tasks?))).collect();
+    let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
+    format!(
+        "store    {path} ({bytes} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n",
+        counts.events,
+        names(&runs.running),
+        names(&runs.stopped)
+    )
 }
 
 fn names(runs: &[String]) -> String {

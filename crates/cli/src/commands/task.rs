@@ -22,25 +22,47 @@ use crate::output::{Output, one_line};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Make a task
+    /// Create a task
+    #[command(
+        after_help = "Examples:\n  writ task create --agent ann --request-id r1 --title \"Write the parser\"\n  writ task create --agent ann --request-id r2 --title Docs --project-id . --priority 5"
+    )]
     Create(create::Args),
-    /// Take a task and start it
+    /// Claim a task and start it
+    #[command(after_help = "Examples:\n  writ task begin --agent ann --request-id r1 --id task_01")]
     Begin(begin::Args),
     /// Show a task
+    #[command(after_help = "Examples:\n  writ task get --id task_01")]
     Get(get::Args),
-    /// List tasks
+    /// List tasks, highest priority first
+    #[command(after_help = "Examples:\n  writ task list\n  writ task list --status blocked --project-id .")]
     List(list::Args),
-    /// Bring a task into another state
+    /// Move a task to another state
+    #[command(
+        after_help = "Examples:\n  writ task set-status --agent ann --request-id r1 --id task_01 --status blocked --blocked-reason \"needs a key\""
+    )]
     SetStatus(set_status::Args),
-    /// Close a task as done or blocked
+    /// Close a task as done or blocked; done only after its checks passed
+    #[command(
+        after_help = "Examples:\n  writ task complete --agent ann --request-id r1 --id task_01 --outcome done --summary \"Parser written\"\n  writ task complete --agent ann --request-id r2 --id task_01 --outcome blocked --summary \"No access\""
+    )]
     Complete(complete::Args),
-    /// Move a task forward or back in the queue
+    /// Change a task's priority
+    #[command(
+        after_help = "Examples:\n  writ task set-priority --agent ann --request-id r1 --id task_01 --priority 10"
+    )]
     SetPriority(set_priority::Args),
-    /// Make a task wait for another
+    /// Make a task depend on another
+    #[command(
+        after_help = "Examples:\n  writ task add-dep --agent ann --request-id r1 --id task_02 --depends-on task_01"
+    )]
     AddDep(add_dep::Args),
-    /// Let a task no longer wait for another
+    /// Remove a dependency between two tasks
+    #[command(
+        after_help = "Examples:\n  writ task remove-dep --agent ann --request-id r1 --id task_02 --depends-on task_01"
+    )]
     RemoveDep(remove_dep::Args),
-    /// Delete a task and what belongs to it
+    /// Delete a task and everything attached to it
+    #[command(after_help = "Examples:\n  writ task delete --agent ann --request-id r1 --id task_01")]
     Delete(delete::Args),
 }
 

@@ -3,80 +3,49 @@
 use std::process::ExitCode;
 
 use contract::aocl::intents;
-use contract::domain::code::ErrorCode;
-use contract::domain::run::Run;
 use contract::json::Value;
-use ops::{Error, Event, Result};
-use serde_json::json;
+use ops::run::trace::{Answer, Events, events};
+use ops::{Event, Result};
 
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Format, Output, one_line};
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  writ trace run_3f56\n  writ trace run_3f56 --all\n  writ trace run_3f56 --output ndjson"
+)]
 pub(crate) struct Args {
-    /// A run, an unambiguous beginning of its id, or a correlation
+    /// The run's id, a unique prefix of it, or a correlation id
     which: String,
-    /// Show every event, not only what the layers and executors did
+    /// Show every event, not only those of layers and executors
     #[arg(long)]
     all: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open(globals)?;
-    let (run, events) = trace(&mut cx, &args.which)?;
-    let removed =
-        run.as_ref().map(|run| ops::run::show::removed_events(&mut cx, &run.asked.id)).transpose()?;
-    let removed = removed.filter(|events| *events > 0);
+    let found = events(&mut host::open(globals)?, &args.which)?;
     match output.format {
-        Format::Text => Ok(output.text(&text(run.as_ref(), &events, removed, args.all))),
+        Format::Text => Ok(output.text(&text(&found, args.all))),
         Format::Ndjson => {
-            let lines =
-                events.iter().filter_map(|event| serde_json::to_string(&ops::event::envelope(event)).ok());
-            Ok(output.text(&lines.map(|line| line + "\n").collect::<String>()))
+            let lines = Answer::from(&found).envelopes.into_iter().map(|envelope| format!("{envelope}\n"));
+            Ok(output.text(&lines.collect::<String>()))
         }
-        Format::Json => {
-            let envelopes: Vec<_> = events.iter().map(ops::event::envelope).collect();
-            let corr = events.first().map(|event| event.record.corr.clone());
-            let run_id = run.map(|run| run.asked.id);
-            let mut data = json!({"run_id": run_id, "corr": corr, "envelopes": envelopes});
-            if let Some(removed) = removed {
-                data["removed_events"] = json!(removed);
-            }
-            Ok(output.envelope(true, &data))
-        }
+        Format::Json => Ok(output.envelope(true, &Answer::from(&found))),
     }
 }
 
-/// By run or by correlation; a task outside a run is its own correlation.
-fn trace(cx: &mut ops::Context, which: &str) -> Result<(Option<Run>, Vec<Event>)> {
-    match ops::run::show::trace(cx, which) {
-        Ok((run, mut events)) => {
-            // Others may share the correlation; asked for by its id, a run shows only what is its own.
-            if which != run.asked.corr {
-                events.retain(|event| event.record.run_id.as_deref() == Some(run.asked.id.as_str()));
-            }
-            Ok((Some(run), events))
-        }
-        Err(error) if error.code == ErrorCode::NotFound => {
-            let events = ops::event::by_corr(cx, which)?;
-            if events.is_empty() { Err(Error::not_found("trace", which)) } else { Ok((None, events)) }
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn text(run: Option<&Run>, events: &[Event], removed: Option<i64>, all: bool) -> String {
+fn text(found: &Events, all: bool) -> String {
     let mut text = String::new();
-    if let Some(run) = run {
+    if let Some(run) = &found.run {
         let asked = &run.asked;
         text.push_str(&format!("{}  {}  {}\n", asked.id, run.state.as_str(), one_line(&asked.objective)));
         text.push_str(&format!("corr {}  by {}\n\n", one_line(&asked.corr), one_line(&asked.requested_by)));
     }
-    if let Some(removed) = removed {
-        text.push_str(&format!("{removed} older events were removed when their time was over\n\n"));
+    if let Some(removed) = found.removed {
+        text.push_str(&format!("{removed} older events were removed by `writ gc`\n\n"));
     }
-    for event in events {
+    for event in &found.events {
         match event.record.intent.as_str() {
             intents::LAYER_DECISION => text.push_str(&layer(event)),
             _ if event.record.r#type != "event" => text.push_str(&exchanged(event)),
@@ -94,7 +63,7 @@ fn noted(what: &str, message: &str) -> String {
     format!("  ·  {:<22} {}\n", one_line(what), one_line(message))
 }
 
-/// One layer: when, how long, what was decided, what it changed, and the digests that bind it to its neighbours.
+/// One layer: how long it took, what it decided and changed, and the digests that bind it to its neighbors.
 fn layer(event: &Event) -> String {
     let payload = &event.record.payload;
     let words = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or("");

@@ -1,33 +1,26 @@
-//! `writ upgrade`: brings the store to this program's schema. Programs are upgraded by whoever installed them.
+//! `writ upgrade`: migrates the store to this program's schema. Package managers upgrade the program.
 
 use std::process::ExitCode;
 
-use ops::Result;
-use serde_json::json;
+use ops::transfer::upgrade::{Request, Upgrade};
+use ops::{Result, verb};
 
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ upgrade")]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let cx = host::open(globals)?;
-    let (before, schema) = cx.schemas();
-    let data = json!({
-        "source": "local",
-        "method": "migrate",
-        "version": env!("CARGO_PKG_VERSION"),
-        "path": cx.store_path().display().to_string(),
-        "schema_before": before,
-        "schema": schema,
-        "migrated": true,
-        "changed": before != schema,
-    });
-    Ok(output.answer(&data, || match before {
-        before if before == schema => format!("the store has schema {schema}; there was nothing to do\n"),
-        0 => format!("a new store was made with schema {schema}\n"),
-        before => format!("the store was brought from schema {before} to {schema}; a backup is beside it\n"),
+    // The agent contract asks for no identity here.
+    let key = host::any_key(globals)?;
+    let answer = verb::call::<Upgrade>(&mut host::open(globals)?, Some(&key), &Request {})?.answer;
+    let schema = answer.schema;
+    Ok(output.answer(&answer, || match answer.schema_before {
+        before if before == schema => format!("the store has schema {schema}; nothing to do\n"),
+        0 => format!("made a new store with schema {schema}\n"),
+        before => format!("migrated the store from schema {before} to {schema}; a backup is beside it\n"),
     }))
 }

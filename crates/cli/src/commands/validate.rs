@@ -12,24 +12,23 @@ use contract::domain::limits;
 use contract::domain::time::Timestamp;
 use contract::validate::{Kind, Options, Tripwire, could_not_work, validate};
 use contract::verdict::Verdict;
+use ops::verb::Surface;
 
-use crate::exit::Surface;
 use crate::output::{Format, Output};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = kinds_help())]
 pub(crate) struct Args {
-    /// The kind of document and the file; without a kind it is told by what is inside, without a file
-    /// standard input is read
+    /// The kind of document and the file [default: the kind by its contents, standard input]
     #[arg(value_name = "[KIND] [FILE|-]", num_args = 0..=2)]
     words: Vec<String>,
-    /// Refuse what a contract merely allows to ignore
+    /// Refuse what the contract allows to ignore
     #[arg(long)]
     strict: bool,
     /// The workspace that paths are in
     #[arg(long, value_name = "DIR")]
     root: Option<String>,
-    /// The time to judge heartbeats by, in RFC 3339
+    /// The time by which heartbeats are judged, in RFC 3339
     #[arg(long, value_name = "TIME")]
     now: Option<String>,
     /// The assignment that a result or a worklog answers
@@ -44,10 +43,10 @@ pub(crate) struct Args {
     /// What happens when a text seems to give orders
     #[arg(long, value_name = "deny|warn|off", default_value = "deny")]
     tripwire: String,
-    /// The file system does not tell apart names that differ only in case
+    /// Treat names that differ only in case as one
     #[arg(long)]
     fold_case: bool,
-    /// Take over a handoff whose only fault are tasks that timed out
+    /// Accept a handoff whose only fault are tasks that timed out
     #[arg(long)]
     allow_stale: bool,
 }
@@ -55,10 +54,13 @@ pub(crate) struct Args {
 fn kinds_help() -> String {
     let line = |kind: &Kind| format!("  {:<13} {}\n", kind.as_str(), kind.about());
     let lines: String = Kind::ALL.iter().map(line).collect();
-    format!("Kinds:\n{lines}\nExit codes: 0 allowed, 1 denied, 2 could not work.")
+    format!(
+        "Kinds:\n{lines}\nExit codes: 0 allowed, 1 denied, 2 could not work.\n\nExamples:\n  \
+         writ validate plan.toml\n  writ validate aop task.json --strict"
+    )
 }
 
-/// What the options name, read.
+/// The options, with the files that they name.
 struct Given {
     now: Option<Timestamp>,
     tripwire: Tripwire,
@@ -66,7 +68,7 @@ struct Given {
     prior: Option<Vec<u8>>,
 }
 
-/// Judges and prints. There is always an answer, and only an allowed document exits with 0.
+/// Judges the document and prints the verdict. Only an allowed document exits with 0.
 pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
     answer_even_to_a_bug(output.format);
     let (kind, file) = match target(&args.words) {
@@ -77,6 +79,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         Ok(given) => given,
         Err(refusal) => return print(&refusal, output),
     };
+    let executors = engine::Executors::built_in().known();
     let options = Options {
         strict: args.strict,
         root: args.root.as_deref(),
@@ -88,6 +91,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         fold: args.fold_case,
         tripwire: given.tripwire,
         allow_stale: args.allow_stale,
+        executors: &executors,
     };
     if output.format == Format::Ndjson {
         return stream::run(kind, file, &options, output);
@@ -99,7 +103,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
     print(&verdict, output)
 }
 
-/// Whether one word is a kind or a file is told by whether there is such a kind.
+/// One word is a kind if there is such a kind, and a file otherwise.
 fn target(words: &[String]) -> Result<(Option<Kind>, &Path), Box<Verdict>> {
     const STDIN: &str = "-";
     match words {
@@ -123,7 +127,7 @@ fn given(args: &Args) -> Result<Given, Box<Verdict>> {
     Ok(Given {
         now: now.map_err(|error| usage(format!("--now: {error}")))?,
         tripwire: Tripwire::parse(&args.tripwire)
-            .ok_or_else(|| usage("--tripwire wants deny, warn or off".to_owned()))?,
+            .ok_or_else(|| usage("--tripwire must be deny, warn or off".to_owned()))?,
         assignment: file(&args.assignment)?,
         prior: file(&args.prior)?,
     })
@@ -150,17 +154,17 @@ pub(crate) fn print(verdict: &Verdict, output: &Output) -> ExitCode {
         Format::Text => output.text(&text::of(verdict)),
         Format::Json | Format::Ndjson => output.line(verdict),
     };
-    // An answer that nobody could read is no permission.
+    // A verdict that could not be printed must not count as permission.
     if printed == ExitCode::SUCCESS { ExitCode::from(verdict.exit_code()) } else { ExitCode::from(2) }
 }
 
-/// The answer to words that could not be understood; the whole explanation goes to standard error.
+/// The answer to arguments that could not be parsed; the explanation goes to standard error.
 pub(crate) fn refuse_words(reason: &str) {
     let output = Output { format: Format::Json, surface: Surface::Validator };
     print(&could_not_work(None, "usage", reason), &output);
 }
 
-/// A bug of ours must not look like a document that passed, nor like one that was judged.
+/// A bug must not look like a verdict on the document.
 fn answer_even_to_a_bug(format: Format) {
     std::panic::set_hook(Box::new(move |panic| {
         let output = Output { format, surface: Surface::Validator };

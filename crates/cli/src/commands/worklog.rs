@@ -1,15 +1,12 @@
 //! `writ worklog`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use contract::domain::code::ErrorCode;
-use contract::json::{Value, json};
+use contract::json::Value;
 use contract::validate::{Kind, could_not_work};
-use contract::verdict::Verdict;
-use engine::worklog::{Followed, follow, read};
-use ops::worklog::{append, kept, show, verify};
-use ops::{Context, Error, Result};
+use ops::Result;
+use ops::worklog::{append, show, verify};
 
 use super::crew::{Which, print_verdict, read_document};
 use crate::app::Globals;
@@ -19,24 +16,33 @@ use crate::output::Output;
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Write down one step of the work, in the store and then in the task's file
+    /// Append an entry to a task's worklog, in the store and then in its file
+    #[command(after_help = "Examples:
+  echo '{\"action\": \"ran the tests\", \"result\": \"2 fail\"}' | \\
+    writ worklog append --run RUN --task T-2 --token 7
+  writ worklog append --run RUN --task T-2 --token 7 entry.json")]
     Append {
         #[command(flatten)]
         which: Which,
-        /// The entry; - for standard input. Its time, run, task and actor may be left out
+        /// The entry, or - for standard input. Its timestamp, run_id, task_id and actor may be missing
         #[arg(default_value = "-")]
         file: PathBuf,
-        /// The token of the assignment; needed while the task is in progress
+        /// The token of the assignment; required while the task is in progress
         #[arg(long)]
         token: Option<i64>,
     },
-    /// Show what was written down
+    /// Show a task's worklog
+    #[command(after_help = "Examples:
+  writ worklog show --run RUN --task T-2")]
     Show {
         #[command(flatten)]
         which: Which,
     },
-    /// Say whether the file is what was written down, and whether the contract is kept to
-    #[command(after_help = "Exit codes: 0 allowed, 1 denied, 2 could not work.")]
+    /// Check that a worklog's file is what the store recorded, and that it follows the contract
+    #[command(after_help = "Exit codes: 0 allowed, 1 denied, 2 could not work.
+
+Examples:
+  writ worklog verify --run RUN --task T-2")]
     Verify {
         #[command(flatten)]
         which: Which,
@@ -52,68 +58,32 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 token: *token,
                 entry: read_document(file)?,
             };
-            let key = host::any_key(globals)?;
-            let mut cx = host::open(globals)?;
-            let answer = append::append(&mut cx, &key, &request)?.answer;
-            let mut shown = json!(answer);
-            // A file in which others had written is news; that a file grew is not, and a repeated call says the same.
-            if let Followed::Renewed { set_aside } = bring(&mut cx, which)? {
-                shown["x_set_aside"] = json!(set_aside);
-            }
-            Ok(output
-                .answer(&shown, || format!("{} line {} in {}", answer.task_id, answer.number, answer.path)))
+            host::answer::<append::Append>(globals, output, &request, |answer| {
+                format!("{} line {} in {}", answer.task_id, answer.number, answer.path)
+            })
         }
         Command::Show { which } => {
             let request = show::Request { run: which.run.clone(), task: which.task.clone() };
-            let shown = show::show(&mut host::open(globals)?, &request)?;
-            Ok(output.answer(&shown, || text(&shown)))
+            host::answer::<show::Show>(globals, output, &request, text)
         }
         Command::Verify { which } => {
-            let judged = verified(globals, which)
-                .unwrap_or_else(|error| could_not_work(Some(Kind::Worklog), "unreadable", error.to_string()));
-            Ok(print_verdict(&judged, output))
+            let request = show::Request { run: which.run.clone(), task: which.task.clone() };
+            // A validator always answers.
+            Ok(match host::call::<verify::Verify>(globals, &request) {
+                Ok(verdict) => print_verdict(&verdict, output),
+                Err(error) => {
+                    let verdict = could_not_work(Some(Kind::Worklog), "unreadable", error.to_string());
+                    super::validate::print(&verdict, output)
+                }
+            })
         }
     }
 }
 
-/// Lets the file follow the store.
-pub(crate) fn bring(cx: &mut Context, which: &Which) -> Result<Followed> {
-    let place = kept(cx, &which.run, &which.task)?;
-    let wanted = || kept(cx, &which.run, &which.task).map(|kept| kept.bytes).map_err(Fault::Ops);
-    follow(Path::new(&place.workspace), &place.path, wanted).map_err(|fault| match fault {
-        Fault::Ops(error) => error,
-        Fault::Io(error) => unwritten(&place.path, &error),
-    })
-}
-
-enum Fault {
-    Ops(Error),
-    Io(std::io::Error),
-}
-
-impl From<std::io::Error> for Fault {
-    fn from(error: std::io::Error) -> Self {
-        Fault::Io(error)
-    }
-}
-
-fn unwritten(path: &str, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::Io, format!("could not write {path}: {error}"))
-        .hint("the store has the entry; the same call with the same request id brings the file up to it")
-}
-
-fn verified(globals: &Globals, which: &Which) -> Result<Verdict> {
-    let mut cx = host::open(globals)?;
-    let place = kept(&mut cx, &which.run, &which.task)?;
-    let file = read(Path::new(&place.workspace), &place.path)
-        .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", place.path)))?;
-    verify::verify(&mut cx, &which.run, &which.task, file.as_deref())
-}
-
-fn text(shown: &Value) -> String {
+fn text(answer: &show::Answer) -> String {
     let word = |value: &Value| value.as_str().unwrap_or("-").escape_debug().to_string();
     let mut text = String::new();
-    for entry in shown["entries"].as_array().into_iter().flatten() {
+    for entry in &answer.entries {
         text.push_str(&format!(
             "{}  {}  {}: {}\n",
             word(&entry["timestamp"]),
@@ -122,5 +92,5 @@ fn text(shown: &Value) -> String {
             word(&entry["result"]),
         ));
     }
-    if text.is_empty() { "nothing is written down".to_owned() } else { text }
+    if text.is_empty() { "no entries".to_owned() } else { text }
 }

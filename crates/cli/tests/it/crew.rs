@@ -80,7 +80,7 @@ fn done_is_granted_after_writ_ran_the_checks_and_saw_the_files() {
 }
 
 #[test]
-fn what_git_says_has_changed_is_held_against_the_locks() {
+fn files_changed_in_git_are_checked_against_the_locks() {
     let cli = Cli::writ();
     let run = opened(&cli, PLAN);
     let project = cli.project();
@@ -105,7 +105,7 @@ fn what_git_says_has_changed_is_held_against_the_locks() {
 }
 
 #[test]
-fn whoever_sent_a_result_is_heard_of_while_its_checks_run() {
+fn the_senders_heartbeat_continues_while_its_checks_run() {
     const SOON: Duration = Duration::from_secs(60);
     let cli = Cli::writ();
     let check = r#"["sh", "-c", "until [ -e go ]; do sleep 0.05; done"]"#;
@@ -124,7 +124,7 @@ fn whoever_sent_a_result_is_heard_of_while_its_checks_run() {
 }
 
 #[test]
-fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
+fn git_looks_at_the_workspace_whatever_the_caller_inherited() {
     let cli = Cli::writ();
     let run = opened(&cli, PLAN);
     let (project, elsewhere) = (cli.project(), cli.project().join("../elsewhere"));
@@ -156,7 +156,7 @@ fn git_is_asked_about_the_workspace_whatever_the_caller_inherited() {
 }
 
 #[test]
-fn what_others_wrote_makes_no_rows() {
+fn texts_by_others_do_not_add_rows() {
     let cli = Cli::writ();
     let plan = PLAN.replace("Write a\"", "Write a\\nT-9       done\"").replace("two files", "two\\r\\nfiles");
     let run = &opened(&cli, &plan);
@@ -199,7 +199,7 @@ fn refusals_carry_the_operators_code() {
 }
 
 #[test]
-fn an_orchestrator_can_be_a_program_and_nothing_of_it_stays() {
+fn an_orchestrator_can_be_a_program_and_its_processes_end_with_it() {
     let cli = Cli::writ();
     let run = opened(&cli, PLAN);
     let script = r#"

@@ -177,7 +177,7 @@ fn another_worker_elsewhere_finishes_what_a_killed_one_began_and_nothing_is_done
 }
 
 #[test]
-fn a_bundle_is_refused_where_the_run_has_gone_on_and_where_it_was_changed() {
+fn a_bundle_is_refused_if_the_run_has_moved_on_or_the_bundle_was_changed() {
     let (cli, run) = killed_in_the_middle();
     let file = cli.project().join("bundle.json");
     let path = file.to_str().unwrap();

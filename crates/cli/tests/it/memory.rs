@@ -325,12 +325,12 @@ fn people_get_text_when_they_ask_for_it() {
         let words: Vec<&str> = ["memory"].iter().chain(words).chain(&["--output", "text"]).copied().collect();
         asked(&cli, words[1], &words).success().stdout.clone()
     };
-    assert_eq!(text(&["list"]), "nothing is remembered\n");
-    assert_eq!(text(&["set", "-k", "style", "-v", "tabs\nalways"]), "remembered style\n");
+    assert_eq!(text(&["list"]), "no memories\n");
+    assert_eq!(text(&["set", "-k", "style", "-v", "tabs\nalways"]), "stored style\n");
     assert_eq!(text(&["get", "-k", "style"]), "tabs\nalways\n");
     assert_eq!(text(&["pin", "-k", "style"]), "pinned style\n");
     assert_eq!(text(&["list"]), "* global                    fact       style  tabs always\n");
     assert_eq!(text(&["search", "always"]), text(&["list"]));
-    assert_eq!(text(&["gc"]), "removed 0 expired memories\n");
-    assert_eq!(text(&["delete", "-k", "style"]), "forgot style\n");
+    assert_eq!(text(&["gc"]), "deleted 0 expired memories\n");
+    assert_eq!(text(&["delete", "-k", "style"]), "deleted style\n");
 }

@@ -180,7 +180,7 @@ fn a_task_that_is_done_or_that_belongs_to_no_run_is_not_retried() {
     let made = cli.run(["task", "create", "--title", "t", "--agent", "ann", "--request-id", "r1"]).json();
     let alone = made["data"]["task"]["id"].as_str().unwrap();
     let refused = cli.run(["retry", alone, "--output", "json"]).fails_with(1).json();
-    assert_eq!(refused["error"], "the task belongs to no run");
+    assert_eq!(refused["error"], "the task is not part of a run");
     let refused = cli.run(["retry", "task_nowhere", "--output", "json"]).fails_with(1).json();
     assert_eq!(refused["error_code"], "NOT_FOUND");
 }

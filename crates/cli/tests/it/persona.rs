@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use contract::continuity::state::{CloseOutcome, TaskState};
+use contract::domain::memory::{MemoryKind, Scope, ValueType};
+use ops::verb::{Effect, Surface};
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
@@ -139,22 +142,37 @@ fn every_command_is_described_for_programs() {
     };
     let create = row("vybe task create");
     assert_eq!((&create["mutates"], &create["requires_request_id"]), (&json!(true), &json!(true)));
-    assert_eq!(create["args_schema"]["required"], json!(["title", "agent"]));
+    // The agent may be named by a variable, so its flag is not required.
+    assert_eq!(create["args_schema"]["required"], json!(["title"]));
+    let agent = create["args_schema"]["properties"]["agent"]["description"].as_str().unwrap();
+    assert!(agent.contains("VYBE_AGENT") && !described.to_string().contains("WRIT_"), "{agent}");
     let priority = &create["args_schema"]["properties"]["priority"];
     assert_eq!((&priority["type"], &priority["default"]), (&json!("integer"), &json!(0)));
     let list = row("vybe events list");
     assert_eq!((&list["mutates"], &list["requires_request_id"]), (&json!(false), &json!(false)));
     assert_eq!(list["args_schema"]["properties"]["all"]["type"], "boolean");
-    assert!(row("vybe hook install")["mutates"] == true && row("vybe help")["mutates"] == false);
+    assert_eq!(row("vybe hook install")["mutates"], true);
+    assert_eq!(row("vybe schema commands")["mutates"], false, "it describes itself");
+    let is_help = |row: &Value| row["command"].as_str().unwrap().ends_with(" help");
+    assert!(!described.as_array().unwrap().iter().any(is_help), "{described}");
     assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
-    for command in ops::registry::commands::COMMANDS {
-        let shown = row(&format!("vybe {}", command.path));
-        let mutates = ops::registry::find(command.operation).unwrap().mutates();
-        assert_eq!(shown["mutates"], mutates, "{shown}");
-        assert_eq!(shown["requires_request_id"], mutates, "{shown}");
-        for (name, words) in command.words {
-            assert_eq!(shown["args_schema"]["properties"][name]["enum"], json!(words), "{shown}");
-        }
+    let of_agents = |verb: &&ops::verb::Entry| verb.surface == Surface::Continuity;
+    let has_command = |verb: &&ops::verb::Entry| !verb.command.is_empty() && !verb.command.contains("--");
+    for verb in ops::registry::VERBS.iter().filter(of_agents).filter(has_command) {
+        let shown = row(&format!("vybe {}", verb.command));
+        assert_eq!(shown["mutates"], verb.effect.mutates(), "{shown}");
+        assert_eq!(shown["requires_request_id"], verb.effect == Effect::Once, "{shown}");
+    }
+    for (command, flag, words) in [
+        ("task set-status", "status", TaskState::WORDS),
+        ("task complete", "outcome", CloseOutcome::WORDS),
+        ("memory set", "scope", Scope::WORDS),
+        ("memory set", "type", ValueType::WORDS),
+        ("memory set", "kind", MemoryKind::WORDS),
+        ("memory list", "scope", Scope::WORDS),
+    ] {
+        let shown = row(&format!("vybe {command}"));
+        assert_eq!(shown["args_schema"]["properties"][flag]["enum"], json!(words), "{shown}");
     }
     let own =
         cli.run(["schema", "commands", "--output", "json"]).success().json()["data"]["commands"].clone();

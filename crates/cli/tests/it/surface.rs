@@ -19,9 +19,9 @@ fn published(path: &str) -> PathBuf {
 
 /// The commands that a help text lists.
 fn listed(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let list = list.take_while(|line| line.starts_with("  "));
-    list.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let list = help.lines().take_while(|line| !line.ends_with("ptions:"));
+    let names = list.filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    names.map(|(name, _)| name.to_owned()).filter(|name| name.starts_with(char::is_lowercase)).collect()
 }
 
 /// Every command with the words that lead to it, found by asking each for its help.
@@ -387,7 +387,7 @@ fn a_tip_that_was_changed_or_is_none_is_refused() {
     };
     let changed = with(tip, json!({"events": 1}));
     let refused = verify(changed.to_string());
-    assert!(refused.fails_with(1).stderr.contains("its digest does not fit its contents"), "{refused}");
+    assert!(refused.fails_with(1).stderr.contains("digest does not match its contents"), "{refused}");
     let refused = verify("none".to_owned());
     assert!(refused.fails_with(1).stderr.contains("tip.json"), "{refused}");
 }

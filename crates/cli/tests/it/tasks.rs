@@ -444,7 +444,7 @@ fn people_get_text_when_they_ask_for_it() {
         "{events}"
     );
     let status = text(&["status"]);
-    assert!(status.success().stdout.contains("tasks    1 done\n"), "{status}");
+    assert!(status.success().stdout.contains("tasks    1 completed\n"), "{status}");
     let refused = text(&["task", "get", "--id", "task_nowhere"]);
     assert_eq!(refused.fails_with(1).stdout, "");
     assert_eq!(refused.stderr, "error: failed to get task: task not found: task_nowhere\n");

@@ -136,7 +136,7 @@ fn a_program_that_does_not_answer_fails_its_case() {
     let words = ["conformance", "run", "vectors", "--timeout", "1", "--command", "sleep 60"];
     let output = cli.run(words);
     assert_eq!(output.status.code(), Some(1));
-    assert!(output.stdout.contains("did not answer within 1s"), "{}", output.stdout);
+    assert!(output.stdout.contains("did not end within 1s"), "{}", output.stdout);
 }
 
 #[test]

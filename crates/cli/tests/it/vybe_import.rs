@@ -11,7 +11,7 @@ use crate::documents::writ;
 use crate::run_view::audit_is_clean;
 
 /// A database as vybe keeps one, with its three ways to write a time.
-const VYBE: &str = r#"
+pub(crate) const VYBE: &str = r#"
 CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY, version_id INTEGER);
 CREATE TABLE tasks (id TEXT PRIMARY KEY, title TEXT, description TEXT, status TEXT, priority INTEGER, project_id TEXT,
     blocked_reason TEXT, version INTEGER, created_at TIMESTAMP, updated_at TIMESTAMP);

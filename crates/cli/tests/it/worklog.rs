@@ -27,7 +27,7 @@ fn append(cli: &Cli, run: &str, token: &str, id: &str, action: &str) -> Value {
 }
 
 #[test]
-fn the_file_follows_the_store_and_a_changed_one_is_set_aside() {
+fn the_file_is_brought_up_to_the_store_and_a_changed_one_is_set_aside() {
     let cli = Cli::writ();
     let run = opened(&cli, PLAN);
     let verify = || cli.run(["worklog", "verify", "--run", &run, "--task", "T-1"]);

@@ -1,10 +1,11 @@
 //! Files of a task as the agent contract shows them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::artifact::Artifact;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactView {
     pub id: String,
     pub task_id: String,

@@ -7,6 +7,7 @@ mod prompt;
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,7 +63,7 @@ pub struct Situation<'s> {
     pub finished: Vec<TaskLine>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectView {
     pub id: String,
     pub name: String,
@@ -71,7 +72,7 @@ pub struct ProjectView {
 }
 
 /// A task in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine {
     pub id: String,
     pub title: String,
@@ -85,7 +86,7 @@ impl From<&Task> for TaskLine {
 }
 
 /// How many tasks there are, in the agent contract's states.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     pub pending: i64,
     pub in_progress: i64,
@@ -105,7 +106,7 @@ impl Counts {
 }
 
 /// The agent contract's brief, then our own fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brief {
     pub task: Option<TaskView>,
     #[serde(skip_serializing_if = "Option::is_none")]

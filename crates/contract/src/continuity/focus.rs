@@ -1,5 +1,6 @@
 //! Chooses the task that an agent gets when it resumes. Deterministic: the same state gives the same task.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::request::Agent;
@@ -8,7 +9,7 @@ use crate::domain::task::Task;
 use crate::domain::time::Now;
 
 /// The rule by which a task was chosen, in order of precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FocusRule {
     /// The caller named it.

@@ -1,12 +1,12 @@
 //! Memories as the agent contract writes and shows them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::memory::Memory;
 use crate::domain::memory::draft::{
-    Draft, Expiry, checked_half_life, checked_key, checked_kind, checked_place, checked_value,
-    without_secrets,
+    Draft, Expiry, checked_half_life, checked_key, checked_place, checked_value, without_secrets,
 };
+use crate::domain::memory::{Memory, MemoryKind};
 use crate::domain::task::Refusal;
 use crate::domain::time::Timestamp;
 use crate::shape::{Nullable, Shape, document};
@@ -66,7 +66,7 @@ impl MemoryText {
             key,
             value: self.value.clone(),
             value_type,
-            kind: given(&self.kind).as_deref().map(checked_kind).transpose()?,
+            kind: given(&self.kind).as_deref().map(MemoryKind::named).transpose()?,
             half_life_days: self.half_life_days.map(checked_half_life).transpose()?,
             pin: self.pinned == Some(true),
             expiry: given(&self.expires_at).map_or(Ok(Expiry::Never), |text| Expiry::at(&text))?,
@@ -76,7 +76,7 @@ impl MemoryText {
 }
 
 /// A memory as the agent contract shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryView {
     pub id: i64,
     pub key: String,

@@ -1,4 +1,4 @@
-//! The document of a push: an event, memories, artifacts and a status in one transaction.
+//! The document of a push: an event, memories, artifacts and a task status, written together.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +8,8 @@ use crate::domain::limits;
 use crate::finding::Findings;
 use crate::json::strict;
 use crate::shape::check::check;
+use crate::shape::ignored::ignored;
+use crate::shape::schema::schema;
 use crate::shape::{Described, Nullable, document};
 
 document! {
@@ -72,20 +74,19 @@ document! {
 }
 
 impl Push {
-    /// Reads a document. The bytes may have been truncated just beyond the limit.
-    pub fn read(bytes: &[u8]) -> Result<Self, Findings> {
+    /// Parses a document of at most the allowed length. What is in it is checked by [`Push::of`].
+    pub fn parse(bytes: &[u8]) -> Result<Value, Findings> {
         if bytes.len() > limits::DOCUMENT_BYTES_MAX {
             let message = format!("is longer than {} bytes", limits::DOCUMENT_BYTES_MAX);
             return Err(fault("too_large", message));
         }
-        let value = strict::parse(bytes).map_err(|malformed| {
+        strict::parse(bytes).map_err(|malformed| {
             let place = format!("line {}, column {}", malformed.line, malformed.column);
             fault("parse", format!("{place}: {}", malformed.message))
-        })?;
-        Self::of(value)
+        })
     }
 
-    /// Reads a value that was parsed already; reports every fault.
+    /// Reads a parsed document, or finds every fault in it.
     pub fn of(value: Value) -> Result<Self, Findings> {
         let findings = check(&Push::SHAPE, &value, false);
         if !findings.is_empty() {
@@ -93,6 +94,16 @@ impl Push {
         }
         let push: Self = serde_json::from_value(value).map_err(|error| fault("type", error.to_string()))?;
         push.bounded()
+    }
+
+    /// The paths of fields in a document that a push does not have.
+    pub fn ignored(value: &Value) -> Vec<String> {
+        ignored(&Push::SHAPE, value)
+    }
+
+    /// The JSON Schema of the document.
+    pub fn schema() -> Value {
+        schema("push", &Push::SHAPE)
     }
 
     fn bounded(self) -> Result<Self, Findings> {

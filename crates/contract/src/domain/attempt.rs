@@ -1,5 +1,6 @@
 //! An attempt: one execution of a task by a child process, recorded before the child is started.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::CheckSeen;
@@ -25,7 +26,7 @@ words! {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewAttempt {
     pub id: AttemptId,
     pub task_id: TaskId,
@@ -37,7 +38,7 @@ pub struct NewAttempt {
 }
 
 /// How an attempt ended, and what writ observed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
@@ -56,7 +57,7 @@ pub struct Outcome {
     pub retry_after_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     #[serde(flatten)]
     pub begun: NewAttempt,

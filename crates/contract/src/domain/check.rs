@@ -1,5 +1,6 @@
 //! Checks: commands that writ itself runs before it grants `done`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::shape::words;
@@ -31,7 +32,7 @@ pub struct Check {
 }
 
 /// What writ observed when it ran a check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckSeen {
     pub command: Vec<String>,
     pub expects: Expects,

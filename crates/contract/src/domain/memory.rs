@@ -9,14 +9,13 @@ use serde_json::Value;
 
 use super::code::ErrorCode;
 use super::task::Refusal;
-use super::text::quoted;
 use super::time::Timestamp;
+use super::words::field_words;
 use super::workspace;
-use crate::shape::words;
 
-words! {
+field_words! {
     /// The scope of a memory.
-    Scope {
+    Scope, "scope" {
         Global = "global",
         Project = "project",
         Task = "task",
@@ -24,8 +23,9 @@ words! {
     }
 }
 
-words! {
-    ValueType {
+field_words! {
+    /// What the text of a memory holds.
+    ValueType, "value type" {
         String = "string",
         Number = "number",
         Boolean = "boolean",
@@ -34,9 +34,9 @@ words! {
     }
 }
 
-words! {
+field_words! {
     /// The kind of a memory, which determines how long it is relevant.
-    MemoryKind {
+    MemoryKind, "kind" {
         Fact = "fact",
         Directive = "directive",
         Lesson = "lesson",
@@ -68,10 +68,7 @@ impl Place {
 
     pub fn new(scope: &str, scope_id: Option<&str>) -> Result<Self, Refusal> {
         let refused = |message: String| Refusal::new(ErrorCode::InvalidInput, message);
-        let Some(known) = Scope::parse(scope) else {
-            let hint = format!("one of {}", Scope::WORDS.join(", "));
-            return Err(refused(format!("invalid scope {}", quoted(scope))).hint(hint));
-        };
+        let known = Scope::named(scope)?;
         let scope_id = scope_id.unwrap_or_default();
         match (known, scope_id.is_empty()) {
             (Scope::Global, false) => Err(refused("global scope cannot have a scope_id".to_owned())),

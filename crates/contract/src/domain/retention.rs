@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
@@ -20,7 +21,8 @@ pub const THRESHOLD_MAX: u32 = 1_000_000;
 const SUMMARIZED_AT_ONCE: i64 = 10_000;
 
 /// What the user configured, under the names of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Retention {
     pub events_retention_days: u32,
     /// Events that one transaction removes.

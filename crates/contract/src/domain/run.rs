@@ -1,5 +1,6 @@
 //! A run: one submitted document and its execution.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -87,7 +88,7 @@ pub struct Intent {
 }
 
 /// A running engine: a process that is identified uniquely, even if its pid is reused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     pub pid: u32,
     pub start_time: u64,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Milliseconds since 1970 in UTC; printed as RFC 3339 with `Z` and milliseconds.
@@ -80,7 +81,7 @@ pub trait Clock {
 }
 
 /// A lease: until when something is granted, on the boot clock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     pub boot_id: String,
     pub until_millis: i64,

@@ -60,7 +60,8 @@ fn carried(intent: &str, payload: &Value, executors: &Executors) -> Result<Plan,
         })
     };
     match intent {
-        RUN_PLAN => read::from_value(field("plan")?).map_err(|findings| inside(findings, "$.payload.plan")),
+        RUN_PLAN => read::from_value(field("plan")?, &executors.known)
+            .map_err(|findings| inside(findings, "$.payload.plan")),
         RUN_TASK => {
             let bytes = field("task")?.to_string();
             from_aop::read(bytes.as_bytes(), executors)

@@ -7,7 +7,7 @@ use crate::domain::limits;
 use crate::domain::run::DocumentKind;
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
-use crate::plan::{Budget, Executor, Plan, PlanTask};
+use crate::plan::{Budget, ExecutorName, Plan, PlanTask};
 
 /// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";
@@ -46,7 +46,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
     let millis = |length: std::time::Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
     PlanTask {
         title: title_of(&task.task.objective),
-        executor: Executor::AopStdio,
+        executor: ExecutorName::aop_stdio(),
         command: command(task, executors, findings),
         prompt: Some(task.task.objective.clone()),
         writes: scopes(task, &effective::access(task).write, findings),
@@ -79,7 +79,7 @@ fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<S
             });
     }
     let names = [task.target.agent_name.to_lowercase(), task.target.provider.as_str().to_lowercase()];
-    names.iter().find_map(|name| executors.get(name)).cloned().unwrap_or_else(|| {
+    names.iter().find_map(|name| executors.commands.get(name)).cloned().unwrap_or_else(|| {
         let message = format!(
             "E_AGENT_NOT_FOUND: no program is configured for `{}`; name one in task.extensions.x_command, or under \
              [executors.{}] in the user's configuration",

@@ -5,7 +5,8 @@ use crate::plan::PlanTask;
 use serde_json::{Value, json};
 
 fn executors() -> Executors {
-    [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect()
+    let commands = [("emma".to_owned(), vec!["emma-agent".to_owned()])].into_iter().collect();
+    Executors { commands, ..Executors::default() }
 }
 
 fn aop() -> Value {
@@ -169,7 +170,8 @@ fn a_task_that_breaks_the_form_of_a_message_is_refused_at_its_place() {
 
 #[test]
 fn a_provider_names_the_program_of_an_agent_that_is_not_configured() {
-    let known: Executors = [("codex".to_owned(), vec!["codex-agent".to_owned()])].into_iter().collect();
+    let commands = [("codex".to_owned(), vec!["codex-agent".to_owned()])].into_iter().collect();
+    let known = Executors { commands, ..Executors::default() };
     let intake = read(aop().to_string().as_bytes(), &known).unwrap();
     assert_eq!(intake.plan.tasks[0].command, ["codex-agent"]);
 }

@@ -75,7 +75,7 @@ static RUN_ID_FORM: Form = Form {
     accepts: is_uuid,
 };
 
-static TASK_ID_FORM: Form = Form {
+pub(crate) static TASK_ID_FORM: Form = Form {
     name: "`T-` and a number, or a UUID",
     pattern: "^(T-[0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})$",
     accepts: |text| {

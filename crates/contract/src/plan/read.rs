@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::executor::{self, ExecutorName, KnownExecutor};
 use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
-use super::{Budget, Executor, Plan, PlanTask, order, shapes};
+use super::{Budget, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
@@ -18,12 +19,12 @@ use crate::json::strict;
 use crate::secrets;
 use crate::shape::{Shape, check::check};
 
-/// Turns a plan's value into a checked plan.
-pub fn from_value(value: &Value) -> Result<Plan, Findings> {
+/// Turns a plan's value into a checked plan. Executors must be among `known`; an empty list accepts every name.
+pub fn from_value(value: &Value, known: &[KnownExecutor]) -> Result<Plan, Findings> {
     let mut findings = check(&Shape::Object(shapes::PLAN), value, true);
     refuse_secrets(value, &mut String::from("$"), ADVICE, &mut findings);
     if !findings.is_empty() {
-        rest::add_faults(value, &mut findings);
+        rest::add_faults(value, known, &mut findings);
         return Err(findings);
     }
     let raw: RawPlan = serde_json::from_value(value.clone()).map_err(|error| {
@@ -31,7 +32,7 @@ pub fn from_value(value: &Value) -> Result<Plan, Findings> {
         findings.push("$", "type", error.to_string());
         findings
     })?;
-    let plan = raw.finish(&mut findings);
+    let plan = raw.finish(known, &mut findings);
     order::check(&plan, &mut findings);
     if findings.is_empty() { Ok(plan) } else { Err(findings) }
 }
@@ -110,9 +111,9 @@ impl Length {
 }
 
 impl RawPlan {
-    fn finish(self, findings: &mut Findings) -> Plan {
-        let tasks: Vec<PlanTask> =
-            self.task.into_iter().enumerate().map(|(i, task)| task.finish(i, findings)).collect();
+    fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
+        let tasks = self.task.into_iter().enumerate();
+        let tasks: Vec<PlanTask> = tasks.map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
         shares(budget, &tasks, findings);
         Plan {
@@ -149,15 +150,10 @@ fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
 }
 
 impl RawTask {
-    fn finish(self, index: usize, findings: &mut Findings) -> PlanTask {
+    fn finish(self, index: usize, known: &[KnownExecutor], findings: &mut Findings) -> PlanTask {
         let at = format!("$.task[{index}]");
-        let executor = self.executor.unwrap_or(Executor::Shell);
-        if executor == Executor::AopStdio && self.prompt.is_none() {
-            findings.push(format!("{at}.prompt"), "missing", "an `aop-stdio` task needs a `prompt`");
-        }
-        if executor == Executor::Shell && self.prompt.is_some() {
-            findings.push(format!("{at}.prompt"), "unused", "a `shell` task takes no `prompt`");
-        }
+        let executor = self.executor.unwrap_or_else(ExecutorName::shell);
+        executor::check(&executor, self.prompt.is_some(), known, &at, findings);
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
         let budget = RawBudget::finish(self.budget, &at, findings);

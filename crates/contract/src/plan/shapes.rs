@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Executor;
+use super::executor::{self, ExecutorName};
 use crate::domain::check::Expects;
 use crate::domain::limits;
 use crate::domain::priority::Priority;
@@ -42,8 +42,8 @@ document! {
         pub(super) id: String as NAME,
         /// A title of one line. Default: the id.
         pub(super) title: Option<String> as text(1, limits::TITLE_CHARS_MAX),
-        /// `shell` runs the command; `aop-stdio` runs the command with an AOP TASK on standard input. Default `shell`.
-        pub(super) executor: Option<Executor>,
+        /// The name of the executor: `shell` runs the command; `aop-stdio` runs it with an AOP TASK on standard input. Default `shell`.
+        pub(super) executor: Option<ExecutorName>,
         /// The program and its arguments; with `shell = true` one line for `sh -c`.
         pub(super) command: Command,
         /// Run the command with `sh -c`. Default false.
@@ -142,8 +142,9 @@ impl Described for Length {
     ]);
 }
 
-impl Described for Executor {
-    const SHAPE: Shape = Shape::Word(Self::WORDS);
+impl Described for ExecutorName {
+    const SHAPE: Shape =
+        Shape::Text(Text { min: 1, max: executor::NAME_CHARS_MAX, form: Some(&executor::FORM) });
 }
 
 const NAME: Shape = Shape::Text(Text { min: 1, max: 64, form: Some(&TASK_ID) });

@@ -137,7 +137,7 @@ impl Kind {
             Kind::Promise => |bytes, _| bridge::promise::validate(bytes),
             Kind::Ratchet => |bytes, options| bridge::ratchet::validate(bytes, options.strict),
             Kind::Continuity => |bytes, options| continuity::envelope::validate(bytes, options.strict),
-            Kind::Plan => |bytes, _| plan::validate(bytes),
+            Kind::Plan => |bytes, options| plan::validate(bytes, options.executors),
         }
     }
 }

@@ -3,12 +3,12 @@
 use crate::aee::judge;
 use crate::domain::run::DocumentKind;
 use crate::finding::Findings;
-use crate::plan::{document, read};
+use crate::plan::{KnownExecutor, document, read};
 use crate::verdict::Verdict;
 
 const KIND: &str = "plan";
 
-pub(super) fn validate(bytes: &[u8]) -> Verdict {
+pub(super) fn validate(bytes: &[u8], known: &[KnownExecutor]) -> Verdict {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return *judge::refuse_whole(KIND, "empty_input", "the document is empty");
     }
@@ -20,7 +20,7 @@ pub(super) fn validate(bytes: &[u8]) -> Verdict {
         let message = format!("this is an {}, not a plan", document.kind.as_str());
         return *judge::refuse_whole(KIND, "other_kind", message);
     }
-    match read::from_value(&document.value) {
+    match read::from_value(&document.value, known) {
         Ok(plan) => {
             let mut verdict = Verdict::allowed(KIND, "plan valid", Findings::default());
             verdict.details.more.insert("tasks".to_owned(), plan.tasks.len().into());

@@ -14,8 +14,7 @@ use serde_json::json;
 
 use super::layers::Judgment;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::aop_stdio::Conversation;
-use crate::executor::{Reported, Stopped, shell};
+use crate::executor::{Reported, Stopped, forced_failure};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::l7_delegate::Claim;
@@ -29,15 +28,13 @@ impl Dispatcher<'_> {
     pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
         live.ended.stopped = live.stopped;
-        if let Some(handle) = live.handle.take() {
-            handle.join();
-        }
         let summary = live.log.take().map(LogWriter::finish);
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
-        let claim = match &mut live.conversation {
-            Some(conversation) => conversation.claim(&live.ended, live.timeout),
-            None => shell::claim(&live.ended, live.timeout),
-        };
+        live.lines.finish(|line| drop(live.reader.line(line)));
+        let returned = live.reader.end(&live.ended);
+        let response = returned.response.as_ref();
+        live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
+        let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned.claim);
         let succeeded = claim == Claim::Success;
         live.claim = Some(claim);
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
@@ -46,9 +43,6 @@ impl Dispatcher<'_> {
     /// The process of a check is gone.
     pub(super) fn check_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        if let Some(handle) = live.handle.take() {
-            handle.join();
-        }
         let Phase::Checking { index, watched } = std::mem::replace(&mut live.phase, Phase::Executing) else {
             return Ok(());
         };
@@ -83,29 +77,21 @@ impl Dispatcher<'_> {
                 self.pipeline.forget_answers(Some(task));
                 self.conclude_stopped(task, &live, why)
             }
-            Some(Stopped::Timeout | Stopped::Silence) | None => {
-                let reported = live.conversation.as_ref().map(Conversation::reported).unwrap_or_default();
-                match self.judge(task, &live, &reported) {
-                    Some(judgment) => {
-                        self.pipeline.forget_answers(Some(task));
-                        self.conclude_judged(task, &live, &reported, judgment)
-                    }
-                    None => {
-                        self.await_judgment(task, live);
-                        Ok(())
-                    }
+            Some(Stopped::Timeout | Stopped::Silence) | None => match self.judge(task, &live) {
+                Some(judgment) => {
+                    self.pipeline.forget_answers(Some(task));
+                    self.conclude_judged(task, &live, judgment)
                 }
-            }
+                None => {
+                    self.await_judgment(task, live);
+                    Ok(())
+                }
+            },
         }
     }
 
-    fn conclude_judged(
-        &mut self,
-        task: usize,
-        live: &Live,
-        reported: &Reported,
-        judgment: Judgment,
-    ) -> Result<()> {
+    fn conclude_judged(&mut self, task: usize, live: &Live, judgment: Judgment) -> Result<()> {
+        let reported = &live.reported;
         let mark = self.pipeline.mark();
         let id = self.tasks[task].id.clone();
         self.note_return(task, live.claimed(), reported);
@@ -254,7 +240,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn live_mut(&mut self, task: usize) -> &mut Live {
+    pub(super) fn live_mut(&mut self, task: usize) -> &mut Live {
         self.live.get_mut(&task).expect("BUG: reports come only for live tasks")
     }
 }

@@ -16,7 +16,6 @@ use contract::json::Value;
 use ops::Result;
 
 use super::{Dispatcher, millis};
-use crate::executor::Reported;
 use crate::live::{Live, Phase};
 use crate::pipeline::l5_context::ContextFacts;
 use crate::pipeline::l6_shape::{ShapeFacts, Shaped};
@@ -75,7 +74,7 @@ impl Dispatcher<'_> {
     /// `None` while one of the layers is awaited.
     fn run_before_start(&mut self, task: usize, number: i64) -> Option<Prepared> {
         let stack = Arc::clone(&self.pipeline.stack);
-        let (now, now_ms) = (self.cx.now().at, self.now_ms());
+        let now_ms = self.now_ms();
         let part = self.part(task).clone();
         let subject = &self.tasks[task];
         let mut context = None;
@@ -111,14 +110,13 @@ impl Dispatcher<'_> {
             brief,
             timeout_max: self.settings.policy.timeout_max,
             lookup: &lookup,
-            now,
         };
         let shape = self.pipeline.run(&stack.shape, Some(task), now_ms, || (stack.shape.run)(&facts))?;
         Some(Prepared { context, shape: Some(shape) })
     }
 
     /// Runs L7 and L8 for an attempt that has ended. `None` while one of them is awaited.
-    pub(super) fn judge(&mut self, task: usize, live: &Live, reported: &Reported) -> Option<Judgment> {
+    pub(super) fn judge(&mut self, task: usize, live: &Live) -> Option<Judgment> {
         let stack = Arc::clone(&self.pipeline.stack);
         let now_ms = self.now_ms();
         let part = self.part(task).clone();
@@ -142,8 +140,8 @@ impl Dispatcher<'_> {
                 checks: &live.seen,
                 checks_expected: part.spec.checks.len(),
                 budget: part.spec.budget,
-                cost: reported.cost,
-                tokens: reported.tokens,
+                cost: live.reported.cost,
+                tokens: live.reported.tokens,
                 tree_digest: tree.as_deref(),
             })
         })?;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::aee::Type;
-use contract::aop::effective;
 use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -16,15 +15,15 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Preparation;
-use super::{Committed, Dispatcher, Message, millis};
-use crate::executor::Ended;
-use crate::executor::aop_stdio::Conversation;
+use super::{Committed, Dispatcher, millis};
+use crate::executor::{Ended, Executor, Lines, Reported, Work};
+use crate::launcher::with_causes;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
 use crate::supervisor::logs::{LogWriter, Scrub};
-use crate::supervisor::{LaunchSpec, Marker, Stdin, Supervisor, own_identity};
+use crate::supervisor::{LaunchSpec, Marker};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
@@ -39,6 +38,10 @@ impl Dispatcher<'_> {
             Err(error) => {
                 return self.refuse(task, &format!("{}: {}", error.code.as_str(), error.message), mark);
             }
+        };
+        let name = &self.part(task).spec.executor;
+        let Some(executor) = self.settings.executors.find(name) else {
+            return self.refuse(task, &format!("E_AGENT_NOT_FOUND: there is no executor `{name}`"), mark);
         };
         let shaped = match self.prepare(task, number)? {
             Preparation::Ready(shaped) => *shaped,
@@ -81,7 +84,7 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slots[task].name, attempt: number });
-        self.launch(task, attempt, shaped)
+        self.launch(task, attempt, executor, shaped)
     }
 
     /// The entity a task is delegated to.
@@ -127,46 +130,58 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn launch(&mut self, task: usize, attempt: NewAttempt, shaped: Shaped) -> Result<()> {
+    fn launch(
+        &mut self,
+        task: usize,
+        attempt: NewAttempt,
+        executor: &dyn Executor,
+        shaped: Shaped,
+    ) -> Result<()> {
         let now = self.cx.now();
-        let marker = Marker { attempt: attempt.id.clone(), owner: own_identity() };
-        let argv = shaped.argv.iter().map(OsString::from).collect();
+        let prepared = executor.prepare(&Work {
+            run: &self.run.asked,
+            task: &self.tasks[task],
+            part: self.part(task),
+            attempt_number: attempt.number,
+            brief: &shaped.brief,
+            hidden: &shaped.hidden,
+            now: now.at,
+        });
+        let marker = Marker { attempt: attempt.id.clone(), owner: self.settings.launcher.identity() };
+        let argv = prepared.argv.iter().map(OsString::from).collect();
         let mut spec = LaunchSpec::new(argv, PathBuf::from(&self.run.asked.workspace), marker);
-        spec.env = self.child_environment(&shaped.env);
-        spec.stdin = shaped.stdin.map_or(Stdin::Closed, Stdin::Bytes);
+        spec.env = self.child_environment(&shaped.env, &prepared.env);
+        spec.stdin = prepared.stdin;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let silence_max =
-            shaped.aop.as_ref().and_then(|t| effective::heartbeat(t)).map(|beat| beat.silence_max());
         let hidden = shaped.hidden.clone();
         let scrub: Scrub = Box::new(move |line| hidden.clean(line));
-        let mut live = Live {
+        let process = self.next_process();
+        let live = Live {
             attempt,
-            generation: self.next_generation(),
-            handle: None,
+            process,
             phase: Phase::Executing,
             started_at: now.at,
             timeout: shaped.timeout,
             deadline_ms: now.boot.millis.saturating_add(millis(shaped.timeout)),
-            silence_max,
+            silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
             log: LogWriter::create(&log_path, scrub).ok(),
             digests: None,
             ended: Ended::default(),
-            conversation: shaped.aop.map(|task| Conversation::new(task, shaped.hidden.clone())),
+            stdout: prepared.stdout,
+            lines: Lines::default(),
+            reader: prepared.reader,
             hidden: shaped.hidden,
             claim: None,
+            reported: Reported::default(),
             seen: Vec::new(),
         };
-        match Supervisor::start(&self.settings.shim, spec, self.sink(task, live.generation)) {
-            Ok(handle) => {
-                live.handle = Some(handle);
-                self.live.insert(task, live);
-                Ok(())
-            }
+        self.live.insert(task, live);
+        match self.children.start(process, spec) {
+            Ok(()) => Ok(()),
             Err(error) => {
-                live.ended.fault = Some(with_causes(&error));
-                self.live.insert(task, live);
+                self.live_mut(task).ended.fault = Some(with_causes(&error));
                 self.heed_signal();
                 self.executor_ended(task)
             }
@@ -175,61 +190,43 @@ impl Dispatcher<'_> {
 
     /// Starts a check of a task that has returned.
     pub(super) fn launch_check(&mut self, task: usize, index: usize) -> Result<()> {
-        let generation = self.next_generation();
+        let process = self.next_process();
         let check = self.part(task).spec.checks[index].clone();
         let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
         let shown = check.command.join(" ");
         self.observer.report(Progress::Checking { task: &self.board.slots[task].name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
-        let marker = Marker { attempt, owner: own_identity() };
+        let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let spec = crate::verify::launch(&check, &self.place(task), marker);
-        let started = Supervisor::start(&self.settings.shim, spec, self.sink(task, generation));
         let mut watched = Box::<crate::verify::Watched>::default();
-        let live = self.live.get_mut(&task).expect("BUG: a task is checked while it is live");
-        live.generation = generation;
+        let started = self.children.start(process, spec);
+        let failed = started.is_err();
+        watched.problem = started.err().map(|error| with_causes(&error));
+        let live = self.live_mut(task);
+        live.process = process;
         live.deadline_ms = deadline_ms;
-        match started {
-            Ok(handle) => {
-                live.handle = Some(handle);
-                live.phase = Phase::Checking { index, watched };
-                Ok(())
-            }
-            Err(error) => {
-                watched.problem = Some(with_causes(&error));
-                live.phase = Phase::Checking { index, watched };
-                self.heed_signal();
-                self.check_ended(task)
-            }
+        live.phase = Phase::Checking { index, watched };
+        if failed {
+            self.heed_signal();
+            return self.check_ended(task);
         }
+        Ok(())
     }
 
-    fn sink(&self, task: usize, generation: u64) -> impl FnMut(crate::supervisor::Report) + Send + 'static {
-        let sender = self.sender.clone();
-        move |report| {
-            // The loop outlives every child it started; if it is gone, so is this process.
-            sender.send(Message { task, generation, report }).ok();
-        }
+    fn next_process(&mut self) -> u64 {
+        self.processes += 1;
+        self.processes
     }
 
-    fn next_generation(&mut self) -> u64 {
-        self.generation += 1;
-        self.generation
-    }
-
-    fn child_environment(&self, extra: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
+    /// What every child gets, what this task adds, and what its executor adds.
+    fn child_environment(
+        &self,
+        task: &BTreeMap<String, String>,
+        executor: &BTreeMap<String, String>,
+    ) -> BTreeMap<OsString, OsString> {
         let mut env = self.settings.environment.clone();
-        env.extend(extra.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        let added = task.iter().chain(executor);
+        env.extend(added.map(|(name, value)| (OsString::from(name), OsString::from(value))));
         env
     }
-}
-
-/// An error and everything behind it, in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

@@ -14,7 +14,7 @@ use contract::domain::task::{Task, TaskId};
 use contract::domain::time::Now;
 use ops::Result;
 use ops::crew::paths::resolve;
-use ops::crew::{Hindrance, Obstacle};
+use ops::crew::{LockConflict, Obstacle};
 use ops::host::Host;
 use ops::run::journal::{Entry, Wants};
 
@@ -28,7 +28,7 @@ pub(super) struct Waiting {
     since_ms: i64,
     /// What was told about it.
     told: String,
-    hindrance: Hindrance,
+    hindrance: Obstacle,
 }
 
 /// Between two sweeps because of a lock that is waited for.
@@ -52,8 +52,8 @@ impl Dispatcher<'_> {
         let lost = ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner, &tokens)?;
         for (task, _) in self.held.iter().filter(|(_, token)| lost.contains(token)) {
             if let Some(live) = self.live.get_mut(task) {
-                live.stop(Stopped::Fenced);
-                live.kill();
+                live.stop(Stopped::Fenced, &*self.children);
+                self.children.kill(live.process);
             }
         }
         self.watch(now_ms);
@@ -93,23 +93,23 @@ impl Dispatcher<'_> {
         self.board.taken = others.iter().map(|lock| seen(&lock.place, fold)).collect();
         for task in self.board.waiting(now_ms) {
             if let Some(obstacle) = self.obstacle(task, &others) {
-                self.wait_for(task, Hindrance::Lock(Box::new(obstacle)));
+                self.wait_for(task, Obstacle::Lock(Box::new(obstacle)));
             }
         }
         Ok(())
     }
 
-    fn obstacle(&self, task: usize, others: &[Held]) -> Option<Obstacle> {
+    fn obstacle(&self, task: usize, others: &[Held]) -> Option<LockConflict> {
         let writes = &self.board.slots[task].writes;
         let found = others
             .iter()
             .zip(&self.board.taken)
             .find_map(|(lock, place)| Some((lock, writes.iter().find(|wanted| wanted.overlaps(place))?)));
-        found.map(|(lock, wanted)| Obstacle { lock: lock.clone(), wanted: wanted.clone() })
+        found.map(|(lock, wanted)| LockConflict { lock: lock.clone(), wanted: wanted.clone() })
     }
 
     /// Notes that a task waits, and tells it once for everything it waits for.
-    pub(crate) fn wait_for(&mut self, task: usize, hindrance: Hindrance) {
+    pub(crate) fn wait_for(&mut self, task: usize, hindrance: Obstacle) {
         let since_ms = self.now_ms();
         let awaited = hindrance.awaited();
         let known = self.waiting.remove(&task);
@@ -121,7 +121,7 @@ impl Dispatcher<'_> {
     }
 
     /// An attempt could not begin: it is tried again when what stands in its way may have passed, or left to a person.
-    pub(super) fn hindered(&mut self, task: usize, hindrance: Hindrance) -> Result<()> {
+    pub(super) fn hindered(&mut self, task: usize, hindrance: Obstacle) -> Result<()> {
         if !hindrance.passes() {
             return self.block(task, &hindrance);
         }
@@ -156,7 +156,7 @@ impl Dispatcher<'_> {
     }
 
     /// Leaves a task to a person, with the reason why it did not begin.
-    fn block(&mut self, task: usize, hindrance: &Hindrance) -> Result<()> {
+    fn block(&mut self, task: usize, hindrance: &Obstacle) -> Result<()> {
         self.waits_no_more(task);
         let reason = self.refusal(task, hindrance);
         let mark = self.pipeline.mark();
@@ -171,7 +171,7 @@ impl Dispatcher<'_> {
     }
 
     /// Why a task did not begin, with the code of the operator contract.
-    pub(crate) fn refusal(&self, task: usize, hindrance: &Hindrance) -> String {
+    pub(crate) fn refusal(&self, task: usize, hindrance: &Obstacle) -> String {
         let error = hindrance.refusal(&self.run, &reference_of(self.part(task).number));
         format!("{}: {}", error.code.as_str(), error.message)
     }

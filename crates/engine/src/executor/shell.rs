@@ -1,44 +1,58 @@
-//! A command: exit 0 is its claim of success, anything else a failure.
+//! `shell`: a command. Exit code 0 claims success, anything else is a failure.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::domain::time::human_duration;
+use contract::aop::event::Body;
+use contract::plan::{ExecutorName, PromptUse};
 
-use super::{Ended, Stopped};
+use super::{Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure};
 use crate::pipeline::l7_delegate::Claim;
+use crate::supervisor::Stdin;
 
-pub(crate) fn claim(ended: &Ended, timeout: Duration) -> Claim {
-    match own_failure(ended, timeout) {
-        Some(failure) => failure,
-        None => match (ended.exit_code, ended.signal) {
+pub(super) struct Shell;
+
+impl Executor for Shell {
+    fn name(&self) -> ExecutorName {
+        ExecutorName::shell()
+    }
+
+    fn prompt(&self) -> PromptUse {
+        PromptUse::Unused
+    }
+
+    fn retry_after_max(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn prepare(&self, work: &Work<'_>) -> Prepared {
+        let spec = &work.part.spec;
+        Prepared {
+            argv: command_line(&spec.command, spec.shell),
+            env: BTreeMap::new(),
+            stdin: Stdin::Closed,
+            silence_max: None,
+            stdout: Stdout::Text,
+            reader: Box::new(Silent),
+        }
+    }
+}
+
+/// A command's output has no messages for writ.
+struct Silent;
+
+impl Reader for Silent {
+    fn line(&mut self, _: Line<'_>) -> Vec<Body> {
+        Vec::new()
+    }
+
+    fn end(&mut self, ended: &Ended) -> Returned {
+        let claim = match (ended.exit_code, ended.signal) {
             (Some(0), _) => Claim::Success,
             (Some(code), _) => failure("E_PROCESS_CRASH", format!("exit code {code}")),
             (None, Some(signal)) => failure("E_PROCESS_CRASH", format!("ended by signal {signal}")),
-            (None, None) => failure("E_PROCESS_CRASH", "ended without an exit code".to_owned()),
-        },
+            (None, None) => failure("E_PROCESS_CRASH", "ended without an exit code"),
+        };
+        Returned { response: None, claim }
     }
-}
-
-/// Failures that no executor can talk its way out of.
-pub(crate) fn own_failure(ended: &Ended, timeout: Duration) -> Option<Claim> {
-    if let Some(fault) = &ended.fault {
-        return Some(failure("E_PROCESS_CRASH", fault.clone()));
-    }
-    if ended.survivors > 0 {
-        let message = format!("{} processes could not be ended", ended.survivors);
-        return Some(failure("E_PROCESS_CRASH", message));
-    }
-    match ended.stopped? {
-        Stopped::Timeout => {
-            Some(failure("E_TIMEOUT", format!("took longer than {}", human_duration(timeout))))
-        }
-        Stopped::Silence => Some(failure("E_HEARTBEAT_FAILURE", "sent no sign of life".to_owned())),
-        Stopped::Canceled => Some(failure("E_ABORTED", "canceled".to_owned())),
-        Stopped::Interrupted => Some(failure("E_ABORTED", "interrupted".to_owned())),
-        Stopped::Fenced => Some(failure("E_ABORTED", "its locks were taken back".to_owned())),
-    }
-}
-
-pub(crate) fn failure(code: &str, message: String) -> Claim {
-    Claim::Failure { code: code.to_owned(), message }
 }

@@ -26,11 +26,24 @@ pub struct LaunchSpec {
     pub grace: Duration,
 }
 
-/// What the executor reads. There is no open-ended input: several agent programs wait for ever on an idle pipe.
+/// What the executor reads from standard input.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Stdin {
     Closed,
+    /// These bytes, and then the end.
     Bytes(Vec<u8>),
+    /// These bytes, and no end while the executor runs. Only for a program that needs it: several agent programs
+    /// wait for ever on an idle pipe.
+    KeptOpen(Vec<u8>),
+}
+
+impl Stdin {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Stdin::Closed => &[],
+            Stdin::Bytes(bytes) | Stdin::KeptOpen(bytes) => bytes,
+        }
+    }
 }
 
 impl LaunchSpec {
@@ -44,15 +57,11 @@ impl LaunchSpec {
         self.grace.min(TASK_TIMEOUT_MAX)
     }
 
-    /// At least so many bytes it takes to write this down.
+    /// A lower bound of the bytes of its written form.
     pub(super) fn bytes(&self) -> usize {
         let arguments = self.argv.iter().map(|argument| argument.len());
         let variables = self.env.iter().map(|(name, value)| name.len() + value.len());
-        let input = match &self.stdin {
-            Stdin::Closed => 0,
-            Stdin::Bytes(bytes) => bytes.len(),
-        };
-        arguments.chain(variables).sum::<usize>() + input
+        arguments.chain(variables).sum::<usize>() + self.stdin.bytes().len()
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {
@@ -62,8 +71,9 @@ impl LaunchSpec {
             env: self.env.iter().map(|(k, v)| (text_of(k.as_bytes()), text_of(v.as_bytes()))).collect(),
             stdin: match &self.stdin {
                 Stdin::Closed => None,
-                Stdin::Bytes(bytes) => Some(text_of(bytes)),
+                Stdin::Bytes(bytes) | Stdin::KeptOpen(bytes) => Some(text_of(bytes)),
             },
+            keeps_stdin: matches!(self.stdin, Stdin::KeptOpen(_)),
             marker: self.marker.to_string(),
             grace_ms: u64::try_from(self.bounded_grace().as_millis()).unwrap_or(u64::MAX),
         };
@@ -79,6 +89,7 @@ impl LaunchSpec {
             env: document.env.iter().map(|(k, v)| Some((os(k)?, os(v)?))).collect::<Option<_>>()?,
             stdin: match &document.stdin {
                 None => Stdin::Closed,
+                Some(text) if document.keeps_stdin => Stdin::KeptOpen(bytes_of(text)?),
                 Some(text) => Stdin::Bytes(bytes_of(text)?),
             },
             marker: Marker::parse(&document.marker).ok()?,
@@ -108,6 +119,7 @@ impl fmt::Debug for Stdin {
         match self {
             Stdin::Closed => f.write_str("Closed"),
             Stdin::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Stdin::KeptOpen(bytes) => write!(f, "KeptOpen({})", bytes.len()),
         }
     }
 }
@@ -120,6 +132,8 @@ struct Document {
     env: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stdin: Option<String>,
+    #[serde(default)]
+    keeps_stdin: bool,
     marker: String,
     grace_ms: u64,
 }

@@ -12,13 +12,12 @@ use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId};
 use ops::context::Key;
-use ops::run::{cancel, show, submit};
+use ops::run::{accept, cancel, show};
 use ops::{Caller, Context};
 use serde_json::json;
 use testkit::{ManualClock, SeededIds, TempStore};
 
 use super::*;
-use crate::Policy;
 use crate::drive::{Ending, drive_through};
 use crate::host::{LocalHost, PlainDoor};
 use crate::observer::{Observer, Progress};
@@ -27,6 +26,7 @@ use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
 use crate::pipeline::stack::{DEFAULT, LayerStack};
 use crate::settings::{Settings, StopSignal};
 use crate::supervisor::ShimProgram;
+use crate::{Executors, Policy};
 
 /// Far beyond what anything here takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -43,7 +43,8 @@ impl World {
         let cx = open(&store, 1);
         let settings = Settings {
             // Tasks fail as soon as they start, which is enough to see when they do.
-            shim: ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() },
+            launcher: Arc::new(ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() }),
+            executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             policy: Policy::default(),
             environment: BTreeMap::new(),
@@ -57,7 +58,7 @@ impl World {
     fn submit(&mut self, document: &Value) -> RunId {
         let bytes = document.to_string();
         let read = contract::intake::read(bytes.as_bytes(), &contract::intake::Executors::default()).unwrap();
-        let request = submit::Request {
+        let request = accept::Submission {
             kind: read.kind,
             plan: read.plan,
             objective: read.objective,
@@ -69,7 +70,7 @@ impl World {
             parent_task: None,
             document_digest: read.document_digest,
         };
-        submit::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
+        accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }
 
     fn drive(&mut self, stack: LayerStack, id: &RunId, watcher: &mut Watcher<'_>) -> Ending {
@@ -106,7 +107,8 @@ impl World {
 
 fn open(store: &TempStore, seed: u64) -> Context {
     let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new() };
-    let host = LocalHost { shim, environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let host =
+        LocalHost { launcher: Arc::new(shim), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }

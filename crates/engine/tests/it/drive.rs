@@ -9,9 +9,9 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId, RunState};
 use engine::host::{LocalHost, PlainDoor};
 use engine::supervisor::ShimProgram;
-use engine::{Ending, Observer, Policy, Progress, Settings, StopSignal, drive};
+use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
-use ops::run::{cancel, show, submit};
+use ops::run::{accept, cancel, show};
 use ops::{Caller, Context};
 use serde_json::{Value, json};
 use testkit::{ManualClock, SeededIds, TempStore};
@@ -32,7 +32,8 @@ impl Bench {
         let cx = open(&store, 1);
         let path = ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
         let settings = Settings {
-            shim: ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] },
+            launcher: Arc::new(shim()),
+            executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             policy: Policy::default(),
             environment: BTreeMap::from([path]),
@@ -46,7 +47,7 @@ impl Bench {
     fn submit(&mut self, document: &Value) -> RunId {
         let bytes = document.to_string();
         let read = contract::intake::read(bytes.as_bytes(), &contract::intake::Executors::default()).unwrap();
-        let request = submit::Request {
+        let request = accept::Submission {
             kind: read.kind,
             plan: read.plan,
             objective: read.objective,
@@ -58,7 +59,7 @@ impl Bench {
             parent_task: None,
             document_digest: read.document_digest,
         };
-        submit::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
+        accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }
 
     /// Drives the run; `on_tick` is called while the engine waits.
@@ -88,9 +89,13 @@ impl Bench {
     }
 }
 
+fn shim() -> ShimProgram {
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] }
+}
+
 fn open(store: &TempStore, seed: u64) -> Context {
-    let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] };
-    let host = LocalHost { shim, environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let host =
+        LocalHost { launcher: Arc::new(shim()), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }

@@ -7,6 +7,7 @@ mod drive;
 mod ending;
 mod faults;
 mod frame_corpus;
+mod launching;
 mod leftovers;
 mod output;
 mod simulation;

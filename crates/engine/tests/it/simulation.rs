@@ -3,6 +3,7 @@
 
 mod dice;
 mod plane;
+mod runs;
 mod worker;
 
 use dice::Dice;
@@ -31,18 +32,20 @@ fn simulate(seed: u64) {
 }
 
 fn part(number: u64) {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a seed that failed is named by whoever wants to see it again"
-    )]
-    let wanted = std::env::var("WRIT_SEED");
-    if let Some(seed) = wanted.ok().and_then(|text| text.parse().ok()) {
-        if seed % PARTS == number {
+    each_seed(SEEDS, PARTS, number, simulate);
+}
+
+/// Runs one part of the seeds, or the one that `WRIT_SEED` names.
+#[expect(clippy::disallowed_methods, reason = "a failed seed is named in the environment to run it again")]
+fn each_seed(seeds: u64, parts: u64, part: u64, simulate: impl Fn(u64) + std::panic::RefUnwindSafe) {
+    let wanted: Option<u64> = std::env::var("WRIT_SEED").ok().and_then(|text| text.parse().ok());
+    if let Some(seed) = wanted {
+        if seed % parts == part {
             simulate(seed);
         }
         return;
     }
-    for seed in (0..SEEDS).filter(|seed| seed % PARTS == number) {
+    for seed in (0..seeds).filter(|seed| seed % parts == part) {
         let outcome = std::panic::catch_unwind(|| simulate(seed));
         assert!(outcome.is_ok(), "seed {seed} fails: WRIT_SEED={seed} cargo test -p engine simulation");
     }

@@ -3,28 +3,46 @@
 use contract::continuity::ArtifactView;
 use contract::domain::id::Id;
 use contract::domain::limits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limit::rows;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct List;
+
+impl Verb for List {
+    const NAME: &'static str = "artifact.list";
+    const COMMAND: &'static str = "artifacts list";
+    const SUMMARY: &'static str = "List the artifacts of a task, newest first";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(list);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub task_id: String,
     #[serde(default)]
     pub limit: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task_id: String,
     pub count: usize,
     pub artifacts: Vec<ArtifactView>,
 }
 
-/// A task that is not there has none, as the agent contract has it.
+/// A task that does not exist has no artifacts, as the agent contract says.
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+    if request.task_id.is_empty() {
+        return Err(Error::required("task_id"));
+    }
     let limit = rows(request.limit, limits::LIST_ROWS_DEFAULT)?;
     let found = match Id::parse(&request.task_id) {
         Ok(id) => cx.store.read()?.artifacts(&id, limit)?,

@@ -1,4 +1,5 @@
-//! Gives a task out: the packet, its locks, its share of the budget and the row in progress, in one transaction.
+//! Assigns a task to a worker: the packet, its locks, its budget and the row in progress, in one transaction; then the
+//! snapshot of its scope.
 
 use contract::domain::crew::budget::Amount;
 use contract::domain::money::MicroUsd;
@@ -6,50 +7,69 @@ use contract::domain::task::Task;
 use contract::operator::assignment::{ContextItem, TaskType};
 use contract::operator::{SCHEMA_VERSION, TaskRef};
 use contract::plan::Budget;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny};
-use crate::crew::packet::{Draft, GivenOut, give_out};
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::ledger_state::{LedgerState, reference};
+use crate::crew::packet::{Draft, IssuedPacket, issue_packet};
 use crate::error::Result;
 use crate::host::HostView;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-/// The longest time between two heartbeats that is asked for where nobody says otherwise.
+/// The longest default interval between two heartbeats.
 const HEARTBEAT_SECONDS_DEFAULT: u64 = 120;
 const HEARTBEAT_SECONDS_MIN: u64 = 5;
-/// A task without a timeout of its own.
+/// For a task without a timeout of its own.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 1200;
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Issue;
+
+impl Verb for Issue {
+    const NAME: &'static str = "assignment.issue";
+    const COMMAND: &'static str = "assignment issue";
+    const SUMMARY: &'static str = "Assign a task to a worker, with its locks and its budget";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(issue);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
     pub task: String,
-    /// Who works on it; the caller where nothing is said.
+    /// The worker. Default: the caller.
     #[serde(default)]
     pub owner: Option<String>,
+    /// Files and directories that the worker must not change.
     #[serde(default)]
     pub forbidden_scope: Vec<String>,
+    /// What the worker is told: objects with `kind` and `value`.
     #[serde(default)]
     pub context_package: Vec<Value>,
+    /// Default: `worklogs/TASK.jsonl`.
     #[serde(default)]
     pub worklog_path: Option<String>,
+    /// How long the worker may go without a heartbeat.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
     #[serde(default)]
     pub heartbeat_interval_seconds: Option<u64>,
-    /// What it may spend; the plan's budget where nothing is said.
+    /// What the worker may spend. Default: the plan's budget for the task.
     #[serde(default)]
     pub cost: Option<MicroUsd>,
     #[serde(default)]
     pub tokens: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The number of the grant: it goes with every heartbeat and with the result.
+    /// The fencing token. Every heartbeat and the result must carry it.
     pub token: i64,
     pub run_id: String,
     pub task_id: String,
@@ -59,45 +79,47 @@ pub struct Answer {
 
 pub fn issue(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once_viewing(key, "assignment.issue", request, |work| {
+    let reply = cx.once_viewing(key, Issue::NAME, request, |work| {
         let view = work.view;
-        let mut sheet = Sheet::of(work.tx, &request.run)?.of_a_crew()?;
+        let mut state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         let owner = request.owner.clone().unwrap_or_else(|| work.caller.agent.as_str().to_owned());
-        let mut packet = packet(&sheet, &name, request)?;
+        let mut packet = packet(&state, &name, request)?;
         packet["generated_at"] = json!(work.now.at);
-        let share = share(sheet.task(&name)?, request);
+        let share = share(state.task(&name)?, request);
         let draft = Draft { reference: name.clone(), packet, owner, share };
-        let given = give_out(work, &mut sheet, view, draft)?;
-        settled(work.tx, &sheet, work.now, view)?;
-        answer(&sheet, &name, given)
-    })
+        let issued = issue_packet(work, &mut state, view, draft)?;
+        settled(work.tx, &state, work.now, view)?;
+        answer(&state, &name, issued)
+    })?;
+    super::snapshot::take(cx, &key.caller, reply.answer.token)?;
+    Ok(reply)
 }
 
-/// No assignment leaves while the ledger contradicts itself.
+/// Refuses while the ledger is inconsistent.
 pub(crate) fn settled(
     tx: &store::Tx<'_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     now: &contract::domain::time::Now,
     view: &HostView,
 ) -> Result<()> {
-    let fold = view.folds_case(&sheet.run.asked.workspace)?;
-    let verdict = sheet.reconcile(tx, now, fold)?;
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let verdict = state.reconcile(tx, now, fold)?;
     if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
 }
 
-pub(crate) fn answer(sheet: &Sheet, name: &TaskRef, given: GivenOut) -> Result<Answer> {
+pub(crate) fn answer(state: &LedgerState, name: &TaskRef, issued: IssuedPacket) -> Result<Answer> {
     Ok(Answer {
-        token: given.token,
-        run_id: sheet.run_uuid()?,
+        token: issued.token,
+        run_id: state.run_uuid()?,
         task_id: name.to_string(),
-        reserved: given.reserved,
-        packet: given.packet,
+        reserved: issued.reserved,
+        packet: issued.packet,
     })
 }
 
-/// The packet that the row, the plan and the request make together.
-fn packet(sheet: &Sheet, name: &TaskRef, request: &Request) -> Result<Value> {
-    let (task, row) = (sheet.task(name)?, sheet.row(name)?);
+/// The packet, made from the row, the plan and the request.
+fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Value> {
+    let (task, row) = (state.task(name)?, state.row(name)?);
     let columns = &row.columns;
     let kind = columns.kind.unwrap_or(TaskType::Parallelizable);
     let (timeout, heartbeat) = times(
@@ -109,9 +131,9 @@ fn packet(sheet: &Sheet, name: &TaskRef, request: &Request) -> Result<Value> {
     let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
     Ok(json!({
         "schema_version": SCHEMA_VERSION,
-        "run_id": sheet.run_uuid()?,
+        "run_id": state.run_uuid()?,
         "packet_type": "assignment",
-        "global_objective": sheet.run.asked.objective,
+        "global_objective": state.run.asked.objective,
         "task": {
             "task_id": name,
             "title": columns.title.as_deref().unwrap_or(&task.title),
@@ -131,14 +153,14 @@ fn packet(sheet: &Sheet, name: &TaskRef, request: &Request) -> Result<Value> {
     }))
 }
 
-/// How long a worker may be silent, and how often it is to be heard, where somebody said so or nobody did.
+/// The timeout and the heartbeat interval, with their defaults.
 pub(crate) fn times(timeout: Option<u64>, heartbeat: Option<u64>) -> (u64, u64) {
     let timeout = timeout.unwrap_or(TIMEOUT_SECONDS_DEFAULT);
     let usual = (timeout / 4).clamp(HEARTBEAT_SECONDS_MIN, HEARTBEAT_SECONDS_DEFAULT);
     (timeout, heartbeat.unwrap_or(usual))
 }
 
-/// What the worker gets to know: what the caller says, and what the plan asks for and reads.
+/// What the worker is told: the caller's items, then the plan's prompt and the files that the task reads.
 fn context(task: &Task, request: &Request) -> Result<Vec<Value>> {
     let mut items = request.context_package.clone();
     for item in &items {

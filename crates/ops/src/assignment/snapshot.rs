@@ -1,8 +1,9 @@
-//! Writes down what the scope of an assignment held before its worker began.
+//! Records the files in the scope of an assignment before its worker begins.
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::scope::Scope;
 use contract::operator::fencing::Refused;
 
 use crate::context::{Caller, Context};
@@ -11,8 +12,27 @@ use crate::error::Result;
 use crate::host::HostView;
 use crate::record::EventWriter;
 
-/// Keeps the snapshot of an open assignment. The first one stays: taken again, nothing happens.
-pub fn keep(cx: &mut Context, caller: &Caller, token: i64, snapshot: &Snapshot) -> Result<()> {
+/// Takes the snapshot of an open assignment that has none: nobody else may change its scope any more, and the worker
+/// has not been told yet. Repeating a call that was interrupted in between takes the snapshot then.
+pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
+    let Some((root, scopes)) = missing(cx, token)? else { return Ok(()) };
+    let snapshot = cx.host().snapshot(&root, &scopes);
+    keep(cx, caller, token, &snapshot)
+}
+
+/// The workspace and the locked scopes of an open assignment without a snapshot.
+fn missing(cx: &mut Context, token: i64) -> Result<Option<(String, Vec<Scope>)>> {
+    let tx = cx.store.read()?;
+    let open = tx.assignment(token)?.filter(|open| open.snapshot.is_none() && open.ended.is_none());
+    let Some(open) = open else { return Ok(None) };
+    let mut held = tx.locks_of_task(&open.task_id)?;
+    held.retain(|lock| lock.token == token);
+    let Some(root) = held.first().map(|lock| lock.workspace.clone()) else { return Ok(None) };
+    Ok(Some((root, held.into_iter().map(|lock| lock.scope).collect())))
+}
+
+/// Keeps the snapshot of an open assignment. The first one counts; a second one changes nothing.
+fn keep(cx: &mut Context, caller: &Caller, token: i64, snapshot: &Snapshot) -> Result<()> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
     let open = tx.assignment(token)?.ok_or_else(|| refused(Refused::StaleToken))?;

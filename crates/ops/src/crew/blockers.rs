@@ -1,4 +1,4 @@
-//! Why blocked tasks do not go on.
+//! Blockers: why tasks are blocked.
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
@@ -8,7 +8,7 @@ use contract::operator::Blocker;
 use crate::error::Result;
 use crate::record::EventWriter;
 
-/// Writes down why a task is blocked, or that it no longer is.
+/// Records why a task is blocked, or that it no longer is.
 pub(crate) fn settle_blocker(
     work: &mut EventWriter<'_, '_>,
     task: &Task,

@@ -1,4 +1,4 @@
-//! What goes with work that is given out: the author's checks, a run that runs, and what an approval is bound to.
+//! What an assignment depends on: the plan's checks, a running run, and the digest that an approval is bound to.
 
 use contract::digest;
 use contract::domain::change::Change;
@@ -11,16 +11,16 @@ use contract::plan::PlanTask;
 use serde_json::{Value, json};
 
 use super::denial::deny;
-use super::sheet::Sheet;
+use super::ledger_state::LedgerState;
 use crate::error::{Error, Result};
 use crate::record::EventWriter;
 
-/// What a check shows, in words that a result can repeat.
+/// A check as an acceptance criterion that a result can repeat.
 pub(crate) fn criterion(check: &Check) -> String {
     format!("`{}` gives {}", check.command.join(" "), check.expects.as_str())
 }
 
-/// The author's checks as the packet carries them.
+/// The plan's checks as the packet carries them.
 pub(crate) fn checks(task: &Task) -> Vec<Value> {
     task.part.as_ref().map(|part| checks_of(&part.spec)).unwrap_or_default()
 }
@@ -36,28 +36,28 @@ pub(crate) fn checks_of(spec: &PlanTask) -> Vec<Value> {
     spec.checks.iter().map(value).collect()
 }
 
-/// A run is running from its first assignment on. What has ended gives nothing out.
-pub(crate) fn begin_run(work: &mut EventWriter<'_, '_>, sheet: &mut Sheet) -> Result<()> {
-    match sheet.run.state {
+/// Moves the run to `running` with its first assignment. Refuses a run that has ended.
+pub(crate) fn begin_run(work: &mut EventWriter<'_, '_>, state: &mut LedgerState) -> Result<()> {
+    match state.run.state {
         RunState::Running => return Ok(()),
         RunState::Submitted | RunState::Stopped => {}
         RunState::Done | RunState::Failed | RunState::Canceled => {
-            let message = format!("the run is {}; its ledger is closed", sheet.run.state.as_str());
+            let message = format!("the run is {}; its ledger is closed", state.run.state.as_str());
             return Err(deny(Code::InvalidTransition, "run_ended", message));
         }
     }
-    let run_id = sheet.run.asked.id.clone();
-    let moved = Change::RunMoved { run_id, from: sheet.run.state, to: RunState::Running, result: None };
-    work.change(&crate::run::about(&sheet.run), "Run is running", &moved)?;
-    sheet.run.state = RunState::Running;
+    let run_id = state.run.asked.id.clone();
+    let moved = Change::RunMoved { run_id, from: state.run.state, to: RunState::Running, result: None };
+    work.change(&crate::run::about(&state.run), "Run is running", &moved)?;
+    state.run.state = RunState::Running;
     Ok(())
 }
 
-/// What an approval for giving the task out is bound to.
-pub(crate) fn action_digest(sheet: &Sheet, reference: &TaskRef) -> Result<String> {
-    let (task, row) = (sheet.task(reference)?, sheet.row(reference)?);
+/// The digest of what an approval allows: assigning exactly this task.
+pub(crate) fn action_digest(state: &LedgerState, reference: &TaskRef) -> Result<String> {
+    let (task, row) = (state.task(reference)?, state.row(reference)?);
     let action = json!({
-        "action": "assignment.issue", "run": sheet.run.asked.id, "task": reference,
+        "action": "assignment.issue", "run": state.run.asked.id, "task": reference,
         "columns": row.columns, "checks": checks(task),
     });
     digest::of_value(&action).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))

@@ -1,4 +1,4 @@
-//! Rows that wait for each other in a circle.
+//! Detects dependency cycles between rows.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use contract::operator::{Code, Delta, TaskRef};
 use super::denial::deny;
 use crate::error::Result;
 
-/// Rows that wait for themselves would stand in the way of the whole ledger for ever.
+/// Refuses a cycle: its rows could never be done, and would block the whole ledger.
 pub(super) fn refuse(after: &Ledger, deltas: &[Delta]) -> Result<()> {
-    let tangled =
-        |(_, delta): &(usize, &Delta)| delta.x_row.is_some() && waits_for_itself(after, &delta.task_id);
-    let Some((index, delta)) = deltas.iter().enumerate().find(tangled) else { return Ok(()) };
+    let in_cycle =
+        |(_, delta): &(usize, &Delta)| delta.x_row.is_some() && depends_on_itself(after, &delta.task_id);
+    let Some((index, delta)) = deltas.iter().enumerate().find(in_cycle) else { return Ok(()) };
     let message =
-        format!("$.ledger_delta[{index}].x_row.dependencies: {} would wait for itself", delta.task_id);
+        format!("$.ledger_delta[{index}].x_row.dependencies: {} would depend on itself", delta.task_id);
     Err(deny(Code::LedgerInconsistent, "dependency_cycle", message))
 }
 
-fn waits_for_itself(ledger: &Ledger, reference: &TaskRef) -> bool {
+fn depends_on_itself(ledger: &Ledger, reference: &TaskRef) -> bool {
     let mut seen = BTreeSet::new();
     let mut ahead = vec![reference];
     while let Some(next) = ahead.pop() {

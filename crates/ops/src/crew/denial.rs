@@ -1,4 +1,4 @@
-//! The operator contract's way of saying no, as an error of ours.
+//! Refusals of the operator contract as errors.
 
 use contract::domain::code::ErrorCode;
 use contract::finding::{Finding, Findings};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::error::Error;
 
-/// A verdict that does not allow. Its code is the error's, and the whole verdict stands in the details.
+/// A verdict that denies, as an error with its code. The details hold the whole verdict.
 pub(crate) fn denied(verdict: &Verdict) -> Error {
     let code = ErrorCode::parse(&verdict.code).unwrap_or(ErrorCode::MissingValidator);
     let error = Error::new(code, verdict.reason.clone()).details(json!(verdict));
@@ -30,7 +30,7 @@ pub(crate) fn verdict(code: Code, rule: &'static str, message: impl Into<String>
     let mut findings = Findings::default();
     findings.push(finding.path.clone(), finding.rule, finding.message.clone());
     let mut verdict = Verdict::denied("crew", code.as_str(), &finding, findings, Findings::default());
-    // There is no document that a path would lead into.
+    // There is no document, so the reason has no path.
     verdict.reason = finding.message;
     verdict
 }
@@ -42,12 +42,12 @@ pub(crate) fn refused(refused: Refused) -> Error {
 fn hint(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::LockConflict => {
-            Some("wait until the other task gives it back; `writ lock list` shows who has it")
+            Some("wait until the other task releases it; `writ lock list` shows the holders")
         }
-        ErrorCode::TaskTimeout => Some("`writ watchdog sweep` frees what silent workers hold"),
-        ErrorCode::LedgerInconsistent => Some("`writ ledger reconcile` lists every contradiction"),
+        ErrorCode::TaskTimeout => Some("`writ watchdog sweep` releases the locks of tasks that timed out"),
+        ErrorCode::LedgerInconsistent => Some("`writ ledger reconcile` lists every inconsistency"),
         ErrorCode::ConcurrencyConflict => {
-            Some("read the ledger again with `writ ledger show`, then decide anew")
+            Some("read the ledger again with `writ ledger show`, then decide again")
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! Granting locks and taking them back, with the money that goes with them.
+//! Grants and releases locks, and books what was reserved with them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::denial::{denied, refused, verdict};
 use crate::error::Result;
 use crate::record::EventWriter;
 
-/// What a task asks for. The scopes are real names in the run's workspace.
+/// The locks that a task requests. The scopes are in the run's workspace, without symbolic links.
 pub(crate) struct LockRequest<'a> {
     pub(crate) run: &'a Run,
     pub(crate) task: &'a Task,
@@ -29,28 +29,28 @@ pub(crate) struct LockRequest<'a> {
     pub(crate) fold: bool,
 }
 
-/// A lock that stands in the way.
+/// A lock of another task that overlaps a requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct LockConflict {
     pub lock: Held,
-    /// What was asked for, under its absolute name.
+    /// The requested scope, as an absolute path.
     pub wanted: Scope,
 }
 
-/// Grants all or nothing. An expired lock still stands in the way: only the watchdog's sweep frees it. What the task
-/// held before is given back, and its old token is worth nothing.
+/// Grants all or nothing. An expired lock still conflicts until a watchdog sweep releases it. The locks that the task
+/// held before are released, and its old token becomes invalid.
 pub(crate) fn acquire(
     work: &mut EventWriter<'_, '_>,
     asked: LockRequest<'_>,
-) -> Result<std::result::Result<Grant, Obstacle>> {
+) -> Result<std::result::Result<Grant, LockConflict>> {
     if asked.scopes.is_empty() {
         return Err(refused(Refused::Nothing));
     }
-    if let Some(obstacle) = find_obstacle(work.tx, &asked)? {
-        return Ok(Err(obstacle));
+    if let Some(conflict) = find_conflict(work.tx, &asked)? {
+        return Ok(Err(conflict));
     }
     for held in distinct(&work.tx.locks_of_task(&asked.task.id)?) {
-        release(work, &held, "granted anew")?;
+        release(work, &held, "granted again")?;
     }
     let grant = Grant {
         token: work.tx.next_number("fencing")?,
@@ -69,8 +69,8 @@ pub(crate) fn acquire(
     Ok(Ok(grant))
 }
 
-/// What others hold stands in the way.
-pub(crate) fn find_obstacle(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Option<Obstacle>> {
+/// The first lock of another task that overlaps the request.
+pub(crate) fn find_conflict(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Option<LockConflict>> {
     let above = ancestors(tx, asked.run)?;
     for scope in &asked.scopes {
         let place = place(&asked.run.asked.workspace, &scope.scope)
@@ -79,13 +79,13 @@ pub(crate) fn find_obstacle(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Opti
         around.retain(|lock| !above.contains(&lock.task_id));
         let wanted = (place, scope.mode);
         if let Some(lock) = obstacle(&asked.task.id, std::slice::from_ref(&wanted), &around, asked.fold) {
-            return Ok(Some(Obstacle { lock: lock.clone(), wanted: wanted.0 }));
+            return Ok(Some(LockConflict { lock: lock.clone(), wanted: wanted.0 }));
         }
     }
     Ok(None)
 }
 
-/// The tasks from inside which a run was started. What they hold they hold for it too.
+/// The tasks that started a run, from the inside out. Their locks do not conflict with the run's.
 pub(crate) fn ancestors(tx: &Tx<'_>, run: &Run) -> Result<Vec<TaskId>> {
     let mut found = Vec::new();
     let mut next = run.asked.parent_task.clone();
@@ -97,15 +97,15 @@ pub(crate) fn ancestors(tx: &Tx<'_>, run: &Run) -> Result<Vec<TaskId>> {
     Ok(found)
 }
 
-/// The refusal that names who stands in the way.
-pub(crate) fn conflict(run: &Run, reference: &TaskRef, obstacle: &Obstacle) -> crate::Error {
-    let Obstacle { lock, wanted } = obstacle;
+/// The refusal, which names the holder of the other lock.
+pub(crate) fn refusal(run: &Run, reference: &TaskRef, conflict: &LockConflict) -> crate::Error {
+    let LockConflict { lock, wanted } = conflict;
     let other = if lock.run_id == run.asked.id {
         lock.reference.to_string()
     } else {
         format!("{} of {}", lock.reference, lock.run_id)
     };
-    let message = format!("`{}` of {other} stands in the way of {reference}", lock.scope);
+    let message = format!("{reference} conflicts with the lock on `{}` held by {other}", lock.scope);
     let mut verdict = verdict(Code::LockConflict, Refused::Conflict.rule(), message);
     let conflict = json!({
         "task_a": lock.reference, "resource_a": lock.scope, "run_a": lock.run_id.uuid(),
@@ -121,7 +121,7 @@ fn distinct(held: &[Held]) -> Vec<Held> {
     held.iter().filter(|lock| seen.insert(lock.token)).cloned().collect()
 }
 
-/// Gives back the whole grant that a lock belongs to.
+/// Releases all locks of a grant.
 pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &Held, reason: &str) -> Result<()> {
     let task = crate::task::required(work.tx, held.task_id.as_str())?;
     let about = crate::task::about(work.tx, &task)?;
@@ -131,12 +131,12 @@ pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &Held, reason: &str)
         task_id: held.task_id.clone(),
         reason: reason.to_owned(),
     };
-    let message = format!("{} gives back token {}: {reason}", held.reference, held.token);
+    let message = format!("{} released token {}: {reason}", held.reference, held.token);
     work.change(&about, &message, &Change::Crew(released))?;
     Ok(())
 }
 
-/// Takes back everything that a task has: its locks, what was reserved for it, its open assignment.
+/// Releases a task's locks, books what was reserved for it, and ends its open assignment.
 pub(crate) fn let_go(work: &mut EventWriter<'_, '_>, task: &Task, ended: Ended, spent: Spent) -> Result<()> {
     let Some(part) = &task.part else { return Ok(()) };
     for held in distinct(&work.tx.locks_of_task(&task.id)?) {
@@ -157,7 +157,7 @@ pub(crate) fn let_go(work: &mut EventWriter<'_, '_>, task: &Task, ended: Ended, 
     Ok(())
 }
 
-/// Books what was reserved for a task: spent as far as it was used, and free again.
+/// Books the reservations of a task: what was spent stays spent, the rest is free again.
 pub(crate) fn book(work: &mut EventWriter<'_, '_>, task: &Task, spent: Spent) -> Result<()> {
     for open in work.tx.open_reservations(&task.id)? {
         let booked = CrewChange::BudgetBooked {

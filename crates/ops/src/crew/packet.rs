@@ -1,4 +1,4 @@
-//! An assignment on its way out: locks, money, approval and the packet, or nothing of it.
+//! Issues an assignment: locks, budget, approval and packet, all or nothing.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use contract::operator::{
 };
 use serde_json::{Value, json};
 
-use super::admission::{Wish, admit};
+use super::admission::{AdmissionRequest, admit};
 use super::conditions::{begin_run, checks};
 use super::denial::{denied, deny, refused};
 use super::grants::LockRequest;
+use super::ledger_state::LedgerState;
 use super::owner::refuse_owner;
 use super::paths::real_scopes;
 use super::rows::{self, TransitionContext};
-use super::sheet::Sheet;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::record::EventWriter;
 
-/// What is to be given out. The packet lacks what only the store can add: the locks and the token.
+/// An assignment to be issued. The store adds the locks and the token to the packet.
 pub(crate) struct Draft {
     pub(crate) reference: TaskRef,
     pub(crate) packet: Value,
@@ -38,94 +38,94 @@ pub(crate) struct Draft {
     pub(crate) share: Option<Amount>,
 }
 
-/// What went out.
-pub(crate) struct GivenOut {
+/// An assignment that was issued.
+pub(crate) struct IssuedPacket {
     pub(crate) token: i64,
     pub(crate) packet: Value,
     pub(crate) reserved: Option<Amount>,
 }
 
-/// Gives a task out. The caller has the ledger reconciled afterwards, in the same transaction.
-pub(crate) fn give_out(
+/// Issues an assignment. The caller reconciles the ledger afterwards, in the same transaction.
+pub(crate) fn issue_packet(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     view: &HostView,
     mut draft: Draft,
-) -> Result<GivenOut> {
+) -> Result<IssuedPacket> {
     let reference = draft.reference.clone();
-    let task = sheet.task(&reference)?.clone();
+    let task = state.task(&reference)?.clone();
     refuse_second(work, &task, &reference)?;
     refuse_owner(&draft.owner)?;
-    let assignment = judged(work, sheet, view, &mut draft, &task)?;
-    let delta = step_to_work(work, sheet, &draft)?;
-    let fold = view.folds_case(&sheet.run.asked.workspace)?;
-    let asked = LockRequest {
-        run: &sheet.run,
+    let assignment = judged(work, state, view, &mut draft, &task)?;
+    let delta = step_to_work(work, state, &draft)?;
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let locks = LockRequest {
+        run: &state.run,
         task: &task,
         reference: &reference,
-        scopes: wanted(view, sheet, &assignment)?,
+        scopes: wanted(view, state, &assignment)?,
         timeout: Duration::from_secs(assignment.task.timeout_seconds),
         fold,
     };
-    if asked.scopes.is_empty() {
+    if locks.scopes.is_empty() {
         return Err(refused(Refused::Nothing));
     }
-    let admitted = admit(work, Wish { asked, share: draft.share })?
-        .map_err(|hindrance| hindrance.refusal(&sheet.run, &reference))?;
-    let token = admitted.token.expect("BUG: something was locked");
-    begin_run(work, sheet)?;
+    let admission = admit(work, AdmissionRequest { locks, share: draft.share })?
+        .map_err(|obstacle| obstacle.refusal(&state.run, &reference))?;
+    let token = admission.token.expect("BUG: something was locked");
+    begin_run(work, state)?;
     if task.status != Status::InProgress {
         let delta = Delta { delta_id: format!("writ:issue:{token}"), ..delta };
-        rows::step(work, sheet, &delta, TransitionContext::NOTHING)?;
+        rows::step(work, state, &delta, TransitionContext::NOTHING)?;
     }
     work.tx.record_heartbeat(&task.id, work.now)?;
-    sheet
+    state
         .heard
         .insert(reference.clone(), store::LastHeartbeat { at: work.now.at, boot: work.now.boot.clone() });
     let mut packet = draft.packet;
     packet["x_fencing_token"] = json!(token);
-    packet["active_locks"] = active_locks(work, sheet)?;
+    packet["active_locks"] = active_locks(work, state)?;
     packet["x_untrusted"] = untrusted(ASSIGNMENT_DATA);
     let issued = CrewChange::AssignmentIssued {
         token,
-        run_id: sheet.run.asked.id.clone(),
+        run_id: state.run.asked.id.clone(),
         task_id: task.id.clone(),
         packet: packet.clone(),
     };
-    let message = format!("{reference} given to {} with token {}", draft.owner, token);
-    work.change(&rows::about(sheet, &task), &message, &Change::Crew(issued))?;
-    Ok(GivenOut { token, packet, reserved: admitted.reserved })
+    let message = format!("{reference} assigned to {} with token {}", draft.owner, token);
+    work.change(&rows::about(state, &task), &message, &Change::Crew(issued))?;
+    Ok(IssuedPacket { token, packet, reserved: admission.reserved })
 }
 
-/// A task that somebody works on is not given out a second time.
+/// Refuses a task that has an open assignment.
 fn refuse_second(work: &EventWriter<'_, '_>, task: &Task, reference: &TaskRef) -> Result<()> {
     match work.tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none()) {
         Some(open) => {
-            let message = format!("{reference} is given out already, with token {}", open.token);
+            let message = format!("{reference} is already assigned, with token {}", open.token);
             Err(deny(Code::ConcurrencyConflict, "already_assigned", message))
         }
         None => Ok(()),
     }
 }
 
-/// The packet must be one that a validator lets through, as it will be sent.
+/// Validates the packet as it will be sent.
 fn judged(
     work: &EventWriter<'_, '_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     view: &HostView,
     draft: &mut Draft,
     task: &Task,
 ) -> Result<Assignment> {
-    draft.packet["active_locks"] = active_locks(work, sheet)?;
+    draft.packet["active_locks"] = active_locks(work, state)?;
     let own = checks(task);
     if draft.packet["task"]["x_checks"].as_array().is_some_and(|given| !given.is_empty() && *given != own) {
-        let message = "checks come from the plan's author; an orchestrator cannot add commands";
+        let message = "checks come from the plan; an orchestrator cannot add commands";
         return Err(deny(Code::NonCompliant, "checks_of_another", message));
     }
     if !own.is_empty() {
         draft.packet["task"]["x_checks"] = json!(own);
     }
-    let root = sheet.run.asked.workspace.clone();
+    let root = state.run.asked.workspace.clone();
     let task = &draft.packet["task"];
     let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
     let paths = lists.flatten().chain([&task["worklog_path"]]).filter_map(Value::as_str);
@@ -141,16 +141,16 @@ fn judged(
     if assignment.task.task_id != draft.reference {
         return Err(deny(Code::NonCompliant, "identity_mismatch", "the packet is for another task"));
     }
-    within_row(sheet, view, &assignment)?;
-    crate::worklog::place::refuse_wide(work, sheet, view, &assignment)?;
+    within_row(state, view, &assignment)?;
+    crate::worklog::place::refuse_wide(work, state, view, &assignment)?;
     Ok(assignment)
 }
 
-/// A packet can only narrow what the row may change.
-fn within_row(sheet: &Sheet, view: &HostView, assignment: &Assignment) -> Result<()> {
-    let row = sheet.row(&assignment.task.task_id)?;
+/// A packet may only narrow the lock scope of its row.
+fn within_row(state: &LedgerState, view: &HostView, assignment: &Assignment) -> Result<()> {
+    let row = state.row(&assignment.task.task_id)?;
     let Some(allowed) = &row.columns.lock_scope else { return Ok(()) };
-    let root = &sheet.run.asked.workspace;
+    let root = &state.run.asked.workspace;
     let allowed = real_scopes(view, root, allowed)?;
     let asked = real_scopes(view, root, &assignment.task.lock_scope)?;
     match asked.iter().find(|scope| !allowed.iter().any(|outer| outer.contains(scope))) {
@@ -162,35 +162,35 @@ fn within_row(sheet: &Sheet, view: &HostView, assignment: &Assignment) -> Result
     }
 }
 
-/// What is locked. A serial task stands for the whole workspace.
-fn wanted(view: &HostView, sheet: &Sheet, assignment: &Assignment) -> Result<Vec<Wanted>> {
+/// The scopes to lock. A serial task locks the whole workspace.
+fn wanted(view: &HostView, state: &LedgerState, assignment: &Assignment) -> Result<Vec<Wanted>> {
     let mode = Mode::Exclusive;
     if assignment.task.kind == TaskType::Serial {
         let scope = Scope::parse(".", None).expect("BUG: the workspace is a scope");
         return Ok(vec![Wanted { scope, mode }]);
     }
-    let scopes = real_scopes(view, &sheet.run.asked.workspace, &assignment.task.lock_scope)?;
+    let scopes = real_scopes(view, &state.run.asked.workspace, &assignment.task.lock_scope)?;
     Ok(scopes.into_iter().map(|scope| Wanted { scope, mode }).collect())
 }
 
-/// The step into work, judged before anything is granted: the state machine, the dependencies and the owner.
-fn step_to_work(work: &EventWriter<'_, '_>, sheet: &Sheet, draft: &Draft) -> Result<Delta> {
+/// The delta to `in_progress`, checked before anything is granted: state machine, dependencies and owner.
+fn step_to_work(work: &EventWriter<'_, '_>, state: &LedgerState, draft: &Draft) -> Result<Delta> {
     let delta = Delta {
         owner: draft.owner.clone(),
-        reason: "given out".to_owned(),
+        reason: "assigned".to_owned(),
         delta_id: "writ:issue".to_owned(),
         last_heartbeat_at: Some(work.now.at.to_string()),
         timed_out: Some(false),
         ..Delta::blank(draft.reference.clone(), Status::InProgress)
     };
-    let mut tried = sheet.ledger.clone();
+    let mut tried = state.ledger.clone();
     tried.applied.clear();
     tried.apply(std::slice::from_ref(&delta), DeltaOptions::default()).map_err(|refusal| denied(&refusal))?;
     Ok(delta)
 }
 
-fn active_locks(work: &EventWriter<'_, '_>, sheet: &Sheet) -> Result<Value> {
-    let locks = work.tx.active_locks_of_run(&sheet.run.asked.id)?;
+fn active_locks(work: &EventWriter<'_, '_>, state: &LedgerState) -> Result<Value> {
+    let locks = work.tx.active_locks_of_run(&state.run.asked.id)?;
     let value = |lock: &contract::domain::crew::lock::Held| {
         json!({
             "task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode,

@@ -1,4 +1,4 @@
-//! Paths of a workspace under their real names.
+//! Resolves paths of a workspace.
 
 use contract::domain::scope::{Links, Scope};
 use contract::operator::Code;
@@ -7,7 +7,7 @@ use super::denial::deny;
 use crate::error::Result;
 use crate::host::HostView;
 
-/// Paths under their real names in the workspace, sorted, without those that another one covers.
+/// Paths in the workspace without symbolic links, sorted, without paths inside another one.
 pub(crate) fn real_scopes(view: &HostView, root: &str, paths: &[String]) -> Result<Vec<Scope>> {
     let texts: Vec<&str> = paths.iter().map(String::as_str).collect();
     resolve(view.links(root, &texts)?, root, paths)
@@ -31,13 +31,13 @@ pub fn resolve(links: &Links, root: &str, paths: &[String]) -> Result<Vec<Scope>
         Some(outside) => Err(deny(
             Code::ScopeViolation,
             "workspace_escape",
-            format!("`{outside}` leads out of the workspace"),
+            format!("`{outside}` is outside the workspace"),
         )),
         None => Ok(scopes),
     }
 }
 
-/// A path with invisible characters written out.
+/// A path with invisible characters escaped.
 fn printable(text: &str) -> String {
     text.chars().take(200).flat_map(char::escape_debug).collect()
 }

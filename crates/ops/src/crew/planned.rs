@@ -1,4 +1,4 @@
-//! The row that a plan's task has before anything happened to it.
+//! The first row of a plan's task.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use contract::operator::assignment::TaskType;
 use contract::operator::delta::Columns;
 use contract::operator::ledger::Row;
 
-/// What a plan says of a task that no delta has touched yet.
+/// The row of a task that no delta has changed yet.
 pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> Row {
     const TIMEOUT_SECONDS_MIN: u64 = 30;
     let spec = task.part.as_ref().map(|part| &part.spec);

@@ -1,4 +1,4 @@
-//! Holds a ledger against its locks, heartbeats, blockers and results.
+//! Checks a ledger against its locks, heartbeats, blockers and results.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use contract::verdict::Verdict;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::sheet::Sheet;
+use super::ledger_state::LedgerState;
 use crate::error::Result;
 
-impl Sheet {
+impl LedgerState {
     /// Whether the ledger agrees with its locks, blockers and results at `now`.
     pub(crate) fn reconcile(&self, tx: &Tx<'_>, now: &Now, fold: bool) -> Result<Verdict> {
         let run_id = &self.run.asked.id;
@@ -56,7 +56,7 @@ impl Sheet {
         }))
     }
 
-    /// How long the worker that has the task may be silent; none where nobody has it.
+    /// The timeout of the open assignment; `None` if there is none.
     fn given_timeout(&self, tx: &Tx<'_>, reference: &TaskRef) -> Result<Option<u64>> {
         let Some(task) = self.tasks.get(reference).filter(|task| task.status == Status::InProgress) else {
             return Ok(None);

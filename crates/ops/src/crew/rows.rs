@@ -1,4 +1,4 @@
-//! Writing rows of a ledger: deltas in order, once each, all or nothing, and the tasks move with them.
+//! Writes rows of a ledger: deltas in order, once each, all or nothing. The tasks move with their rows.
 
 use contract::digest;
 use contract::domain::change::Change;
@@ -13,16 +13,16 @@ use contract::plan::PlanTask;
 
 use super::blockers::settle_blocker;
 use super::denial::{denied, deny};
-use super::sheet::Sheet;
+use super::ledger_state::LedgerState;
 use crate::error::Result;
 use crate::record::{About, EventWriter};
 
-/// What goes with a row besides its delta.
+/// What a delta does not say about a transition.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TransitionContext {
     /// writ itself ran the task's checks and they passed.
     pub(crate) verified: bool,
-    /// How an assignment ends that the row leaves behind.
+    /// How an open assignment ends.
     pub(crate) ended: Ended,
     pub(crate) spent: Option<contract::domain::crew::budget::Amount>,
 }
@@ -35,109 +35,109 @@ impl TransitionContext {
 /// Applies the deltas of one envelope, or none of them.
 pub(crate) fn apply(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     deltas: &[Delta],
     blockers: &[Blocker],
     options: DeltaOptions,
 ) -> Result<Vec<Ignored>> {
-    recall(work, sheet, deltas)?;
-    // The first fault of all of them decides, before anything is written.
-    let mut after = sheet.ledger.clone();
+    recall(work, state, deltas)?;
+    // Check all deltas before anything is written.
+    let mut after = state.ledger.clone();
     after.apply(deltas, options).map_err(|refusal| denied(&refusal))?;
     super::cycles::refuse(&after, deltas)?;
     let each = DeltaOptions { base_version: None, ..options };
     let mut ignored = Vec::new();
     for delta in deltas {
         let left_out =
-            sheet.ledger.apply(std::slice::from_ref(delta), each).map_err(|refusal| denied(&refusal))?;
+            state.ledger.apply(std::slice::from_ref(delta), each).map_err(|refusal| denied(&refusal))?;
         if left_out.is_empty() {
             let applied =
                 AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
-            write(work, sheet, &delta.task_id, Some(applied), TransitionContext::NOTHING)?;
+            write(work, state, &delta.task_id, Some(applied), TransitionContext::NOTHING)?;
         }
         ignored.extend(left_out);
     }
     for blocker in blockers {
-        if let Some(task) = sheet.tasks.get(&blocker.task_id).filter(|task| task.status == Status::Blocked) {
+        if let Some(task) = state.tasks.get(&blocker.task_id).filter(|task| task.status == Status::Blocked) {
             settle_blocker(work, task, Some(blocker))?;
         }
     }
     Ok(ignored)
 }
 
-/// One step of a row that writ takes itself, by the same rules as a delta.
+/// Applies a delta that writ makes itself, by the same rules.
 pub(crate) fn step(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     delta: &Delta,
-    along: TransitionContext,
+    context: TransitionContext,
 ) -> Result<()> {
-    recall(work, sheet, std::slice::from_ref(delta))?;
-    sheet
+    recall(work, state, std::slice::from_ref(delta))?;
+    state
         .ledger
         .apply(std::slice::from_ref(delta), DeltaOptions::default())
         .map_err(|refusal| denied(&refusal))?;
     let applied = AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
-    write(work, sheet, &delta.task_id, Some(applied), along)
+    write(work, state, &delta.task_id, Some(applied), context)
 }
 
-/// Finds out which of these names were applied before.
-fn recall(work: &EventWriter<'_, '_>, sheet: &mut Sheet, deltas: &[Delta]) -> Result<()> {
+/// Looks up which of these deltas were applied before.
+fn recall(work: &EventWriter<'_, '_>, state: &mut LedgerState, deltas: &[Delta]) -> Result<()> {
     for delta in deltas {
-        let Some(digest) = work.tx.applied_delta(&sheet.run.asked.id, &delta.delta_id)? else { continue };
-        sheet.ledger.applied.insert(delta.delta_id.clone());
+        let Some(digest) = work.tx.applied_delta(&state.run.asked.id, &delta.delta_id)? else { continue };
+        state.ledger.applied.insert(delta.delta_id.clone());
         if let Some(digest) = digest {
-            sheet.ledger.digests.insert(delta.delta_id.clone(), digest);
+            state.ledger.digests.insert(delta.delta_id.clone(), digest);
         }
     }
     Ok(())
 }
 
-/// Makes the store agree with the row of the sheet.
+/// Writes a row of the ledger state to the store.
 fn write(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     reference: &TaskRef,
     delta: Option<AppliedDelta>,
-    along: TransitionContext,
+    context: TransitionContext,
 ) -> Result<()> {
-    let row = sheet.ledger.rows[reference].clone();
-    let mut task = match sheet.tasks.get(reference) {
+    let row = state.ledger.rows[reference].clone();
+    let mut task = match state.tasks.get(reference) {
         Some(task) => task.clone(),
-        None => create(work, sheet, reference, &row)?,
+        None => create(work, state, reference, &row)?,
     };
     if task.status != row.status {
         let command = Command::Move {
             to: row.status,
             reason: Some(row.reason.clone()),
             rules: Rules::Operator,
-            verified: along.verified,
+            verified: context.verified,
             by: None,
         };
         let message = format!("{reference}: {}", row.status);
         crate::task::carry_out_alone(work, &mut task, &command, &message).map_err(as_operator)?;
     }
     let written = CrewChange::RowWritten {
-        run_id: sheet.run.asked.id.clone(),
+        run_id: state.run.asked.id.clone(),
         task_id: task.id.clone(),
         reference: reference.clone(),
-        ledger_version: sheet.ledger.version,
+        ledger_version: state.ledger.version,
         delta,
         row: Box::new(row.clone()),
     };
-    let about = about(sheet, &task);
+    let about = about(state, &task);
     work.change(&about, &format!("{reference} is {}: {}", row.status, row.reason), &Change::Crew(written))?;
     if !matches!(row.status, Status::Todo | Status::InProgress) {
-        super::grants::let_go(work, &task, along.ended, along.spent.into())?;
+        super::grants::let_go(work, &task, context.ended, context.spent.into())?;
     }
     if row.status != Status::Blocked {
         settle_blocker(work, &task, None)?;
     }
-    sheet.tasks.insert(reference.clone(), task);
+    state.tasks.insert(reference.clone(), task);
     Ok(())
 }
 
-/// A task with checks is done when writ ran them; an orchestrator's word is not enough.
+/// A task with checks is done only after writ ran them; an orchestrator cannot say so.
 fn as_operator(error: crate::Error) -> crate::Error {
     use contract::domain::code::ErrorCode;
     match error.code {
@@ -147,26 +147,31 @@ fn as_operator(error: crate::Error) -> crate::Error {
     }
 }
 
-/// Events of a task that is on the sheet.
-pub(crate) fn about(sheet: &Sheet, task: &Task) -> About {
-    About { task_id: Some(task.id.clone()), ..crate::run::about(&sheet.run) }
+/// Events of a task of the ledger.
+pub(crate) fn about(state: &LedgerState, task: &Task) -> About {
+    About { task_id: Some(task.id.clone()), ..crate::run::about(&state.run) }
 }
 
-fn create(work: &mut EventWriter<'_, '_>, sheet: &Sheet, reference: &TaskRef, row: &Row) -> Result<Task> {
+fn create(
+    work: &mut EventWriter<'_, '_>,
+    state: &LedgerState,
+    reference: &TaskRef,
+    row: &Row,
+) -> Result<Task> {
     let number = number_of(reference)
-        .unwrap_or_else(|| unnumbered(sheet.tasks.keys().filter(|other| number_of(other).is_none()).count()));
+        .unwrap_or_else(|| unnumbered(state.tasks.keys().filter(|other| number_of(other).is_none()).count()));
     let mut spec = PlanTask::minimal(reference.as_str());
-    // Nothing runs it but the worker it is given to.
+    // A worker does the task, not a command.
     spec.command = Vec::new();
     spec.title = row.columns.title.clone().unwrap_or_else(|| reference.to_string());
     spec.priority = row.columns.priority.unwrap_or_default();
     spec.timeout_ms = row.columns.timeout_seconds.map_or(spec.timeout_ms, |s| s.saturating_mul(1000));
     for text in row.columns.lock_scope.iter().flatten() {
-        let scope = Scope::parse(text, Some(&sheet.run.asked.workspace))
+        let scope = Scope::parse(text, Some(&state.run.asked.workspace))
             .map_err(|fault| super::denial::refused(contract::operator::fencing::Refused::Scope(fault)))?;
         spec.writes.push(scope);
     }
-    let needed = row.dependencies().iter().filter_map(|needed| sheet.tasks.get(needed));
+    let needed = row.dependencies().iter().filter_map(|needed| state.tasks.get(needed));
     let mut depends_on: Vec<_> = needed.map(|task| task.id.clone()).collect();
     depends_on.sort();
     depends_on.dedup();
@@ -178,10 +183,10 @@ fn create(work: &mut EventWriter<'_, '_>, sheet: &Sheet, reference: &TaskRef, ro
         description: String::new(),
         priority: spec.priority.number(),
         project_id: None,
-        part: Some(PlanPart { run_id: sheet.run.asked.id.clone(), number, spec }),
+        part: Some(PlanPart { run_id: state.run.asked.id.clone(), number, spec }),
         depends_on,
     };
-    let about = About { task_id: Some(task_id.clone()), ..crate::run::about(&sheet.run) };
+    let about = About { task_id: Some(task_id.clone()), ..crate::run::about(&state.run) };
     work.change(&about, &format!("Task created: {reference}"), &created)?;
     crate::task::required(work.tx, task_id.as_str())
 }

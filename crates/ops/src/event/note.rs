@@ -1,8 +1,9 @@
-//! Writes one thing down that happened to an agent: for hooks and loops, which know where it happened.
+//! Records one event of an agent, for hooks and loops, which know where it happened.
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,23 +11,37 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventBody, stream_of};
+use crate::verb::{Function, Surface, Verb};
 
 /// The agent contract's bounds on an event.
 const KIND_BYTES_MAX: usize = 128;
 const METADATA_BYTES_MAX: usize = 16 * 1024;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Note;
+
+impl Verb for Note {
+    const NAME: &'static str = "event.note";
+    const COMMAND: &'static str = "";
+    const SUMMARY: &'static str = "Record an event of an agent, for hooks and loops";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(note);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub kind: String,
     pub message: String,
     #[serde(default)]
     pub metadata: Value,
-    /// Where it happened; else where the agent is.
+    /// The project it happened in; else the one the agent is in.
     #[serde(default)]
     pub project_id: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub event_id: i64,
 }
@@ -46,7 +61,7 @@ pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         let message = format!("the project id is longer than {} bytes", limits::PROJECT_ID_BYTES_MAX);
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    cx.once(key, "event.note", request, |work| {
+    cx.once(key, Note::NAME, request, |work| {
         let agent = work.caller.agent.as_str().to_owned();
         let known = work.tx.agent(&agent)?.and_then(|state| state.focus_project_id);
         let project_id = request.project_id.clone().or(known);

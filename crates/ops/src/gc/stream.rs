@@ -1,4 +1,4 @@
-//! One stream: a summary where it is long, an end for its beginning where that is old.
+//! Keeps one stream small: summarizes a long one, and removes its old events.
 
 use std::collections::BTreeMap;
 

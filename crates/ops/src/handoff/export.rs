@@ -1,9 +1,10 @@
-//! Writes the bundle of a run. Changes nothing.
+//! Exports a run as a bundle. Changes nothing.
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::time::Now;
 use contract::operator::{Code, Options, Tripwire, validate_handoff};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Tx;
@@ -12,44 +13,69 @@ use super::gather::{gather, print};
 use super::refuse_contradiction;
 use crate::context::Context;
 use crate::crew::denial::{denied, deny};
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::{Error, Result};
 use crate::host::HostView;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Export;
+
+impl Verb for Export {
+    const NAME: &'static str = "handoff.export";
+    const COMMAND: &'static str = "handoff export";
+    const SUMMARY: &'static str = "Export a run as a bundle for another store";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(export);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
-    /// Hand on tasks whose workers have been silent for too long.
+    /// Export tasks that timed out too.
     #[serde(default)]
     pub allow_stale: bool,
-    /// An operator's choice.
-    #[serde(skip)]
+    /// What happens to a text that looks like instructions.
+    #[serde(default, skip_serializing_if = "super::is_deny")]
     pub tripwire: Tripwire,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct Exported {
+/// The answer is the bundle itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Answer {
     pub document: Value,
-    /// What is written to a file.
-    pub text: String,
-    pub digest: String,
 }
 
-/// The bundle, which a validator lets through.
-pub fn export(cx: &mut Context, request: &Request) -> Result<Exported> {
+impl Answer {
+    /// The bytes of the bundle's file.
+    pub fn text(&self) -> String {
+        print(&self.document)
+    }
+
+    /// The digest that the receiver of the bundle can ask for.
+    pub fn digest(&self) -> Result<String> {
+        super::import::digest_of(&self.document)
+    }
+}
+
+/// The bundle, as `writ validate handoff` accepts it.
+pub fn export(cx: &mut Context, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     cx.read_viewing(|tx, view| bundle(tx, view, &now, request))
 }
 
-fn bundle(tx: &Tx<'_>, view: &HostView, now: &Now, request: &Request) -> Result<Exported> {
-    let sheet = Sheet::of(tx, &request.run)?.of_a_crew()?;
-    if sheet.run.state.is_terminal() {
-        let message = format!("the run is {}; there is nothing to go on with", sheet.run.state.as_str());
+fn bundle(tx: &Tx<'_>, view: &HostView, now: &Now, request: &Request) -> Result<Answer> {
+    let state = LedgerState::of(tx, &request.run)?.of_a_crew()?;
+    if state.run.state.is_terminal() {
+        let message = format!("the run is {}; only an open run can be exported", state.run.state.as_str());
         return Err(deny(Code::InvalidTransition, "run_ended", message));
     }
-    let fold = view.folds_case(&sheet.run.asked.workspace)?;
-    refuse_contradiction(&sheet.reconcile(tx, now, fold)?, request.allow_stale)?;
-    let document = gather(tx, &sheet)?.document();
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    refuse_contradiction(&state.reconcile(tx, now, fold)?, request.allow_stale)?;
+    let document = gather(tx, &state)?.document();
     let text = print(&document);
     if text.len() > limits::HANDOFF_BYTES_MAX {
         let message =
@@ -61,6 +87,5 @@ fn bundle(tx: &Tx<'_>, view: &HostView, now: &Now, request: &Request) -> Result<
     if !judged.allow {
         return Err(denied(&judged));
     }
-    let digest = super::import::digest_of(&document)?;
-    Ok(Exported { document, text, digest })
+    Ok(Answer { document })
 }

@@ -1,4 +1,4 @@
-//! Makes the bundle of a run out of what the store holds of it. The same state gives the same bundle.
+//! Makes the bundle of a run from the store. The same state gives the same bundle.
 
 mod carried;
 
@@ -13,35 +13,35 @@ use store::Tx;
 
 use crate::assignment::issue::times;
 use crate::crew::denial::deny;
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 use carried::{assignments, carried};
 
-pub(super) fn gather(tx: &Tx<'_>, sheet: &Sheet) -> Result<Bundle> {
-    let run_id = RunId::parse(&sheet.run_uuid()?)
-        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "the run id is no UUID"))?;
-    let assignments = assignments(tx, sheet)?;
+pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
+    let run_id = RunId::parse(&state.run_uuid()?)
+        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
+    let assignments = assignments(tx, state)?;
     let ledger: Vec<HandoffRow> =
-        sheet.ledger.rows.iter().map(|(name, row)| shown(sheet, name, row, &assignments)).collect();
+        state.ledger.rows.iter().map(|(name, row)| shown(state, name, row, &assignments)).collect();
     let handoff = Handoff {
         schema_version: SCHEMA_VERSION.to_owned(),
         run_id,
         generated_at: None,
-        objective: sheet.run.asked.objective.clone(),
-        constraints: json!({"max_parallel": sheet.run.asked.plan.max_parallel}),
-        active_locks: locks(tx, sheet)?,
+        objective: state.run.asked.objective.clone(),
+        constraints: json!({"max_parallel": state.run.asked.plan.max_parallel}),
+        active_locks: locks(tx, state)?,
         dependencies: dependencies(&ledger),
-        open_blockers: blockers(tx, sheet)?,
-        acceptance_targets: targets(sheet),
+        open_blockers: blockers(tx, state)?,
+        acceptance_targets: targets(state),
         ledger,
         extra: Map::new(),
     };
-    let rows = sheet.ledger.rows.iter().map(|(name, row)| carried_row(sheet, name, row)).collect();
-    Ok(Bundle { handoff, rows, carried: carried(tx, sheet, assignments)? })
+    let rows = state.ledger.rows.iter().map(|(name, row)| carried_row(state, name, row)).collect();
+    Ok(Bundle { handoff, rows, carried: carried(tx, state, assignments)? })
 }
 
-/// The row as the contract has it. What somebody was given the task with counts before what is planned.
-fn shown(sheet: &Sheet, name: &TaskRef, row: &Row, given: &[CarriedAssignment]) -> HandoffRow {
+/// The row as the contract has it. The open assignment counts before the plan.
+fn shown(state: &LedgerState, name: &TaskRef, row: &Row, given: &[CarriedAssignment]) -> HandoffRow {
     let columns = &row.columns;
     let open = given.iter().find(|one| one.task_id == *name && one.ended.is_none());
     let asked = |field: &str| open.and_then(|open| open.packet["task"][field].as_u64());
@@ -49,7 +49,7 @@ fn shown(sheet: &Sheet, name: &TaskRef, row: &Row, given: &[CarriedAssignment]) 
         asked("timeout_seconds").or(columns.timeout_seconds),
         asked("heartbeat_interval_seconds").or(columns.heartbeat_interval_seconds),
     );
-    let title = columns.title.clone().or_else(|| sheet.tasks.get(name).map(|task| task.title.clone()));
+    let title = columns.title.clone().or_else(|| state.tasks.get(name).map(|task| task.title.clone()));
     HandoffRow {
         task_id: name.clone(),
         title: title.unwrap_or_else(|| name.to_string()),
@@ -59,14 +59,14 @@ fn shown(sheet: &Sheet, name: &TaskRef, row: &Row, given: &[CarriedAssignment]) 
         timeout_seconds,
         heartbeat_interval_seconds,
         priority: columns.priority.unwrap_or_default(),
-        last_heartbeat_at: sheet.last_heartbeat(name).map(|at| at.to_string()),
+        last_heartbeat_at: state.last_heartbeat(name).map(|at| at.to_string()),
         dependencies: Some(row.dependencies().to_vec()),
         extra: Map::new(),
     }
 }
 
-fn carried_row(sheet: &Sheet, name: &TaskRef, row: &Row) -> CarriedRow {
-    let task = &sheet.tasks[name];
+fn carried_row(state: &LedgerState, name: &TaskRef, row: &Row) -> CarriedRow {
+    let task = &state.tasks[name];
     let spec = task.part.as_ref().map(|part| part.spec.clone());
     CarriedRow {
         x_row: row.clone(),
@@ -76,8 +76,8 @@ fn carried_row(sheet: &Sheet, name: &TaskRef, row: &Row) -> CarriedRow {
     }
 }
 
-fn locks(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<Lock>> {
-    let mut held = tx.active_locks_of_run(&sheet.run.asked.id)?;
+fn locks(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<Lock>> {
+    let mut held = tx.active_locks_of_run(&state.run.asked.id)?;
     held.sort_by(|a, b| (a.token, &a.scope).cmp(&(b.token, &b.scope)));
     Ok(held.iter().map(lock).collect())
 }
@@ -107,22 +107,22 @@ fn dependencies(ledger: &[HandoffRow]) -> Vec<Dependency> {
     ledger.iter().flat_map(of).collect()
 }
 
-fn blockers(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<contract::operator::Blocker>> {
-    let found = tx.blockers_of_run(&sheet.run.asked.id)?;
+fn blockers(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<contract::operator::Blocker>> {
+    let found = tx.blockers_of_run(&state.run.asked.id)?;
     let mut blockers: Vec<_> = found.into_iter().map(|(_, blocker)| blocker).collect();
     blockers.sort_by(|a, b| a.task_id.cmp(&b.task_id));
     Ok(blockers)
 }
 
-fn targets(sheet: &Sheet) -> Vec<AcceptanceTarget> {
+fn targets(state: &LedgerState) -> Vec<AcceptanceTarget> {
     let target = |(name, row): (&TaskRef, &Row)| {
         let criteria = row.columns.acceptance_criteria.clone()?;
         Some(AcceptanceTarget { task_id: name.clone(), criteria, extra: Map::new() })
     };
-    sheet.ledger.rows.iter().filter_map(target).collect()
+    state.ledger.rows.iter().filter_map(target).collect()
 }
 
-/// The bytes of a bundle: one field a line, so that two of them can be compared by eye.
+/// The bytes of a bundle: one field per line, so that people can compare two bundles.
 pub(super) fn print(document: &Value) -> String {
     let mut text = serde_json::to_string_pretty(document).expect("BUG: a JSON value has a text");
     text.push('\n');

@@ -1,4 +1,4 @@
-//! Takes a run over from a bundle: all of it or nothing, and what was taken over is what was sent.
+//! Imports a run from a bundle: all or nothing, and exporting it again gives the same bundle.
 
 use contract::digest;
 use contract::domain::code::ErrorCode;
@@ -7,6 +7,7 @@ use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
 use contract::operator::{Code, Options, Tripwire, read_handoff};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -15,43 +16,61 @@ use super::unpack::unpack;
 use super::{faulty, refuse_contradiction};
 use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny};
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::Reply;
 use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Import;
+
+impl Verb for Import {
+    const NAME: &'static str = "handoff.import";
+    const COMMAND: &'static str = "handoff import";
+    const SUMMARY: &'static str = "Import a run from a bundle, all or nothing";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(import);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     /// The bundle.
     pub document: Value,
-    /// The digest that the bundle must have, where the sender named one.
+    /// Refuse a bundle with another digest.
     #[serde(default)]
     pub digest: Option<String>,
-    /// Where the run works from now on: an absolute path.
+    /// The workspace of the run from now on: an absolute path of a directory.
     pub workspace: String,
-    /// Take over tasks whose workers have been silent for too long.
+    /// Import tasks that timed out too.
     #[serde(default)]
     pub allow_stale: bool,
-    /// An operator's choice.
-    #[serde(skip)]
+    /// What happens to a text that looks like instructions.
+    #[serde(default, skip_serializing_if = "super::is_deny")]
     pub tripwire: Tripwire,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    pub run_id: String,
-    /// It was not here before.
+    /// The run was not in this store before.
     pub created: bool,
-    pub version: u64,
     pub digest: String,
-    /// By how much every token is higher than in the bundle.
-    pub tokens_raised_by: i64,
-    /// Who was at work, with which token, and what will be run before its task is done.
-    pub tasks: Vec<Value>,
-    /// Tasks with a worklog, whose files follow the store.
-    pub worklogs: Vec<String>,
+    /// The verdict of `ledger.reconcile`.
     pub reconcile: Value,
+    pub run_id: String,
+    /// Each task with its owner, its token, and the checks that will be run before it is done.
+    pub tasks: Vec<Value>,
+    /// How much higher every token is than in the bundle.
+    pub tokens_raised_by: i64,
+    pub version: u64,
+    /// Tasks with a worklog; their files are written too.
+    pub worklogs: Vec<String>,
+    /// Files with other content that were in the place of worklogs; they were kept under these names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub x_set_aside: Vec<String>,
 }
 
 /// What makes two imports the same.
@@ -61,49 +80,69 @@ struct Fingerprint<'r> {
     workspace: &'r str,
 }
 
-/// Takes the run over. A bundle that is here already, exactly so, is an answer; anything else under its name is not
-/// written over.
+/// Imports the run, then writes the files of its worklogs. A run that is here already in the same state is not an
+/// error; one in another state is never overwritten.
 pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let digest = digest_of(&request.document)?;
     if request.digest.as_ref().is_some_and(|expected| *expected != digest) {
-        let message = format!("the bundle is another one: its digest is {digest}");
+        let message = format!("the bundle has another digest: {digest}");
         return Err(deny(Code::NonCompliant, "digest", message));
     }
+    let workspace = workspace_of(cx, request)?;
+    let request = &Request { workspace, ..request.clone() };
     let same = Fingerprint { bundle: &digest, workspace: &request.workspace };
-    cx.once_viewing(key, "handoff.import", &same, |work| {
-        let view = work.view;
-        let bundle = read(work, request, view)?;
-        let run_id: RunId = Id::from_uuid(bundle.handoff.run_id.as_str())
-            .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "the run id is no UUID"))?;
-        let is_new = work.tx.run(&run_id)?.is_none();
-        let (bundle, raised) = if is_new {
-            let raised = raise(work, &bundle)?;
-            let bundle = bundle.shifted(raised);
-            unpack(work, &run_id, &bundle, (request, &digest), view)?;
-            (bundle, raised)
-        } else {
-            known_as(work, &run_id, bundle)?
-        };
-        let sheet = Sheet::of(work.tx, run_id.as_str())?;
-        refuse_difference(work, &sheet, &bundle, is_new)?;
-        let fold = view.folds_case(&sheet.run.asked.workspace)?;
-        let reconcile = sheet.reconcile(work.tx, work.now, fold)?;
-        refuse_contradiction(&reconcile, request.allow_stale)?;
-        let worklogs = bundle.carried.x_worklogs.iter().map(|log| log.task_id.to_string());
-        Ok(Answer {
-            run_id: sheet.run_uuid()?,
-            created: is_new,
-            version: sheet.ledger.version,
-            digest: digest.clone(),
-            tokens_raised_by: raised,
-            tasks: tasks(&bundle),
-            worklogs: worklogs.collect(),
-            reconcile: json!(reconcile),
-        })
+    let mut reply = cx.once_viewing(key, Import::NAME, &same, |work| take_over(work, request, &digest))?;
+    for task in reply.answer.worklogs.clone() {
+        let set_aside = crate::worklog::write_file(cx, &reply.answer.run_id, &task)?;
+        reply.answer.x_set_aside.extend(set_aside);
+    }
+    Ok(reply)
+}
+
+/// The workspace without symbolic links.
+fn workspace_of(cx: &Context, request: &Request) -> Result<String> {
+    let host = cx.host();
+    let workspace = host.real_directory(&request.workspace);
+    if host.is_directory(&workspace, ".") {
+        return Ok(workspace);
+    }
+    Err(Error::new(ErrorCode::InvalidInput, format!("workspace {workspace} is not a directory")))
+}
+
+fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) -> Result<Answer> {
+    let view = work.view;
+    let bundle = read(work, request, view)?;
+    let run_id: RunId = Id::from_uuid(bundle.handoff.run_id.as_str())
+        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
+    let is_new = work.tx.run(&run_id)?.is_none();
+    let (bundle, raised) = if is_new {
+        let raised = raise(work, &bundle)?;
+        let bundle = bundle.shifted(raised);
+        unpack(work, &run_id, &bundle, (request, digest), view)?;
+        (bundle, raised)
+    } else {
+        known_as(work, &run_id, bundle)?
+    };
+    let state = LedgerState::of(work.tx, run_id.as_str())?;
+    refuse_difference(work, &state, &bundle, is_new)?;
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let reconcile = state.reconcile(work.tx, work.now, fold)?;
+    refuse_contradiction(&reconcile, request.allow_stale)?;
+    let worklogs = bundle.carried.x_worklogs.iter().map(|log| log.task_id.to_string());
+    Ok(Answer {
+        created: is_new,
+        digest: digest.to_owned(),
+        reconcile: json!(reconcile),
+        run_id: state.run_uuid()?,
+        tasks: tasks(&bundle),
+        tokens_raised_by: raised,
+        version: state.ledger.version,
+        worklogs: worklogs.collect(),
+        x_set_aside: Vec::new(),
     })
 }
 
-/// The bundle, judged as a whole against the workspace it is for.
+/// The bundle, validated for the workspace.
 fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostView) -> Result<Bundle> {
     let root = &request.workspace;
     let links = view.links(root, &paths(&request.document))?;
@@ -125,7 +164,7 @@ pub(super) fn digest_of(document: &Value) -> Result<String> {
     digest::of_value(document).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
 }
 
-/// Everything in the bundle that names a place in the workspace.
+/// Every path in the bundle.
 fn paths(document: &Value) -> Vec<&str> {
     let rows = document["ledger"].as_array().into_iter().flatten();
     let scopes = rows.flat_map(|row| row["lock_scope"].as_array().into_iter().flatten());
@@ -135,8 +174,8 @@ fn paths(document: &Value) -> Vec<&str> {
     scopes.chain(locks).chain(logs).filter_map(Value::as_str).collect()
 }
 
-/// Tokens stay as they are where this store has given out none of them; otherwise all of them move up together. The
-/// next one of this store is higher than any that the run ever had.
+/// Tokens stay the same if they are all new in this store; otherwise all of them are raised by the same number. The
+/// store's next token is higher than any of the run's.
 fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> {
     let last = work.tx.last_number("fencing")?;
     let is_free = bundle.tokens().all(|token| token > last);
@@ -145,24 +184,29 @@ fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> {
     Ok(by)
 }
 
-/// The bundle with the tokens that the run would have here, if it is the same.
+/// The bundle with the tokens that the run has here, if it is the same run.
 fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
     let raised = work.tx.fencing_of_run(run_id)?.saturating_sub(bundle.carried.x_run.fencing).max(0);
     Ok((bundle.shifted(raised), raised))
 }
 
-/// What stands in the bundle twice must be the same, and what it adds must be known: else it would be lost.
-fn refuse_difference(work: &EventWriter<'_, '_>, sheet: &Sheet, bundle: &Bundle, is_new: bool) -> Result<()> {
-    let found = gather(work.tx, sheet)?.document();
+/// Refuses a bundle that would not be exported again as it is: something in it would be lost.
+fn refuse_difference(
+    work: &EventWriter<'_, '_>,
+    state: &LedgerState,
+    bundle: &Bundle,
+    is_new: bool,
+) -> Result<()> {
+    let found = gather(work.tx, state)?.document();
     let Some(path) = difference(&bundle.document(), &found) else { return Ok(()) };
     if is_new {
         let message =
-            format!("{path}: the bundle contradicts itself, or says something that is not known here");
+            format!("{path}: the bundle is inconsistent, or has a field that this version does not know");
         return Err(deny(Code::LedgerInconsistent, "not_reproduced", message));
     }
-    let message = format!("the run is here already, and in another state: {path} differs");
+    let message = format!("the run is already in this store, in another state: {path} differs");
     Err(deny(Code::ConcurrencyConflict, "run_exists", message)
-        .hint("`writ ledger show` shows it; a run is taken over into a store that does not have it"))
+        .hint("see it with `writ ledger show`; import into a store that does not have the run"))
 }
 
 fn tasks(bundle: &Bundle) -> Vec<Value> {

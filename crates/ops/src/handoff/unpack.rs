@@ -1,4 +1,4 @@
-//! Writes what a bundle says into the store, as events like any others.
+//! Writes a bundle into the store, as events.
 
 mod grants;
 mod questions;
@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::host::HostView;
 use crate::record::{About, EventWriter};
 
-/// What all parts of the writing need.
+/// What every part of the import needs.
 struct Unpacking<'b> {
     bundle: &'b Bundle,
     about: About,
@@ -36,7 +36,7 @@ struct Unpacking<'b> {
     tasks: BTreeMap<TaskRef, TaskId>,
 }
 
-/// Writes the whole bundle. Its tokens are good in this store.
+/// Writes the whole bundle, whose tokens are valid in this store.
 pub(super) fn unpack(
     work: &mut EventWriter<'_, '_>,
     run_id: &RunId,
@@ -45,7 +45,7 @@ pub(super) fn unpack(
     view: &HostView,
 ) -> Result<()> {
     let run = new_run(work, run_id, bundle, &request.workspace);
-    let about = crate::run::submit::announce(work, &run)?;
+    let about = crate::run::accept::announce(work, &run)?;
     let about = About { reply_to: Some(run.origin_id), ..about };
     let workspace = &request.workspace;
     let tasks = BTreeMap::new();
@@ -54,7 +54,7 @@ pub(super) fn unpack(
     unpacking.rows(work)?;
     if let Some(purse) = bundle.carried.x_budget {
         let set = CrewChange::BudgetSet { run_id: run_id.clone(), limit: purse.limit };
-        unpacking.say(work, None, "The budget came with the run", set)?;
+        unpacking.say(work, None, "Budget imported", set)?;
     }
     unpacking.locks(work)?;
     unpacking.assignments(work)?;
@@ -70,7 +70,7 @@ pub(super) fn unpack(
         spent: bundle.carried.x_budget.map(|purse| purse.spent),
         deltas: bundle.carried.x_applied.clone(),
     };
-    unpacking.say(work, None, &format!("Taken over from {digest}"), taken)?;
+    unpacking.say(work, None, &format!("Imported from {digest}"), taken)?;
     unpacking.run_state(work)
 }
 
@@ -86,7 +86,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspac
             objective: objective.clone(),
             workspace: None,
             max_parallel: run.max_parallel,
-            // What may be spent stands in the books, with what is gone of it.
+            // The limit is imported with what is reserved and spent of it.
             budget: Budget::default(),
             tasks: bundle.rows.iter().map(|row| row.x_spec.clone()).collect(),
         },

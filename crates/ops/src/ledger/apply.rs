@@ -1,4 +1,4 @@
-//! Changes a ledger by the deltas of one envelope: in order, once each, all of them or none.
+//! Applies the deltas of one document to a ledger: in order, once each, all or none.
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Event, Id, mint};
@@ -9,67 +9,107 @@ use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Ignored;
 use contract::operator::{Code, Delta, DeltaOptions, Options, OrchestratorOutput, read_envelope};
 use contract::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny, verdict};
+use crate::crew::ledger_state::LedgerState;
 use crate::crew::rows;
-use crate::crew::sheet::Sheet;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Apply;
+
+impl Verb for Apply {
+    const NAME: &'static str = "ledger.apply";
+    const COMMAND: &'static str = "ledger apply";
+    const SUMMARY: &'static str = "Apply the deltas of a document to a ledger";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(apply);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    /// An orchestrator's output. For this verb its assignments, locks, blockers and next actions may be left out.
+    /// An orchestrator's output. `assignments`, `active_locks`, `blockers` and `next_actions` may be missing.
     pub document: Value,
-    /// What a run that is new is for.
+    /// The objective, if the run is new.
     #[serde(default)]
     pub objective: Option<String>,
-    /// Where a run that is new works: an absolute path.
+    /// The workspace, if the run is new: an absolute path.
     #[serde(default)]
     pub workspace: Option<String>,
+    /// Require every delta to name the version it read, and a repeated delta to repeat its content.
     #[serde(default)]
     pub strict: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub run_id: String,
-    /// The run was new.
+    /// The run did not exist before.
     pub created: bool,
     pub version: u64,
     pub rows: Vec<Value>,
     pub ignored: Vec<Value>,
-    /// What reconciliation says afterwards. While it denies, nothing is given out.
+    /// The verdict of `ledger.reconcile` afterwards. While it denies, no task can be assigned.
     pub reconcile: Value,
 }
 
 pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let workspace = real_workspace(cx, request.workspace.as_deref());
+    let request = &Request { workspace, ..request.clone() };
     let envelope = read(&whole(&request.document), request.workspace.as_deref(), request.strict)?;
     if !envelope.assignments.is_empty() {
-        let message = "the document has assignments, which `writ orchestrate step` gives out";
+        let message = "the document has assignments; use `writ orchestrate step` for them";
         return Err(deny(Code::NonCompliant, "assignments_in_deltas", message));
     }
-    cx.once_viewing(key, "ledger.apply", request, |work| {
+    cx.once_viewing(key, Apply::NAME, request, |work| {
         let view = work.view;
-        let (mut sheet, created) = sheet(work, &envelope, request)?;
-        let ignored = take(work, &mut sheet, &envelope, request.strict)?;
-        let fold = view.folds_case(&sheet.run.asked.workspace)?;
-        let reconcile = sheet.reconcile(work.tx, work.now, fold)?;
+        let (mut state, created) = load_or_create(work, &envelope, &NewRunParts::of(request))?;
+        let ignored = take(work, &mut state, &envelope, request.strict)?;
+        let fold = view.folds_case(&state.run.asked.workspace)?;
+        let reconcile = state.reconcile(work.tx, work.now, fold)?;
         Ok(Answer {
-            run_id: sheet.run_uuid()?,
+            run_id: state.run_uuid()?,
             created,
-            version: sheet.ledger.version,
-            rows: sheet.ledger.rows.keys().map(|reference| sheet.view(reference)).collect(),
+            version: state.ledger.version,
+            rows: state.ledger.rows.keys().map(|reference| state.view(reference)).collect(),
             ignored: ignored.iter().map(|ignored| json!(ignored)).collect(),
             reconcile: json!(reconcile),
         })
     })
 }
 
-/// The document with empty lists where it may leave them out.
+/// The workspace without symbolic links: one directory has one name, which is part of the request's fingerprint.
+pub(crate) fn real_workspace(cx: &Context, workspace: Option<&str>) -> Option<String> {
+    workspace.map(|path| cx.host().real_directory(path))
+}
+
+/// What a run needs that the document creates.
+pub(crate) struct NewRunParts<'r> {
+    pub(crate) document: &'r Value,
+    pub(crate) objective: Option<&'r str>,
+    pub(crate) workspace: Option<&'r str>,
+}
+
+impl<'r> NewRunParts<'r> {
+    fn of(request: &'r Request) -> Self {
+        Self {
+            document: &request.document,
+            objective: request.objective.as_deref(),
+            workspace: request.workspace.as_deref(),
+        }
+    }
+}
+
+/// The document with an empty list for each one that is missing.
 fn whole(document: &Value) -> Value {
     let mut document = document.clone();
     if let Some(fields) = document.as_object_mut() {
@@ -86,20 +126,20 @@ pub(crate) fn read(document: &Value, root: Option<&str>, strict: bool) -> Result
     Ok(read.map_err(|refusal| denied(&refusal))?.0)
 }
 
-/// Applies the deltas of an envelope to its ledger.
+/// Applies the deltas of a document to its ledger.
 pub(crate) fn take(
     work: &mut EventWriter<'_, '_>,
-    sheet: &mut Sheet,
+    state: &mut LedgerState,
     envelope: &OrchestratorOutput,
     strict: bool,
 ) -> Result<Vec<Ignored>> {
     refuse_future(&envelope.ledger_delta, work.now.at)?;
     let base_version = envelope.extra.get("x_base_version").and_then(Value::as_u64);
     let options = DeltaOptions { strict, base_version };
-    rows::apply(work, sheet, &envelope.ledger_delta, &envelope.blockers, options)
+    rows::apply(work, state, &envelope.ledger_delta, &envelope.blockers, options)
 }
 
-/// A heartbeat from the future would keep a silent worker alive.
+/// A heartbeat in the future would delay the timeout of a silent worker.
 fn refuse_future(deltas: &[Delta], now: Timestamp) -> Result<()> {
     let heard = |delta: &Delta| delta.last_heartbeat_at.as_deref().and_then(parse_utc);
     let is_ahead = |delta: &Delta| heard(delta).is_some_and(|at| at.since(now) > limits::CLOCK_SKEW_MAX);
@@ -108,37 +148,38 @@ fn refuse_future(deltas: &[Delta], now: Timestamp) -> Result<()> {
     let message = format!("$.ledger_delta[{index}].last_heartbeat_at is more than {most} s ahead of now");
     let mut refusal = verdict(Code::SchemaInvalid, "heartbeat_in_future", message);
     refusal.details.more.insert("index".to_owned(), json!(index));
-    Err(denied(&refusal).hint("set the clock of whoever wrote it, or leave the heartbeat out"))
+    Err(denied(&refusal)
+        .hint("set the clock of the machine that wrote the document, or leave the heartbeat out"))
 }
 
-/// The ledger of the envelope's run. A run that is not known yet is made.
-pub(crate) fn sheet(
+/// The ledger of the document's run, and whether the run had to be created.
+pub(crate) fn load_or_create(
     work: &mut EventWriter<'_, '_>,
     envelope: &OrchestratorOutput,
-    request: &Request,
-) -> Result<(Sheet, bool)> {
+    parts: &NewRunParts<'_>,
+) -> Result<(LedgerState, bool)> {
     let run_id: RunId = Id::from_uuid(envelope.run_id.as_str())
-        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "the run id is no UUID"))?;
+        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
     if let Some(run) = work.tx.run(&run_id)? {
         if run.state.is_terminal() && !envelope.ledger_delta.is_empty() {
             let message = format!("the run is {}; its ledger is closed", run.state.as_str());
             return Err(deny(Code::InvalidTransition, "run_ended", message));
         }
-        return Ok((Sheet::load(work.tx, run)?.of_a_crew()?, false));
+        return Ok((LedgerState::load(work.tx, run)?.of_a_crew()?, false));
     }
-    let run = new_run(work, run_id, request)?;
-    crate::run::submit::accept(work, &run)?;
+    let run = new_run(work, run_id, parts)?;
+    crate::run::accept::accept(work, &run)?;
     let run = crate::run::required(work.tx, &run.id)?;
-    Ok((Sheet::load(work.tx, run)?, true))
+    Ok((LedgerState::load(work.tx, run)?, true))
 }
 
-fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, request: &Request) -> Result<NewRun> {
-    let Some(workspace) = request.workspace.clone() else {
-        return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so it needs a workspace"));
+fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -> Result<NewRun> {
+    let Some(workspace) = parts.workspace.map(str::to_owned) else {
+        return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so workspace is required"));
     };
-    let objective = request.objective.clone().unwrap_or_else(|| "work of a crew".to_owned());
-    crate::run::submit::refuse_secrets_in(&json!([objective, workspace]))?;
-    let digest = contract::digest::of_value(&request.document)
+    let objective = parts.objective.unwrap_or("work of a crew").to_owned();
+    crate::run::accept::refuse_secrets_in(&json!([objective, workspace]))?;
+    let digest = contract::digest::of_value(parts.document)
         .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
     Ok(NewRun {
         id,

@@ -1,33 +1,88 @@
-//! Opens the ledger of a plan: its tasks are given out as assignments, and no engine works them.
+//! Opens the ledger of a plan: its tasks are assigned to workers, and no engine runs them.
 
 use contract::domain::run::DocumentKind;
 use contract::domain::scope::Scope;
 use contract::operator::Code;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::show;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::error::Result;
 use crate::once::Reply;
-use crate::run::submit::{Answer, Request, submit};
+use crate::run::accept::{Submission, submit};
+use crate::run::document::{self, Document, Understood};
+use crate::verb::{Function, Surface, Verb};
 
-/// The plan's author decides what is checked; orchestrators can only give the tasks out.
-pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    refuse_outside(request)?;
-    submit(cx, key, &Request { kind: DocumentKind::Ledger, ..request.clone() })
+pub struct Open;
+
+impl Verb for Open {
+    const NAME: &'static str = "ledger.open";
+    const COMMAND: &'static str = "ledger open";
+    const SUMMARY: &'static str = "Open the ledger of a plan, whose tasks are assigned to workers";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = show::Answer;
+    const FUNCTION: Function<Self> = Function::Once(open);
 }
 
-/// What is to be written outside of the workspace could never be locked, so its task could never be given out. What a
-/// task merely lacks a delta can add.
-fn refuse_outside(request: &Request) -> Result<()> {
-    for (index, task) in request.plan.tasks.iter().enumerate() {
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// A plan: the text of its file (TOML or JSON), or the JSON in it.
+    pub document: Document,
+    /// The absolute path of the directory that relative paths in the plan start from.
+    pub directory: String,
+    /// What messages call the document, such as the name of its file.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// Makes the workspace, submits the plan and returns the new ledger. The plan's author decides what is checked;
+/// orchestrators can only assign the tasks.
+pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show::Answer>> {
+    let Understood { intake, workspace } =
+        document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
+    let submission = Submission {
+        kind: DocumentKind::Ledger,
+        workspace,
+        plan: intake.plan,
+        objective: intake.objective,
+        intent: intake.intent,
+        corr: intake.corr,
+        depth: 1,
+        parent_run: None,
+        parent_task: None,
+        document_digest: intake.document_digest,
+    };
+    open_submission(cx, key, &submission)
+}
+
+/// The same for a plan that was already understood.
+pub fn open_submission(cx: &mut Context, key: &Key, submission: &Submission) -> Result<Reply<show::Answer>> {
+    let host = cx.host();
+    host.make_directory(&submission.workspace)?;
+    let workspace = host.real_directory(&submission.workspace);
+    let submission = Submission { kind: DocumentKind::Ledger, workspace, ..submission.clone() };
+    refuse_outside(&submission)?;
+    let Reply { answer, replayed } = submit(cx, key, &submission)?;
+    let answer = show::show(cx, &show::Request { run: answer.run_id.to_string() })?;
+    Ok(Reply { answer, replayed })
+}
+
+/// A path outside the workspace can never be locked, so its task could never be assigned. Anything else that a task
+/// lacks can be added by a delta.
+fn refuse_outside(submission: &Submission) -> Result<()> {
+    for (index, task) in submission.plan.tasks.iter().enumerate() {
         for (place, scope) in task.writes.iter().enumerate() {
-            if Scope::parse(scope.as_str(), Some(&request.workspace)).is_ok() {
+            if Scope::parse(scope.as_str(), Some(&submission.workspace)).is_ok() {
                 continue;
             }
             let path = format!("$.task[{index}].writes[{place}]");
-            let message = format!("{path}: `{scope}` of task `{}` is outside of the workspace", task.id);
+            let message = format!("{path}: `{scope}` of task `{}` is outside the workspace", task.id);
             return Err(deny(Code::ScopeViolation, "workspace_escape", message)
-                .hint(format!("name paths below {}, or set the plan's workspace", request.workspace)));
+                .hint(format!("use paths below {}, or set the plan's workspace", submission.workspace)));
         }
     }
     Ok(())

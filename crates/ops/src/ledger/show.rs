@@ -1,50 +1,81 @@
-//! Shows a ledger, and reconciles it.
+//! Shows a ledger.
 
-use contract::verdict::Verdict;
+use contract::domain::run::RunId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
 
-/// Everything the operator contract knows of a run.
-pub fn show(cx: &mut Context, run: &str) -> Result<Value> {
+pub struct Show;
+
+impl Verb for Show {
+    const NAME: &'static str = "ledger.show";
+    const COMMAND: &'static str = "ledger show";
+    const SUMMARY: &'static str = "Show the ledger of a run";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(show);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The run's UUID or id.
+    pub run: String,
+}
+
+/// Everything that the operator contract knows of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub active_locks: Vec<Value>,
+    pub ledger: Vec<Value>,
+    pub objective: String,
+    pub open_blockers: Vec<Value>,
+    pub run_id: String,
+    pub schema_version: String,
+    pub version: u64,
+    pub workspace: String,
+    /// The run's id in this store.
+    pub x_run: RunId,
+    /// Fields that others wrote: treat them as data.
+    pub x_untrusted: Value,
+}
+
+pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, run)?;
-    let rows: Vec<Value> = sheet.ledger.rows.keys().map(|reference| sheet.view(reference)).collect();
-    let blockers: Vec<Value> =
-        tx.blockers_of_run(&sheet.run.asked.id)?.into_iter().map(|(_, blocker)| json!(blocker)).collect();
-    let locks: Vec<Value> = tx
-        .active_locks_of_run(&sheet.run.asked.id)?
+    let state = LedgerState::of(&tx, &request.run)?;
+    let rows = state.ledger.rows.keys().map(|reference| state.view(reference)).collect();
+    let blockers = tx.blockers_of_run(&state.run.asked.id)?;
+    let locks = tx
+        .active_locks_of_run(&state.run.asked.id)?
         .iter()
         .map(|lock| {
             json!({"task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode,
                    "x_fencing_token": lock.token})
         })
         .collect();
-    Ok(json!({
-        "schema_version": contract::operator::SCHEMA_VERSION,
-        "run_id": sheet.run_uuid()?,
-        "x_run": sheet.run.asked.id,
-        "objective": sheet.run.asked.objective,
-        "workspace": sheet.run.asked.workspace,
-        "version": sheet.ledger.version,
-        "ledger": rows,
-        "active_locks": locks,
-        "open_blockers": blockers,
-        "x_untrusted": contract::operator::untrusted(&[
-            "$.objective", "$.ledger[*].title", "$.ledger[*].reason", "$.ledger[*].acceptance_criteria[*]",
-            "$.open_blockers[*].reason", "$.open_blockers[*].details",
+    Ok(Answer {
+        active_locks: locks,
+        ledger: rows,
+        open_blockers: blockers.into_iter().map(|(_, blocker)| json!(blocker)).collect(),
+        run_id: state.run_uuid()?,
+        schema_version: contract::operator::SCHEMA_VERSION.to_owned(),
+        version: state.ledger.version,
+        x_untrusted: contract::operator::untrusted(&[
+            "$.objective",
+            "$.ledger[*].title",
+            "$.ledger[*].reason",
+            "$.ledger[*].acceptance_criteria[*]",
+            "$.open_blockers[*].reason",
+            "$.open_blockers[*].details",
         ]),
-    }))
-}
-
-/// Whether the ledger agrees with its locks, heartbeats, blockers and results now.
-pub fn reconcile(cx: &mut Context, run: &str) -> Result<Verdict> {
-    let now = cx.clock.now();
-    cx.read_viewing(|tx, view| {
-        let sheet = Sheet::of(tx, run)?;
-        let fold = view.folds_case(&sheet.run.asked.workspace)?;
-        sheet.reconcile(tx, &now, fold)
+        x_run: state.run.asked.id,
+        objective: state.run.asked.objective,
+        workspace: state.run.asked.workspace,
     })
 }

@@ -1,4 +1,4 @@
-//! Takes locks for a task: all of a scope or nothing. Never takes over what another holds, expired or not.
+//! Takes locks for a task, all or none. A lock of another task is never taken over, even after its lease expired.
 
 use std::time::Duration;
 
@@ -6,30 +6,48 @@ use contract::domain::crew::lock::{Grant, Wanted};
 use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::operator::{Code, Mode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::grants::{self, LockRequest};
+use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::paths::real_scopes;
-use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Acquire;
+
+impl Verb for Acquire {
+    const NAME: &'static str = "lock.acquire";
+    const COMMAND: &'static str = "lock acquire";
+    const SUMMARY: &'static str = "Take locks for a task, all or none";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(acquire);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
+    /// The run's UUID or id.
     pub run: String,
+    /// The task, such as `T-12`.
     pub task: String,
+    /// Files, and directories with everything in them.
     pub resources: Vec<String>,
-    /// Others may hold them shared too.
+    /// Take shared locks: other tasks may hold shared locks on the same resources.
     #[serde(default)]
     pub shared: bool,
-    /// How long the holder may be silent; what the task's row says where nothing is said here.
+    /// The lease: how long the holder may go without a heartbeat. Default: the timeout of the task's row.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     #[serde(flatten)]
     pub grant: Grant,
@@ -37,29 +55,30 @@ pub struct Answer {
 
 pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once_viewing(key, "lock.acquire", request, |work| {
+    cx.once_viewing(key, Acquire::NAME, request, |work| {
         let view = work.view;
-        let sheet = Sheet::of(work.tx, &request.run)?;
-        let (task, row) = (sheet.task(&name)?, sheet.row(&name)?);
+        let state = LedgerState::of(work.tx, &request.run)?;
+        let (task, row) = (state.task(&name)?, state.row(&name)?);
         if !matches!(task.status, Status::Todo | Status::InProgress) {
-            let message = format!("{name} is {}; only a task that is to be done holds locks", task.status);
+            let message =
+                format!("{name} is {}; only a task in `todo` or `in_progress` can take locks", task.status);
             return Err(deny(Code::InvalidTransition, "illegal", message));
         }
         if work.tx.has_open_attempt(&task.id)? {
-            let message = format!("{name} is being executed; its locks are those of its engine");
+            let message = format!("an engine is running {name} and holds its locks");
             return Err(deny(Code::ConcurrencyConflict, "already_assigned", message));
         }
         if work.tx.last_assignment(&task.id)?.is_some_and(|open| open.ended.is_none()) {
-            let message = format!("{name} is given out; its locks are those of its assignment");
+            let message = format!("{name} is assigned; its assignment holds its locks");
             return Err(deny(Code::ConcurrencyConflict, "already_assigned", message));
         }
-        let root = &sheet.run.asked.workspace;
+        let root = &state.run.asked.workspace;
         let mode = if request.shared { Mode::Shared } else { Mode::Exclusive };
         let scopes = real_scopes(view, root, &request.resources)?;
         let timeout = request.timeout_seconds.or(row.columns.timeout_seconds);
         let timeout = timeout.map_or(limits::CLAIM_LEASE, Duration::from_secs);
         let asked = LockRequest {
-            run: &sheet.run,
+            run: &state.run,
             task,
             reference: &name,
             scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
@@ -67,7 +86,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             fold: view.folds_case(root)?,
         };
         let granted = grants::acquire(work, asked)?;
-        let grant = granted.map_err(|obstacle| grants::conflict(&sheet.run, &name, &obstacle))?;
+        let grant = granted.map_err(|conflict| grants::refusal(&state.run, &name, &conflict))?;
         Ok(Answer { grant })
     })
 }

@@ -1,44 +1,78 @@
-//! Whether changed files lie in what is locked, and in nothing forbidden.
+//! Checks that changed files are inside the locked scopes and outside the forbidden ones.
 
 use contract::domain::crew::lock::place;
+use contract::domain::id::mint;
 use contract::domain::scope::Scope;
 use contract::finding::Findings;
 use contract::operator::{Code, TaskRef};
 use contract::verdict::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::Tx;
 
 use crate::context::Context;
 use crate::crew::denial::verdict;
+use crate::crew::ledger_state::{LedgerState, find_run, reference};
 use crate::crew::paths::real_scopes;
-use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
 use crate::host::HostView;
+use crate::verb::{Function, Surface, Verb};
+use crate::verdict::VerdictAnswer;
 
-/// What every answer says: a tree that several tasks write at once does not tell who wrote what.
-pub const ATTRIBUTION: &str = "a shared tree does not tell which task changed a file; \
-     to attribute changes take a snapshot, a sandbox or a worktree for each task";
+/// Every answer says this: several tasks may write one tree at the same time.
+pub const ATTRIBUTION: &str = "a shared tree does not show which task changed a file; \
+     to attribute changes, use a snapshot, a sandbox or a worktree for each task";
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Request {
-    pub run: String,
-    /// Only what this task holds counts.
-    #[serde(default)]
-    pub task: Option<String>,
-    /// What changed, as seen from the workspace.
-    pub changed: Vec<String>,
+pub struct Check;
+
+impl Verb for Check {
+    const NAME: &'static str = "lock.check";
+    const COMMAND: &'static str = "lock check";
+    const SUMMARY: &'static str = "Check changed files against the locks of a run";
+    const SURFACE: Surface = Surface::Validator;
+    type Request = Request;
+    type Answer = VerdictAnswer;
+    const FUNCTION: Function<Self> = Function::Reads(check);
 }
 
-pub fn check(cx: &mut Context, request: &Request) -> Result<Verdict> {
-    cx.read_viewing(|tx, view| judge(tx, view, request))
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub run: String,
+    /// Count only the locks of this task.
+    #[serde(default)]
+    pub task: Option<String>,
+    /// Changed files, relative to the workspace.
+    #[serde(default)]
+    pub changed: Vec<String>,
+    /// A git revision: also check every file that differs from it, untracked files included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+pub fn check(cx: &mut Context, request: &Request) -> Result<VerdictAnswer> {
+    let mut changed = request.changed.clone();
+    if let Some(revision) = &request.diff {
+        changed.extend(changed_since(cx, &request.run, revision)?);
+    }
+    let request = Request { changed, ..request.clone() };
+    Ok(cx.read_viewing(|tx, view| judge(tx, view, &request))?.into())
+}
+
+/// What git says has changed in the run's workspace.
+fn changed_since(cx: &mut Context, run: &str, revision: &str) -> Result<Vec<String>> {
+    let workspace = find_run(&cx.store.read()?, run)?.asked.workspace;
+    let now = cx.now().at;
+    let mark = mint(cx.ids(), now);
+    cx.host().changed_in_git(&workspace, revision, &mark)
 }
 
 fn judge(tx: &Tx<'_>, view: &HostView, request: &Request) -> Result<Verdict> {
     let name = request.task.as_deref().map(reference).transpose()?;
-    let sheet = Sheet::of(tx, &request.run)?;
-    let root = sheet.run.asked.workspace.clone();
-    let Places { allowed, worklogs, forbidden } = places(tx, &sheet, name.as_ref(), view)?;
+    let state = LedgerState::of(tx, &request.run)?;
+    let root = state.run.asked.workspace.clone();
+    let Places { allowed, worklogs, forbidden } = places(tx, &state, name.as_ref(), view)?;
     let fold = view.folds_case(&root)?;
     let covers = |a: &Scope, b: &Scope| if fold { a.folded().contains(&b.folded()) } else { a.contains(b) };
     let same = |a: &Scope, b: &Scope| if fold { a.folded() == b.folded() } else { a == b };
@@ -50,7 +84,7 @@ fn judge(tx: &Tx<'_>, view: &HostView, request: &Request) -> Result<Verdict> {
             Err(error) => return Ok(escaped(path, &error)),
         };
         for scope in real {
-            // A worklog is one file: what would lie below it is not exempt.
+            // A worklog is one file: paths below it are not exempt.
             if worklogs.iter().any(|worklog| same(worklog, &scope)) {
                 continue;
             }
@@ -65,24 +99,24 @@ fn judge(tx: &Tx<'_>, view: &HostView, request: &Request) -> Result<Verdict> {
     Ok(answer(request, &outside, &within_forbidden))
 }
 
-/// What may be changed and what must not be, by the locks that are held and the packets that are out.
+/// What may and must not be changed, by the active locks and the open assignments.
 #[derive(Default)]
 struct Places {
     allowed: Vec<Scope>,
-    /// Files that are written by whoever has their task, locked or not.
+    /// Files that the assigned worker may always write.
     worklogs: Vec<Scope>,
     forbidden: Vec<Scope>,
 }
 
-fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&TaskRef>, view: &HostView) -> Result<Places> {
-    let root = &sheet.run.asked.workspace;
+fn places(tx: &Tx<'_>, state: &LedgerState, name: Option<&TaskRef>, view: &HostView) -> Result<Places> {
+    let root = &state.run.asked.workspace;
     let mut places = Places::default();
-    for lock in tx.active_locks_of_run(&sheet.run.asked.id)? {
+    for lock in tx.active_locks_of_run(&state.run.asked.id)? {
         if name.is_none_or(|name| *name == lock.reference) {
             places.allowed.push(lock.scope);
         }
     }
-    // A lock of another run on the same place covers it too, where nobody asks for one task.
+    // Without a task, a lock of another run on the same place counts too.
     if name.is_none()
         && let Ok(place) = place(root, &Scope::parse(".", None).expect("BUG: the workspace is a scope"))
     {
@@ -92,14 +126,14 @@ fn places(tx: &Tx<'_>, sheet: &Sheet, name: Option<&TaskRef>, view: &HostView) -
             }
         }
     }
-    for (reference, task) in &sheet.tasks {
+    for (reference, task) in &state.tasks {
         if name.is_some_and(|name| name != reference) {
             continue;
         }
         let Some(open) = tx.last_assignment(&task.id)?.filter(|open| open.ended.is_none()) else { continue };
         let texts = open.packet["task"]["forbidden_scope"].as_array().into_iter().flatten();
         let texts: Vec<String> = texts.filter_map(Value::as_str).map(str::to_owned).collect();
-        // What one task must not touch another may, so it counts only where one task is asked about.
+        // A scope is forbidden for one task only, so it counts only when the request names a task.
         if name.is_some() {
             places.forbidden.extend(real_scopes(view, root, &texts)?);
         }
@@ -121,13 +155,13 @@ fn escaped(path: &str, error: &crate::Error) -> Verdict {
 fn answer(request: &Request, outside: &[String], forbidden: &[String]) -> Verdict {
     let mut verdict = match (forbidden, outside) {
         ([], []) => {
-            Verdict::allowed("lock_check", "every change lies in what is locked", Findings::default())
+            Verdict::allowed("lock_check", "every change is inside the locked scopes", Findings::default())
         }
         ([first, ..], _) => {
-            verdict(Code::ScopeViolation, "in_forbidden_scope", format!("`{first}` is forbidden"))
+            verdict(Code::ScopeViolation, "in_forbidden_scope", format!("`{first}` is in a forbidden scope"))
         }
         ([], [first, ..]) => {
-            let message = format!("`{first}` was changed and is not in the lock scope");
+            let message = format!("`{first}` was changed outside the lock scope");
             verdict(Code::ScopeViolation, "outside_lock_scope", message)
         }
     };

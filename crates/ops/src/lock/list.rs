@@ -1,29 +1,51 @@
-//! Shows who holds what.
+//! Lists locks and their holders.
 
 use contract::domain::crew::lock::Held;
 use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::operator::fencing::Refused;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LockView, view};
 use crate::context::Context;
 use crate::crew::denial::refused;
 use crate::crew::grants;
-use crate::crew::sheet::find_run;
+use crate::crew::ledger_state::find_run;
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct List;
+
+impl Verb for List {
+    const NAME: &'static str = "lock.list";
+    const COMMAND: &'static str = "lock list";
+    const SUMMARY: &'static str = "List locks and their holders";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(list);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
+    /// Only locks of this run.
     #[serde(default)]
     pub run: Option<String>,
-    /// Also what was given back; needs a run.
+    /// Also released locks; needs a run.
     #[serde(default)]
     pub history: bool,
 }
 
-/// What other runs hold in and around the workspace of this one, apart from the tasks from inside which it was started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub count: usize,
+    pub locks: Vec<LockView>,
+}
+
+/// Locks of other runs that overlap this run's workspace, except those of the tasks that started this run.
 pub fn around(cx: &mut Context, run: &Run) -> Result<Vec<Held>> {
     let tx = cx.store.read()?;
     let workspace =
@@ -34,7 +56,7 @@ pub fn around(cx: &mut Context, run: &Run) -> Result<Vec<Held>> {
     Ok(held)
 }
 
-pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<LockView>> {
+pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;
     let locks = match &request.run {
@@ -48,5 +70,6 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Vec<LockView>> {
         }
         None => tx.active_locks(limits::LIST_ROWS_MAX)?,
     };
-    Ok(locks.into_iter().map(|held| view(held, &now)).collect())
+    let locks: Vec<LockView> = locks.into_iter().map(|held| view(held, &now)).collect();
+    Ok(Answer { count: locks.len(), locks })
 }

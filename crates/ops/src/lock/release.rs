@@ -1,26 +1,43 @@
-//! Gives back what a task holds outside an assignment.
+//! Releases the locks that a task holds outside an assignment.
 
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
-use crate::crew::sheet::{find_task, reference};
+use crate::crew::ledger_state::{find_task, reference};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Release;
+
+impl Verb for Release {
+    const NAME: &'static str = "lock.release";
+    const COMMAND: &'static str = "lock release";
+    const SUMMARY: &'static str = "Release the locks of a task";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(release);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
     pub task: String,
+    /// The token that `lock.acquire` returned.
     pub token: i64,
+    /// Why, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub token: i64,
     pub released: Vec<String>,
@@ -29,14 +46,14 @@ pub struct Answer {
 pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
     let reason = crate::task::reason(request.reason.as_deref())?;
-    cx.once(key, "lock.release", request, |work| {
+    cx.once(key, Release::NAME, request, |work| {
         let (_, task) = find_task(work.tx, &request.run, &name)?;
         let held = work.tx.locks_of_task(&task.id)?;
         let own = held.iter().find(|lock| lock.token == request.token);
         let own = own.ok_or_else(|| refused(Refused::StaleToken))?;
-        let is_given_out = work.tx.assignment(own.token)?.is_some_and(|open| open.ended.is_none());
-        if is_given_out || work.tx.has_open_attempt(&task.id)? {
-            let message = format!("{name} is being worked on; its end or a sweep gives its locks back");
+        let is_assigned = work.tx.assignment(own.token)?.is_some_and(|open| open.ended.is_none());
+        if is_assigned || work.tx.has_open_attempt(&task.id)? {
+            let message = format!("a worker or an engine is working on {name}; its locks are released when it ends, or by a sweep");
             return Err(deny(Code::NonCompliant, "lock_of_assignment", message));
         }
         grants::release(work, own, reason.as_deref().unwrap_or("released"))?;

@@ -1,29 +1,45 @@
-//! Prolongs a lease. Whoever was silent for too long is not revived by saying so late.
+//! Renews a lease. An expired lease cannot be renewed.
 
 use std::time::Duration;
 
 use contract::domain::crew::lock::lease;
 use contract::domain::time::Lease;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
+use crate::context::{Caller, Context};
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Renew;
+
+impl Verb for Renew {
+    const NAME: &'static str = "lock.renew";
+    const COMMAND: &'static str = "lock renew";
+    const SUMMARY: &'static str = "Renew the lease of a task's locks";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Repeatable(renew);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
     pub task: String,
+    /// The token that `lock.acquire` or `assignment.issue` returned.
     pub token: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub token: i64,
     pub lease: Lease,
 }
 
-/// A row update, no event: doing it twice is the same as doing it once.
-pub fn renew(cx: &mut Context, request: &Request) -> Result<Answer> {
+/// Updates rows and appends no event: calling it twice has the effect of one call.
+pub fn renew(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
     let held = super::admitted(&tx, &request.run, &request.task, request.token, &now)?;

@@ -1,14 +1,28 @@
-//! Forgets a memory.
+//! Deletes a memory.
 
 use contract::domain::change::Change;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Name;
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delete;
+
+impl Verb for Delete {
+    const NAME: &'static str = "memory.delete";
+    const COMMAND: &'static str = "memory delete";
+    const SUMMARY: &'static str = "Delete a memory";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Name;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(delete);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub event_id: i64,
     pub key: String,
@@ -19,7 +33,7 @@ pub struct Answer {
 
 pub fn delete(cx: &mut Context, key: &Key, request: &Name) -> Result<Reply<Answer>> {
     let (place, name) = request.checked()?;
-    cx.once(key, "memory.delete", request, |work| {
+    cx.once(key, Delete::NAME, request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;
         let about = super::about(work, &place, None)?;
         let deleted = Change::MemoryDeleted { place: place.clone(), key: name.to_owned() };

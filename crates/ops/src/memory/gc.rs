@@ -1,8 +1,9 @@
-//! Removes memories whose time is over. There is always an event, also when there was nothing to remove.
+//! Deletes expired memories. There is always an event, also when there was nothing to delete.
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
@@ -10,14 +11,28 @@ use crate::error::{Error, Result};
 use crate::limit::positive;
 use crate::once::Reply;
 use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gc;
+
+impl Verb for Gc {
+    const NAME: &'static str = "memory.gc";
+    const COMMAND: &'static str = "memory gc";
+    const SUMMARY: &'static str = "Delete expired memories";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(gc);
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     #[serde(default)]
     pub limit: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub event_id: i64,
     pub deleted: usize,
@@ -30,7 +45,7 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer
         let message = format!("limit must be at most {}", limits::MEMORY_GC_MAX);
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    cx.once(key, "memory.gc", request, |work| {
+    cx.once(key, Gc::NAME, request, |work| {
         let ids = work.tx.expired_memories(work.now.at, limit)?;
         let deleted = ids.len();
         Ok(Answer { event_id: remove(work, ids)?, deleted, limit })
@@ -43,7 +58,7 @@ pub fn is_due(cx: &mut Context) -> Result<bool> {
     Ok(!cx.store.read()?.expired_memories(now.at, 1)?.is_empty())
 }
 
-/// Removes memories whose time is over. Returns the event's number.
+/// Deletes expired memories. Returns the event's number.
 pub(crate) fn remove(work: &mut EventWriter<'_, '_>, ids: Vec<i64>) -> Result<i64> {
     let about = super::about_project(work, None, None);
     let message = format!("Expired memories removed: {}", ids.len());

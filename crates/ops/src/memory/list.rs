@@ -1,25 +1,42 @@
 //! Lists the memories of one scope: pinned ones first, then the newest.
 
 use contract::domain::limits;
+use contract::domain::memory::Scope;
 use contract::domain::memory::draft::checked_place;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Page;
 use crate::context::Context;
 use crate::error::Result;
 use crate::limit::rows;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct List;
+
+impl Verb for List {
+    const NAME: &'static str = "memory.list";
+    const COMMAND: &'static str = "memory list";
+    const SUMMARY: &'static str = "List the memories of a scope, pinned first, then newest";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(list);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    #[serde(default = "contract::continuity::memory::global")]
-    pub scope: String,
+    #[serde(default = "super::global")]
+    pub scope: Scope,
+    /// The project, task or agent; the global scope has none.
     #[serde(default)]
     pub scope_id: Option<String>,
     #[serde(default)]
     pub limit: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub scope: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +46,7 @@ pub struct Answer {
 }
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
-    let place = checked_place(&request.scope, request.scope_id.as_deref())?;
+    let place = checked_place(request.scope.as_str(), request.scope_id.as_deref())?;
     let limit = rows(request.limit, limits::LIST_ROWS_MAX)?;
     let now = cx.now().at;
     let found = cx.store.read()?.memories(&place, now, limit + 1)?;

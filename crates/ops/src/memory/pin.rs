@@ -1,22 +1,43 @@
-//! Pins a memory, so that it neither fades nor expires; or lets it go again.
+//! Pins a memory, so that it neither fades nor expires, or unpins it.
 
 use contract::domain::change::Change;
+use contract::domain::memory::Scope;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Name;
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pin;
+
+impl Verb for Pin {
+    const NAME: &'static str = "memory.pin";
+    const COMMAND: &'static str = "memory pin";
+    const SUMMARY: &'static str = "Pin a memory so that it neither fades nor expires, or unpin it";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(pin);
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    #[serde(flatten)]
-    pub name: Name,
+    pub key: String,
+    #[serde(default = "super::global")]
+    pub scope: Scope,
+    /// The project, task or agent; the global scope has none.
+    #[serde(default)]
+    pub scope_id: Option<String>,
+    /// Let it fade and expire again.
     #[serde(default)]
     pub unpin: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub event_id: i64,
     pub key: String,
@@ -27,9 +48,10 @@ pub struct Answer {
 }
 
 pub fn pin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let (place, name) = request.name.checked()?;
+    let name = Name { key: request.key.clone(), scope: request.scope, scope_id: request.scope_id.clone() };
+    let (place, name) = name.checked()?;
     let pinned = !request.unpin;
-    cx.once(key, "memory.pin", request, |work| {
+    cx.once(key, Pin::NAME, request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;
         let about = super::about(work, &place, None)?;
         let change = Change::MemoryPinned { place: place.clone(), key: name.to_owned(), pinned };

@@ -3,21 +3,36 @@
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::text::one_line;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Page;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::limit::rows;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Search;
+
+impl Verb for Search {
+    const NAME: &'static str = "memory.search";
+    const COMMAND: &'static str = "memory search";
+    const SUMMARY: &'static str = "Search the memories of all scopes by words";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(search);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub query: String,
     #[serde(default)]
     pub limit: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub query: String,
     #[serde(flatten)]

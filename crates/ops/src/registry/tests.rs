@@ -1,11 +1,12 @@
-use super::VERBS;
+use super::{Entry, VERBS};
 
 #[test]
 fn names_and_commands_are_unique_and_every_verb_says_what_it_does() {
     for (i, verb) in VERBS.iter().enumerate() {
         let others = &VERBS[..i];
         assert!(others.iter().all(|other| other.name != verb.name), "{}", verb.name);
-        assert!(others.iter().all(|other| other.command != verb.command), "{}", verb.command);
+        let is_other = |other: &Entry| verb.command.is_empty() || other.command != verb.command;
+        assert!(others.iter().all(is_other), "{}", verb.command);
         assert!(verb.summary.len() > 5 && !verb.summary.ends_with('.'), "{}", verb.name);
     }
 }

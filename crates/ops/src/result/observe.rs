@@ -50,8 +50,8 @@ fn scope_texts(packet: &Value) -> Vec<String> {
     texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Runs `work` while a thread keeps the sender's lease alive: it has said all it has to say, and must not be timed out
-/// because its checks take long.
+/// Runs `work` while a thread keeps the sender's lease alive: the sender is done, and must not time out because its
+/// checks take long.
 fn while_alive<A>(cx: &mut Context, judged: &Judged, work: impl FnOnce(&mut Context) -> A) -> A {
     let (path, clock) = cx.place();
     std::thread::scope(|scope| {

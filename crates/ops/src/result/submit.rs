@@ -1,4 +1,4 @@
-//! Accepts a result: the row moves, the locks go back, the money is booked, and done is granted only on evidence.
+//! Accepts a result: moves the row, releases the locks, books the budget, and grants done only after the checks.
 
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::observe::observe;
-use super::{Judged, Observation, judged, sheet_of};
+use super::{Judged, Observation, judged, state_of};
 use crate::context::{Context, Key};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::{denied, deny, verdict};
+use crate::crew::ledger_state::LedgerState;
 use crate::crew::rows::{self, TransitionContext};
-use crate::crew::sheet::Sheet;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::once::Reply;
@@ -43,15 +43,15 @@ impl Verb for Submit {
 pub struct Request {
     /// The worker's result, a document of the operator contract.
     pub document: Value,
-    /// The token of the assignment, where the document does not carry it.
+    /// The token of the assignment. Default: the document's `x_fencing_token`.
     #[serde(default)]
     pub token: Option<i64>,
-    /// What was spent; all that was reserved where nothing is said.
+    /// What the worker spent, in micro-USD. Default: everything that was reserved.
     #[serde(default)]
     pub cost: Option<MicroUsd>,
     #[serde(default)]
     pub tokens: Option<i64>,
-    /// The worklog must have been kept.
+    /// Require a worklog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
 }
@@ -62,7 +62,7 @@ pub struct Answer {
     pub task_id: String,
     pub token: i64,
     pub status: Status,
-    /// What a done stands on.
+    /// Why the task counts as done.
     pub evidence: Option<Evidence>,
     pub changes: Option<Changes>,
     pub row: Value,
@@ -70,37 +70,37 @@ pub struct Answer {
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let spent = spent(request)?;
-    // A repeated request gets the stored answer; nothing has to be looked at for it.
+    // A repeated request gets the stored answer; the world is not looked at again.
     let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
     cx.once_viewing(key, Submit::NAME, request, |work| {
         let view = work.view;
-        let mut sheet = sheet_of(work.tx, &request.document)?;
+        let mut state = state_of(work.tx, &request.document)?;
         let arrived = seen.arrived.as_ref().unwrap_or(work.now);
-        let judged = judged(work.tx, &sheet, &request.document, (request.token, arrived), view)?;
+        let judged = judged(work.tx, &state, &request.document, (request.token, arrived), view)?;
         let changes = seen_changes(&judged, &seen)?;
-        let task = sheet.task(&judged.reference)?.clone();
+        let task = state.task(&judged.reference)?.clone();
         let verified = crate::task::verified(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&seen.checks));
         }
         crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status, request.strict)?;
-        accept(work, &sheet, &judged, &seen.checks, changes.clone())?;
-        let delta = delta(work, &sheet, &judged);
-        rows::step(work, &mut sheet, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
-        let task = sheet.task(&judged.reference)?.clone();
+        accept(work, &state, &judged, &seen.checks, changes.clone())?;
+        let delta = delta(work, &state, &judged);
+        rows::step(work, &mut state, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
+        let task = state.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
             settle_blocker(work, &task, Some(&blocker(&judged)))?;
         }
         crate::task::note_evidence(work, &task, &seen.checks)?;
-        refuse_contradiction(work, &sheet, &judged, view)?;
+        refuse_contradiction(work, &state, &judged, view)?;
         Ok(Answer {
-            run_id: sheet.run_uuid()?,
+            run_id: state.run_uuid()?,
             task_id: judged.reference.to_string(),
             token: judged.issued.token,
             status: task.status,
             evidence: task.evidence,
             changes,
-            row: sheet.view(&judged.reference),
+            row: state.view(&judged.reference),
         })
     })
 }
@@ -119,11 +119,11 @@ fn spent(request: &Request) -> Result<Option<Amount>> {
     Ok(Some(spent))
 }
 
-/// What became of the files in scope. Without the snapshot from before, nothing could be said of them.
+/// How the files in scope changed since the snapshot.
 fn seen_changes(judged: &Judged, seen: &Observation) -> Result<Option<Changes>> {
     let Some(after) = &seen.files else { return Ok(None) };
     let Some(before) = &judged.issued.snapshot else {
-        let message = "the assignment has no snapshot of its scope, so its changes cannot be told";
+        let message = "the assignment has no snapshot of its scope, so its changes are unknown";
         return Err(deny(Code::LedgerInconsistent, "snapshot_missing", message));
     };
     Ok(Some(compare(before, after, &judged.claimed)))
@@ -145,36 +145,36 @@ fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
 
 fn accept(
     work: &mut EventWriter<'_, '_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     judged: &Judged,
     checks: &[CheckSeen],
     changes: Option<Changes>,
 ) -> Result<()> {
-    let task = sheet.task(&judged.reference)?;
+    let task = state.task(&judged.reference)?;
     let accepted = CrewChange::ResultAccepted {
         token: judged.issued.token,
-        run_id: sheet.run.asked.id.clone(),
+        run_id: state.run.asked.id.clone(),
         task_id: task.id.clone(),
         status: judged.result.status.as_str().to_owned(),
         result: scrubbed(json!(judged.result)),
         checks: checks.to_vec(),
         changes,
     };
-    let message = format!("{} says {}", judged.reference, judged.result.status);
-    work.change(&rows::about(sheet, task), &message, &Change::Crew(accepted))?;
+    let message = format!("{} reported {}", judged.reference, judged.result.status);
+    work.change(&rows::about(state, task), &message, &Change::Crew(accepted))?;
     Ok(())
 }
 
-fn delta(work: &EventWriter<'_, '_>, sheet: &Sheet, judged: &Judged) -> Delta {
+fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Judged) -> Delta {
     let status = match judged.result.status {
         Outcome::Done => Status::Done,
         Outcome::Blocked => Status::Blocked,
         Outcome::Failed => Status::Failed,
     };
     let notes = judged.result.notes_for_orchestrator.join("; ");
-    let reason = if notes.is_empty() { format!("the worker says {status}") } else { notes };
+    let reason = if notes.is_empty() { format!("the worker reported {status}") } else { notes };
     Delta {
-        owner: sheet.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
+        owner: state.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
         reason,
         delta_id: format!("writ:result:{}", judged.issued.token),
         last_heartbeat_at: Some(work.now.at.to_string()),
@@ -197,12 +197,12 @@ fn blocker(judged: &Judged) -> Blocker {
 /// A task does not enter done while what is written about it contradicts itself.
 fn refuse_contradiction(
     work: &EventWriter<'_, '_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     judged: &Judged,
     view: &HostView,
 ) -> Result<()> {
-    let fold = view.folds_case(&sheet.run.asked.workspace)?;
-    let verdict = sheet.reconcile(work.tx, work.now, fold)?;
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let verdict = state.reconcile(work.tx, work.now, fold)?;
     let issues = verdict.details.more.get("issues").and_then(Value::as_array).cloned().unwrap_or_default();
     let own = issues.iter().any(|issue| issue["task_id"] == judged.reference.as_str());
     if own { Err(denied(&verdict)) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Ends a run or a task before it is finished.
+//! Cancels a run or a task.
 
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
@@ -7,6 +7,7 @@ use contract::domain::crew::budget::Spent;
 use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -15,29 +16,68 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventWriter};
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Cancels a run.
+pub struct CancelRun;
+
+impl Verb for CancelRun {
+    const NAME: &'static str = "run.cancel";
+    const COMMAND: &'static str = "cancel";
+    const SUMMARY: &'static str = "Cancel a run: no task starts any more, and running ones are stopped";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(cancel_run);
+}
+
+/// Cancels a task. The same command does both: the id decides.
+pub struct CancelTask;
+
+impl Verb for CancelTask {
+    const NAME: &'static str = "task.cancel";
+    const COMMAND: &'static str = "cancel TASK";
+    const SUMMARY: &'static str = "Cancel a task";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(cancel_task);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    /// A run or a task.
+    /// The id of the run or the task, or a unique prefix of it.
     pub id: String,
+    /// Why, for the log.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub id: String,
     /// `canceled`, or `canceling` while a living engine stops its children.
     pub state: String,
 }
 
-/// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
+/// Whether an id names a task; other ids name runs.
+pub fn names_task(id: &str) -> bool {
+    id.starts_with("task_")
+}
+
+/// Cancels what the id names.
 pub fn cancel(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    if names_task(&request.id) { cancel_task(cx, key, request) } else { cancel_run(cx, key, request) }
+}
+
+/// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
+fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
-    if request.id.starts_with("task_") {
-        return cancel_task(cx, key, request, reason);
-    }
-    cx.once_viewing(key, "run.cancel", request, |work| {
+    // The whole id is part of the fingerprint: a prefix may match more runs later.
+    let id = super::find(&cx.store.read()?, &request.id)?.asked.id.to_string();
+    let request = &Request { id, reason: request.reason.clone() };
+    cx.once_viewing(key, CancelRun::NAME, request, |work| {
         let run = super::find(work.tx, &request.id)?;
         let id = run.asked.id.to_string();
         if run.state.is_terminal() {
@@ -69,7 +109,7 @@ pub fn cancel(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     })
 }
 
-/// The answer of a run that no engine brought to its end, in the form of those that one did.
+/// The result of a run that ended without an engine, in the form that engines write.
 fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
     let mut tasks = Vec::new();
     for task in work.tx.tasks_of_run(&run.asked.id)? {
@@ -88,13 +128,11 @@ fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Val
 }
 
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
-fn cancel_task(
-    cx: &mut Context,
-    key: &Key,
-    request: &Request,
-    reason: Option<String>,
-) -> Result<Reply<Answer>> {
-    cx.once(key, "task.cancel", request, |work| {
+fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let reason = crate::task::reason(request.reason.as_deref())?;
+    let id = crate::task::get::get(cx, &request.id)?.id.to_string();
+    let request = &Request { id, reason: request.reason.clone() };
+    cx.once(key, CancelTask::NAME, request, |work| {
         let task = crate::task::required(work.tx, &request.id)?;
         if task.status.is_terminal() {
             let message = format!("the task is {} already", task.status);
@@ -107,7 +145,7 @@ fn cancel_task(
     })
 }
 
-/// What the dead engine had started is over: nothing in a run that has ended may look as if it still went on. Its locks
+/// Ends the attempts of an engine that died: no attempt of an ended run may look as if it still ran. Its locks
 /// stay until their lease ends, because its children may take a moment longer to end than it did.
 fn end_attempts(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
     for attempt in work.tx.open_attempts(&run.asked.id)? {

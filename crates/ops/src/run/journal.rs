@@ -17,14 +17,14 @@ use contract::domain::time::Timestamp;
 use serde_json::Value;
 
 use crate::context::{Caller, Context};
-use crate::crew::Hindrance;
+use crate::crew::Obstacle;
 use crate::crew::grants;
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::record::{EventBody, EventWriter};
 use granted::{Stop, end, hold, start};
 
-/// One thing to write down.
+/// One thing to write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// An AEE envelope of the run: a layer's decision, a delegation, its result.
@@ -40,7 +40,7 @@ pub enum Entry {
         attempt: NewAttempt,
         wants: Wants,
     },
-    /// Gives back what the attempt held.
+    /// Releases what the attempt held.
     EndAttempt {
         task_id: TaskId,
         attempt_id: AttemptId,
@@ -49,12 +49,12 @@ pub enum Entry {
         /// Refused unless the task still holds its locks under this number.
         token: Option<i64>,
     },
-    /// Locks for a look at what an attempt left behind. What the task held before is given back.
+    /// Locks for inspecting what an attempt left behind. Locks that the task held before are released.
     Hold {
         task_id: TaskId,
         wants: Wants,
     },
-    /// Gives back what a look held.
+    /// Releases the locks of an inspection.
     LetGo {
         task_id: TaskId,
     },
@@ -67,7 +67,7 @@ pub enum Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
     pub kind: Type,
-    /// Who speaks, where it is not the engine: an executor whose answer is passed on.
+    /// The sender, where it is not the engine: an executor whose answer is forwarded.
     pub from: Option<String>,
     pub to: String,
     pub intent: String,
@@ -76,13 +76,13 @@ pub struct Note {
     pub task_id: Option<TaskId>,
 }
 
-/// What became of the entries.
+/// Whether the entries were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
     /// All of them. With the number of the grant, where locks were taken.
     All { token: Option<i64> },
     /// None of them: an attempt may not begin yet, or not at all.
-    Hindered(Hindrance),
+    Hindered(Obstacle),
     /// None of them: what the task held was taken back, and may be somebody else's by now.
     Fenced,
 }
@@ -114,12 +114,12 @@ pub fn write(
     Ok(Written::All { token })
 }
 
-/// What an engine is told whose run is no longer its own.
+/// The refusal for an engine that lost its run.
 pub fn taken(run_id: &RunId) -> Error {
     Error::new(ErrorCode::VersionConflict, format!("the run {run_id} was taken by another engine"))
 }
 
-/// Gives the number of a grant, if there was one.
+/// Returns the number of the grant, if there was one.
 fn write_one(
     work: &mut EventWriter<'_, '_>,
     run: &mut Run,
@@ -147,7 +147,7 @@ fn write_one(
             grants::let_go(work, &task, Ended::Withdrawn, Spent::default())?;
         }
         Entry::MoveRun { to: RunState::Stopped, .. } if run.cancel_requested => {
-            // Whoever asked was told that it is being canceled; a stopped run would forget that.
+            // The caller was told that the run is being canceled; a stopped run would lose that.
             return Err(Error::new(ErrorCode::WrongState, "the run is being canceled"));
         }
         Entry::MoveRun { to, result } => {

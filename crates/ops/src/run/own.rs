@@ -59,14 +59,14 @@ fn take_viewing(
     }
     let lease = Lease::starting(&now, limits::OWNER_LEASE);
     tx.renew_ownership(run_id, &lease)?;
-    // Read again: a wish to cancel that its last owner did not live to see is still there.
+    // Read again: a cancel request that the last owner did not handle before it died is still there.
     let run = super::required(&tx, run_id)?;
     tx.commit()?;
     Ok(Owned::Mine(Box::new(run)))
 }
 
-/// Keeps the hold on a run, and on the locks its engine took under these numbers. Refused when someone else has the
-/// run by now. Gives the numbers under which nothing is held any more.
+/// Renews the lease of a run and of the locks that its engine took under these numbers. Refused when another engine
+/// has the run. Returns the numbers under which nothing is held any more.
 pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner, tokens: &[i64]) -> Result<Vec<i64>> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
@@ -76,8 +76,8 @@ pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner, tokens: &[i64]) ->
     tx.renew_ownership(run_id, &Lease::starting(&now, limits::OWNER_LEASE))?;
     let mut lost = Vec::new();
     for &token in tokens {
-        // A lease that ran out while the machine slept goes on, as long as no sweep has seen it: until then the
-        // lock stood in everybody's way.
+        // A lease that expired while the machine slept is renewed as long as no sweep has seen it: until then the
+        // lock was respected by everybody.
         if !tx.renew_locks(token, &lock::lease(&now, limits::ENGINE_LOCK_LEASE))? {
             lost.push(token);
         }

@@ -1,10 +1,11 @@
-//! Gives a task that failed, was skipped or is parked another chance.
+//! Makes a task that failed, was canceled or is parked ready again.
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::run::{DocumentKind, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -12,13 +13,28 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Retry;
+
+impl Verb for Retry {
+    const NAME: &'static str = "task.retry";
+    const COMMAND: &'static str = "retry";
+    const SUMMARY: &'static str = "Make a failed, canceled or parked task of a run ready again";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(retry);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
+    /// The task's id, or a unique prefix of it.
     pub task_id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub run_id: RunId,
     /// The task and everything that was skipped because of it.
@@ -27,10 +43,13 @@ pub struct Answer {
 
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
 pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once_viewing(key, "task.retry", request, |work| {
+    // The whole id is part of the fingerprint: a prefix may match more tasks later.
+    let task_id = crate::task::get::get(cx, &request.task_id)?.id.to_string();
+    let request = &Request { task_id };
+    cx.once_viewing(key, Retry::NAME, request, |work| {
         let task = crate::task::required(work.tx, &request.task_id)?;
         let Some(part) = &task.part else {
-            return Err(Error::new(ErrorCode::WrongState, "the task belongs to no run")
+            return Err(Error::new(ErrorCode::WrongState, "the task is not part of a run")
                 .hint("begin it again with `writ task begin`"));
         };
         if !matches!(task.status, Status::Failed | Status::Canceled | Status::Blocked) {

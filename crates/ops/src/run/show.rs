@@ -1,13 +1,99 @@
-//! Reading runs back.
+//! Shows a run with its tasks and attempts.
 
 use contract::domain::attempt::Attempt;
-use contract::domain::run::{Run, RunId, RunState};
-use contract::domain::task::Task;
+use contract::domain::run::{DocumentKind, Run, RunId};
+use contract::domain::status::{Evidence, Status};
+use contract::domain::task::{Task, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{Event, RunFilter, Stream};
 
+use super::list::Brief;
 use crate::context::Context;
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Show;
+
+impl Verb for Show {
+    const NAME: &'static str = "run.show";
+    const COMMAND: &'static str = "runs show";
+    const SUMMARY: &'static str = "Show a run with its tasks and attempts";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> =
+        Function::Reads(|cx, request: &Request| Ok(Answer::from(&show(cx, &request.run)?)));
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The run's id, a unique prefix of it, or its correlation id.
+    pub run: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    #[serde(flatten)]
+    pub brief: Brief,
+    pub workspace: String,
+    pub document: SubmittedDocument,
+    /// `null` until the run has ended.
+    pub result: Value,
+    /// In the order of the plan.
+    pub tasks: Vec<TaskOfRun>,
+}
+
+/// What was submitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubmittedDocument {
+    pub kind: DocumentKind,
+    pub digest: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskOfRun {
+    pub id: TaskId,
+    /// Its id in the plan.
+    pub name: Option<String>,
+    pub title: String,
+    pub status: Status,
+    pub evidence: Option<Evidence>,
+    /// Why it is blocked, failed or canceled.
+    pub reason: Option<String>,
+    pub depends_on: Vec<TaskId>,
+    /// Oldest first.
+    pub attempts: Vec<Attempt>,
+}
+
+impl From<&Whole> for Answer {
+    fn from(whole: &Whole) -> Self {
+        let asked = &whole.run.asked;
+        Self {
+            brief: Brief::from(&whole.run),
+            workspace: asked.workspace.clone(),
+            document: SubmittedDocument { kind: asked.kind, digest: asked.document_digest.clone() },
+            result: whole.run.result.clone().unwrap_or(Value::Null),
+            tasks: whole.tasks.iter().map(TaskOfRun::from).collect(),
+        }
+    }
+}
+
+impl From<&(Task, Vec<Attempt>)> for TaskOfRun {
+    fn from((task, attempts): &(Task, Vec<Attempt>)) -> Self {
+        Self {
+            id: task.id.clone(),
+            name: task.part.as_ref().map(|part| part.spec.id.clone()),
+            title: task.title.clone(),
+            status: task.status,
+            evidence: task.evidence,
+            reason: task.blocked_reason.clone(),
+            depends_on: task.depends_on.clone(),
+            attempts: attempts.clone(),
+        }
+    }
+}
 
 /// A run with everything in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +103,7 @@ pub struct Whole {
     pub tasks: Vec<(Task, Vec<Attempt>)>,
 }
 
-/// A run by its id, an unambiguous beginning of it, or its correlation.
+/// A run by its id, a unique prefix of it, or its correlation id.
 pub fn show(cx: &mut Context, which: &str) -> Result<Whole> {
     let tx = cx.store.read()?;
     let run = super::find(&tx, which)?;
@@ -37,25 +123,6 @@ pub fn state(cx: &mut Context, id: &RunId) -> Result<Run> {
 /// A run's tasks as they are now, without attempts: what a working engine looks at for cancellations.
 pub fn tasks(cx: &mut Context, id: &RunId) -> Result<Vec<Task>> {
     Ok(cx.store.read()?.tasks_of_run(id)?)
-}
-
-/// Newest first.
-pub fn list(cx: &mut Context, state: Option<RunState>, limit: usize) -> Result<Vec<Run>> {
-    let limit = limit.clamp(1, contract::domain::limits::LIST_ROWS_MAX);
-    Ok(cx.store.read()?.runs(&RunFilter { state, limit })?)
-}
-
-/// The run's whole trace, oldest first.
-pub fn trace(cx: &mut Context, which: &str) -> Result<(Run, Vec<Event>)> {
-    let run = super::find(&cx.store.read()?, which)?;
-    let events = crate::event::by_corr(cx, &run.asked.corr)?;
-    Ok((run, events))
-}
-
-/// How many of a run's oldest events are gone, because their time was over.
-pub fn removed_events(cx: &mut Context, id: &RunId) -> Result<i64> {
-    let stream = Stream::Run(id.clone()).name();
-    Ok(cx.store.read()?.stream_extent(&stream)?.map_or(0, |extent| extent.anchor_seq))
 }
 
 /// A task's line in the answer of its run.

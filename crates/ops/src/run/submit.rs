@@ -1,174 +1,89 @@
-//! Accepts a document: the run, its tasks and the originating envelope in one transaction.
+//! Submits a document and works the run until it ends.
 
-use std::collections::BTreeSet;
+use std::time::Duration;
 
-use contract::domain::change::Change;
-use contract::domain::code::ErrorCode;
-use contract::domain::crew::CrewChange;
-use contract::domain::id::{Event, Id, Task, mint, mint_run};
-use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
-use contract::domain::task::{PlanPart, TaskId};
-use contract::plan::Plan;
+use contract::domain::id::{Id, Run, Task};
+use contract::domain::run::DocumentKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
+use super::accept::{self, Submission};
+use super::document::{self, Document};
+use super::work::{RunAnswer, work};
 use crate::context::{Context, Key};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::host::HowToWork;
 use crate::once::Reply;
-use crate::record::{About, EventBody, EventWriter, scrubbed, secret_in};
+use crate::verb::{Function, Surface, Verb};
 
-/// A document that was read and found valid.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Submit;
+
+impl Verb for Submit {
+    const NAME: &'static str = "run.submit";
+    const COMMAND: &'static str = "run";
+    const SUMMARY: &'static str = "Run a plan, an AOP TASK or an AEE task";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = RunAnswer;
+    const FUNCTION: Function<Self> = Function::Once(submit);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
-    pub kind: DocumentKind,
-    pub plan: Plan,
-    pub objective: String,
-    pub workspace: String,
-    pub intent: Option<Intent>,
-    /// An AEE task brings its own correlation and id.
-    pub corr: Option<String>,
-    pub depth: u32,
-    pub parent_run: Option<RunId>,
+    pub document: Document,
+    /// The absolute path of the directory that relative paths in the document start from. Its project's policy holds.
+    pub directory: String,
+    /// What messages call the document, such as the name of its file.
     #[serde(default)]
-    pub parent_task: Option<TaskId>,
-    pub document_digest: String,
+    pub name: Option<String>,
+    /// How long a task waits for locks of other runs, in milliseconds.
+    #[serde(default)]
+    pub lock_wait_ms: Option<u64>,
+    /// 1 for a run that no other run started.
+    #[serde(default = "first_depth")]
+    pub depth: u32,
+    /// The run that this one was started from.
+    #[serde(default)]
+    pub parent_run: Option<Id<Run>>,
+    /// The task that this run was started from.
+    #[serde(default)]
+    pub parent_task: Option<Id<Task>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    pub run_id: RunId,
-    pub corr: String,
+fn first_depth() -> u32 {
+    1
 }
 
-/// What makes two submissions the same: the bytes and where they apply. Depth and parent are circumstances.
-#[derive(Serialize)]
-struct Fingerprint<'r> {
-    document: &'r str,
-    workspace: &'r str,
-}
-
-pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    refuse_secrets(request)?;
-    let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
-    cx.once(key, "run.submit", &same, |work| {
-        let run = new_run(work, request);
-        accept(work, &run)?;
-        Ok(Answer { run_id: run.id, corr: run.corr })
-    })
-}
-
-/// Writes the run, its originating envelope and its tasks.
-pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<()> {
-    let about = announce(work, run)?;
-    if let Some(limit) = run.plan.budget.limit() {
-        let set = CrewChange::BudgetSet { run_id: run.id.clone(), limit };
-        work.change(&about, "The plan says what the run may spend", &Change::Crew(set))?;
-    }
-    create_tasks(work, &about, run)
-}
-
-/// Writes the run and its originating envelope. What the events of the run are about.
-pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<About> {
-    let about = About {
-        stream: store::Stream::Run(run.id.clone()),
-        corr: run.corr.clone(),
-        reply_to: None,
-        priority: run.priority(),
-        project_id: None,
-        task_id: None,
-        run_id: Some(run.id.clone()),
-    };
-    originate(work, &about, run)?;
-    let about = About { reply_to: Some(run.origin_id.clone()), ..about };
-    let submitted = Change::RunSubmitted { run: run.clone() };
-    let message = format!("Run submitted: {}", run.objective);
-    work.change(&about, &message, &submitted)?;
-    Ok(about)
-}
-
-/// Secrets are not stored, and a plan with a hole where one was could not be worked.
-fn refuse_secrets(request: &Request) -> Result<()> {
-    refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))
-}
-
-pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
-    let Some(rule) = secret_in(stored) else { return Ok(()) };
-    let message = format!("the document appears to contain a secret ({rule})");
-    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave out the secret; name where it is kept"))
-}
-
-fn new_run(work: &mut EventWriter<'_, '_>, request: &Request) -> NewRun {
-    let id = mint_run(work.ids);
-    let corr = request.corr.clone();
-    NewRun {
-        corr: corr.unwrap_or_else(|| mint::<contract::domain::id::Corr>(work.ids, work.now.at).to_string()),
-        origin_id: mint::<Event>(work.ids, work.now.at).to_string(),
-        kind: request.kind,
-        objective: request.objective.clone(),
-        workspace: request.workspace.clone(),
-        plan: request.plan.clone(),
-        intent: request.intent.clone().map(scrubbed_intent),
-        requested_by: work.caller.entity.clone(),
+pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<RunAnswer>> {
+    let document::Understood { intake, workspace } =
+        document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
+    let host = cx.host();
+    let workspace = host.real_directory(&workspace);
+    let makes_workspace = intake.kind == DocumentKind::Plan;
+    let submission = Submission {
+        kind: intake.kind,
+        plan: intake.plan,
+        objective: intake.objective,
+        workspace: workspace.clone(),
+        intent: intake.intent,
+        corr: intake.corr,
         depth: request.depth,
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),
-        document_digest: request.document_digest.clone(),
-        id,
-    }
-}
-
-fn scrubbed_intent(intent: Intent) -> Intent {
-    Intent { payload: scrubbed(intent.payload), requires: scrubbed(intent.requires), ..intent }
-}
-
-/// The request as an envelope of type task: everything the run does replies to it.
-fn originate(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
-    let (intent, mut payload, requires) = if let Some(intent) = &run.intent {
-        (intent.name.clone(), intent.payload.clone(), intent.requires.clone())
-    } else {
-        let payload =
-            json!({"objective": run.objective, "document": run.kind, "tasks": run.plan.tasks.len()});
-        ("writ.run.submit".to_owned(), payload, Value::Null)
+        document_digest: intake.document_digest,
     };
-    if let Value::Object(fields) = &mut payload {
-        fields.insert("document_digest".to_owned(), json!(run.document_digest));
-    }
-    let says = EventBody {
-        r#type: "task",
-        to: "service.writ".to_owned(),
-        kind: intent.clone(),
-        intent,
-        message: run.objective.clone(),
-        payload,
-        requires: (!requires.is_null()).then_some(requires),
+    let how = HowToWork {
+        rerun_parked: false,
+        lock_wait: request.lock_wait_ms.map(Duration::from_millis),
+        directory: Some(request.directory.clone()),
     };
-    let id = Id::parse(&run.origin_id).expect("BUG: minted a moment ago");
-    work.say_as(about, says, id)?;
-    Ok(())
-}
-
-fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
-    let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
-    // Dependencies must exist before they are referred to, so tasks are made in an order that respects them.
-    for index in contract::plan::order::sorted(&run.plan) {
-        let spec = &run.plan.tasks[index];
-        let position = |name: &String| run.plan.tasks.iter().position(|task| task.id == *name);
-        // Said twice is meant once.
-        let needed: BTreeSet<usize> = spec.depends_on.iter().filter_map(position).collect();
-        let depends_on = needed.into_iter().map(|i| ids[i].clone()).collect();
-        let number = i64::try_from(index + 1).expect("BUG: a plan is bounded");
-        let created = Change::TaskCreated {
-            task_id: ids[index].clone(),
-            title: spec.title.clone(),
-            description: spec.prompt.clone().unwrap_or_default(),
-            priority: spec.priority.number(),
-            project_id: None,
-            part: Some(PlanPart { run_id: run.id.clone(), number, spec: spec.clone() }),
-            depends_on,
-        };
-        let about = About { task_id: Some(ids[index].clone()), priority: spec.priority, ..about.clone() };
-        let message = format!("Task created: {}", spec.title);
-        work.change(&about, &message, &created)?;
+    // Everything that can fail or be interrupted comes before the run exists.
+    host.prepare_to_work(&workspace, &how)?;
+    let Reply { answer: accepted, replayed } = accept::submit(cx, key, &submission)?;
+    if makes_workspace {
+        host.make_directory(&workspace)?;
     }
-    Ok(())
+    let answer = work(cx, &accepted.run_id, &how)?;
+    Ok(Reply { answer, replayed })
 }

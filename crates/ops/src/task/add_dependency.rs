@@ -7,6 +7,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId, not_held_by_another};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Tx;
@@ -14,14 +15,28 @@ use store::Tx;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddDependency;
+
+impl Verb for AddDependency {
+    const NAME: &'static str = "task.add_dependency";
+    const COMMAND: &'static str = "task add-dep";
+    const SUMMARY: &'static str = "Make a task depend on another";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(add);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
     pub depends_on: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub message: String,
 }
@@ -30,7 +45,7 @@ pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answe
     if request.id == request.depends_on {
         return Err(Error::new(ErrorCode::InvalidInput, "task cannot depend on itself"));
     }
-    cx.once(key, "task.add_dependency", request, |work| {
+    cx.once(key, AddDependency::NAME, request, |work| {
         let task = super::required(work.tx, &request.id)?;
         let needed = super::required(work.tx, &request.depends_on)?;
         super::outside_runs(&task)?;

@@ -4,18 +4,33 @@ use contract::continuity::TaskView;
 use contract::domain::change::Change;
 use contract::domain::limits;
 use contract::domain::task::Command;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Begin;
+
+impl Verb for Begin {
+    const NAME: &'static str = "task.begin";
+    const COMMAND: &'static str = "task begin";
+    const SUMMARY: &'static str = "Claim a task and start it";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(begin);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task: TaskView,
     /// Absent when the task was in progress already.
@@ -25,7 +40,7 @@ pub struct Answer {
 }
 
 pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, "task.begin", request, |work| {
+    cx.once(key, Begin::NAME, request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         super::open_to_agents(work.tx, &task)?;
         let agent = work.caller.agent.clone();

@@ -1,10 +1,12 @@
 //! Closes a task: done or blocked, with a summary.
 
 use contract::continuity::TaskView;
+use contract::continuity::state::CloseOutcome;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -12,23 +14,36 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{EventBody, EventWriter};
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Request {
-    pub id: String,
-    /// done or blocked.
-    pub outcome: String,
-    pub summary: String,
-    #[serde(default)]
-    pub label: Option<String>,
-    #[serde(default)]
-    pub blocked_reason: Option<String>,
-    /// What was seen by whoever ran the task's checks in this process; never taken from a request.
-    #[serde(skip)]
-    pub seen: Vec<CheckSeen>,
+pub struct Complete;
+
+impl Verb for Complete {
+    const NAME: &'static str = "task.complete";
+    const COMMAND: &'static str = "task complete";
+    const SUMMARY: &'static str = "Close a task as done or blocked; done only after its checks passed";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(complete);
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub id: String,
+    pub outcome: CloseOutcome,
+    /// What was done, or what is in the way.
+    pub summary: String,
+    /// A word to find the event by.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// Why it is blocked; the summary where it is absent.
+    #[serde(default)]
+    pub blocked_reason: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task: TaskView,
     pub status_event_id: i64,
@@ -36,29 +51,37 @@ pub struct Answer {
 }
 
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let to = match request.outcome.as_str() {
-        "done" => Status::Done,
-        "blocked" => Status::Blocked,
-        other => {
-            let message = format!("invalid outcome '{other}': must be done or blocked");
-            return Err(Error::new(ErrorCode::InvalidInput, message));
-        }
-    };
+    let to = checked(request)?;
+    let seen = super::checks_before(cx, key, &request.id, to)?;
+    commit(cx, key, request, &seen)
+}
+
+/// The same without running checks, for callers that cannot wait: a task that has checks is refused.
+pub fn complete_unchecked(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    checked(request)?;
+    commit(cx, key, request, &[])
+}
+
+fn checked(request: &Request) -> Result<Status> {
     if request.summary.trim().is_empty() {
-        return Err(Error::new(ErrorCode::InvalidInput, "--summary is required"));
+        return Err(Error::required("summary"));
     }
     super::bounded("the summary", &request.summary)?;
     super::bounded("the label", request.label.as_deref().unwrap_or_default())?;
+    Ok(request.outcome.status())
+}
+
+fn commit(cx: &mut Context, key: &Key, request: &Request, seen: &[CheckSeen]) -> Result<Reply<Answer>> {
+    let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
-    cx.once(key, "task.complete", request, |work| {
+    cx.once(key, Complete::NAME, request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         super::open_to_agents(work.tx, &task)?;
-        let reason = reason.filter(|_| to == Status::Blocked);
         let command = Command::Move {
             to,
-            reason,
+            reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
-            verified: super::verified(&task, &request.seen),
+            verified: super::verified(&task, seen),
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());
@@ -67,14 +90,15 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
-        super::note_evidence(work, &task, &request.seen)?;
+        super::note_evidence(work, &task, seen)?;
+        let outcome = request.outcome.as_str();
         let close_event_id =
-            say_closed(work, &task, &request.outcome, Some(&request.summary), request.label.as_deref())?;
+            say_closed(work, &task, outcome, Some(&request.summary), request.label.as_deref())?;
         Ok(Answer { task: TaskView::from(&task), status_event_id, close_event_id })
     })
 }
 
-/// The event that a task was closed, with what came of it.
+/// Writes the event that a task was closed, with its summary.
 pub(crate) fn say_closed(
     work: &mut EventWriter<'_, '_>,
     task: &Task,

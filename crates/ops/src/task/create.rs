@@ -81,7 +81,7 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
 fn check(request: &Request) -> Result<()> {
     let title = request.title.trim();
     if title.is_empty() {
-        return Err(Error::new(ErrorCode::InvalidInput, "title is required"));
+        return Err(Error::required("title"));
     }
     if request.title.chars().count() > limits::TITLE_CHARS_MAX || request.title.chars().any(char::is_control)
     {

@@ -2,25 +2,40 @@
 
 use contract::domain::change::Change;
 use contract::domain::task::not_held_by_another;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Delete;
+
+impl Verb for Delete {
+    const NAME: &'static str = "task.delete";
+    const COMMAND: &'static str = "task delete";
+    const SUMMARY: &'static str = "Delete a task and everything attached to it";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(delete);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task_id: String,
     pub event_id: i64,
 }
 
 pub fn delete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, "task.delete", request, |work| {
+    cx.once(key, Delete::NAME, request, |work| {
         let task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;

@@ -1,11 +1,38 @@
 //! Reads one task.
 
+use contract::continuity::TaskView;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::task::{Task, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Get;
+
+impl Verb for Get {
+    const NAME: &'static str = "task.get";
+    const COMMAND: &'static str = "task get";
+    const SUMMARY: &'static str = "Show a task";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = TaskView;
+    const FUNCTION: Function<Self> = Function::Reads(show);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The task's id, or an unambiguous beginning of it.
+    pub id: String,
+}
+
+fn show(cx: &mut Context, request: &Request) -> Result<TaskView> {
+    Ok(TaskView::from(&get(cx, &request.id).map_err(not_found)?))
+}
 
 /// The task with this id. An unambiguous beginning of an id is enough.
 pub fn get(cx: &mut Context, id: &str) -> Result<Task> {
@@ -21,6 +48,14 @@ pub fn get(cx: &mut Context, id: &str) -> Result<Task> {
         }
         other => other,
     }
+}
+
+/// The agent contract's sentence for a task that does not exist.
+pub(crate) fn not_found(mut error: Error) -> Error {
+    if error.code == ErrorCode::NotFound {
+        error.message = format!("failed to get task: {}", error.message);
+    }
+    error
 }
 
 /// A task's attempts, oldest first.

@@ -1,9 +1,8 @@
 //! Lists tasks: highest priority first, then newest.
 
 use contract::continuity::TaskView;
-use contract::domain::code::ErrorCode;
+use contract::continuity::state::StateFilter;
 use contract::domain::limits;
-use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::workspace;
 use schemars::JsonSchema;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::TaskFilter;
 
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct List;
@@ -29,11 +28,11 @@ impl Verb for List {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// A word of the agent contract, or one of ours.
     #[serde(default)]
-    pub status: Option<String>,
+    pub status: Option<StateFilter>,
     #[serde(default)]
     pub project_id: Option<String>,
+    /// Only tasks of exactly this priority.
     #[serde(default)]
     pub priority: Option<i64>,
     #[serde(default)]
@@ -60,7 +59,7 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
 fn page(cx: &mut Context, request: &Request) -> Result<(Vec<Task>, bool)> {
     let limit = crate::limit::rows(request.limit, limits::LIST_ROWS_MAX)?;
     let filter = TaskFilter {
-        statuses: request.status.as_deref().map(statuses).transpose()?.unwrap_or_default(),
+        statuses: request.status.map(StateFilter::statuses).unwrap_or_default(),
         project_id: request.project_id.as_deref().map(workspace::id),
         priority: request.priority,
         limit: limit + 1,
@@ -69,14 +68,4 @@ fn page(cx: &mut Context, request: &Request) -> Result<(Vec<Task>, bool)> {
     let more = tasks.len() > limit;
     tasks.truncate(limit);
     Ok((tasks, more))
-}
-
-/// The states behind a word. The agent contract shows failed and canceled tasks as blocked, so its word finds them.
-pub(super) fn statuses(word: &str) -> Result<Vec<Status>> {
-    match (word, Status::from_continuity(word), Status::parse(word)) {
-        ("blocked", _, _) => Ok(vec![Status::Blocked, Status::Failed, Status::Canceled]),
-        (_, Some(status), _) | (_, None, Some(status)) => Ok(vec![status]),
-        (_, None, None) => Err(Error::new(ErrorCode::InvalidInput, format!("invalid status '{word}'"))
-            .hint("one of pending, in_progress, completed, blocked, failed, canceled")),
-    }
 }

@@ -1,10 +1,45 @@
-//! What could be started now.
+//! Lists the tasks that could be started now.
 
+use contract::continuity::TaskView;
 use contract::domain::limits;
 use contract::domain::task::Task;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Ready;
+
+impl Verb for Ready {
+    const NAME: &'static str = "task.ready";
+    const COMMAND: &'static str = "ready";
+    const SUMMARY: &'static str = "List tasks that could be started now";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(list);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub count: usize,
+    pub tasks: Vec<TaskView>,
+}
+
+fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let tasks = ready(cx, request.limit.unwrap_or(limits::LIST_ROWS_DEFAULT))?;
+    let tasks: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
+    Ok(Answer { count: tasks.len(), tasks })
+}
 
 /// Tasks that wait for nothing: highest priority first, then oldest. Tasks of a run belong to its engine and are
 /// shown too, so that a person sees all that is ready.

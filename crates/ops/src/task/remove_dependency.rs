@@ -8,9 +8,22 @@ pub use super::add_dependency::{Answer, Request};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct RemoveDependency;
+
+impl Verb for RemoveDependency {
+    const NAME: &'static str = "task.remove_dependency";
+    const COMMAND: &'static str = "task remove-dep";
+    const SUMMARY: &'static str = "Remove a dependency between two tasks";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(remove);
+}
 
 pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, "task.remove_dependency", request, |work| {
+    cx.once(key, RemoveDependency::NAME, request, |work| {
         let task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;

@@ -3,27 +3,42 @@
 use contract::continuity::TaskView;
 use contract::domain::change::Change;
 use contract::domain::task::{apply, not_held_by_another};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetPriority;
+
+impl Verb for SetPriority {
+    const NAME: &'static str = "task.set_priority";
+    const COMMAND: &'static str = "task set-priority";
+    const SUMMARY: &'static str = "Change a task's priority";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(set_priority);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub id: String,
     /// Higher goes first.
     pub priority: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task: TaskView,
     pub event_id: i64,
 }
 
 pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, "task.set_priority", request, |work| {
+    cx.once(key, SetPriority::NAME, request, |work| {
         let mut task = super::required(work.tx, &request.id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;

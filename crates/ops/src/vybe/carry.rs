@@ -1,4 +1,4 @@
-//! One kind of thing after the other, each through the changes that any other verb would make.
+//! Imports one kind of thing after the other, through the same changes that other verbs make.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             self.report.found("events");
             let metadata = row.text(&["metadata"]).map_or(Value::Null, |text| {
                 let parsed = serde_json::from_str::<Value>(&text).ok();
-                // Numbers that no canonical form holds stay as they were written.
+                // Numbers without a canonical form are kept as text.
                 parsed.filter(|value| canonical(value).is_ok()).unwrap_or(Value::String(text))
             });
             let task = row.text(&["task_id"]);
@@ -142,7 +142,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
         })
     }
 
-    /// What each agent looks at and how far it has read. One that works here already is left alone.
+    /// Each agent's focus and how far it has read. An agent that works here already is left as it is.
     pub(super) fn agents(&mut self, vybe: &Vybe) -> Result<()> {
         vybe.each("agent_state", |row| {
             self.report.found("agents");
@@ -186,7 +186,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
         scribe.change(about, message, change).map(|_| ())
     }
 
-    /// An event under the name of whoever wrote it there.
+    /// An event under the name of its author there.
     fn say_for(&mut self, agent: Option<String>, about: &About, says: EventBody) -> Result<i64> {
         let Some(agent) = agent.and_then(|name| Agent::parse(&name).ok()) else {
             return self.work.say(about, says);

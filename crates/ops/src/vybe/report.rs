@@ -1,13 +1,14 @@
-//! What was carried, and what could not be.
+//! What was imported, and what could not be.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Remarks that are listed; the rest is counted.
 const REMARKS_MAX: usize = 50;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     pub things: BTreeMap<String, Carried>,
     /// What was changed on the way or left behind, and why.
@@ -15,7 +16,7 @@ pub struct Report {
     pub remarks_more: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Carried {
     pub found: u64,
     pub carried: u64,

@@ -1,4 +1,4 @@
-//! Tasks, and which of them wait for which.
+//! Imports tasks and their dependencies.
 
 use contract::domain::change::Change;
 use contract::domain::id::{Id, mint};

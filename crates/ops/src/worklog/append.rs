@@ -1,4 +1,4 @@
-//! Writes down one step behind the others.
+//! Appends one entry to a worklog, in the store and then in its file.
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
@@ -10,100 +10,122 @@ use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use contract::operator::ids::parse_utc;
 use contract::operator::{Code, Options, TaskRef, validate_worklog};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{begins, outcome, path};
 use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny, refused};
+use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::rows;
-use crate::crew::sheet::{Sheet, reference};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::{EventWriter, scrubbed};
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Append;
+
+impl Verb for Append {
+    const NAME: &'static str = "worklog.append";
+    const COMMAND: &'static str = "worklog append";
+    const SUMMARY: &'static str = "Append an entry to a task's worklog";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(append);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
     pub task: String,
-    /// The token of the assignment; none where nobody is at work.
+    /// The token of the assignment; required while the task is in progress.
     #[serde(default)]
     pub token: Option<i64>,
-    /// The entry. Its time, run, task and actor may be left out.
+    /// The entry. Its timestamp, run_id, task_id and actor may be missing.
     pub entry: Value,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    pub run_id: String,
-    pub task_id: String,
+    pub digest: String,
+    pub entry: Value,
     /// The line of the file.
     pub number: i64,
-    pub digest: String,
     pub path: String,
-    pub entry: Value,
+    pub run_id: String,
+    pub task_id: String,
+    /// The file had other content; it was kept under this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_set_aside: Option<String>,
 }
 
-/// Appends to the store. Whoever calls lets the file follow; one that died in between repeats the call.
+/// Appends to the store, then to the file. Repeating a call that was interrupted in between writes the file.
 pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once_viewing(key, "worklog.append", request, |work| {
+    let mut reply = cx.once_viewing(key, Append::NAME, request, |work| {
         let view = work.view;
-        let sheet = Sheet::of(work.tx, &request.run)?;
-        let task = sheet.task(&name)?.clone();
+        let state = LedgerState::of(work.tx, &request.run)?;
+        let task = state.task(&name)?.clone();
         may_write(work, &task, request.token, &name)?;
-        let path = path(work.tx, &sheet, &name, view)?;
+        let path = path(work.tx, &state, &name, view)?;
         let end = work.tx.worklog_end(&task.id)?;
         let last = end.as_ref().map(|end| &end.line);
-        let entry = whole(work, &sheet, &name, last, request.entry.clone())?;
-        let line = Line::following(last, &begins(&sheet, &name)?, entry.clone());
+        let entry = whole(work, &state, &name, last, request.entry.clone())?;
+        let line = Line::following(last, &begins(&state, &name)?, entry.clone());
         judge(work, &task, last, &line)?;
         let bytes = end.as_ref().map_or(0, |end| end.bytes).saturating_add_unsigned(length(&line));
         refuse_too_long(bytes, &name)?;
         let appended = CrewChange::WorklogAppended {
-            run_id: sheet.run.asked.id.clone(),
+            run_id: state.run.asked.id.clone(),
             task_id: task.id.clone(),
             token: request.token,
             line: line.clone(),
         };
         let message =
             format!("{name} line {}: {}", line.number, entry["action"].as_str().unwrap_or_default());
-        work.change(&rows::about(&sheet, &task), &message, &Change::Crew(appended))?;
+        work.change(&rows::about(&state, &task), &message, &Change::Crew(appended))?;
         Ok(Answer {
-            run_id: sheet.run_uuid()?,
-            task_id: name.to_string(),
-            number: line.number,
             digest: line.digest,
-            path,
             entry,
+            number: line.number,
+            path,
+            run_id: state.run_uuid()?,
+            task_id: name.to_string(),
+            x_set_aside: None,
         })
-    })
+    })?;
+    // A file that was replaced is worth a mention, one that grew is not: a repeated call gives the same answer.
+    reply.answer.x_set_aside = super::write_file(cx, &request.run, &request.task)?;
+    Ok(reply)
 }
 
-/// Only who holds the task; where nobody is at work, anybody who may call at all.
+/// While the task is in progress, only the holder of the token may write; otherwise any caller.
 fn may_write(work: &EventWriter<'_, '_>, task: &Task, token: Option<i64>, name: &TaskRef) -> Result<()> {
     match token {
         Some(token) => admit(&work.tx.locks_of_task(&task.id)?, token, work.now).map_err(refused),
         None if task.status == Status::InProgress => {
-            let message = format!("{name} is in progress, so only its worker writes, with its token");
+            let message = format!("{name} is in progress, so token is required: only its worker may write");
             Err(deny(Code::ConcurrencyConflict, "stale_fencing_token", message))
         }
         None => Ok(()),
     }
 }
 
-/// The entry with what only the store knows for sure, and without secrets.
+/// The entry with the fields that were missing, and without secrets.
 fn whole(
     work: &EventWriter<'_, '_>,
-    sheet: &Sheet,
+    state: &LedgerState,
     name: &TaskRef,
     last: Option<&Line>,
     entry: Value,
 ) -> Result<Value> {
     let mut entry = scrubbed(entry);
-    let run_id = sheet.run_uuid()?;
+    let run_id = state.run_uuid()?;
     let Some(fields) = entry.as_object_mut() else {
-        return Err(deny(Code::SchemaInvalid, "not_an_object", "an entry is an object"));
+        return Err(deny(Code::SchemaInvalid, "not_an_object", "an entry must be an object"));
     };
     let last: Value = last.and_then(|last| serde_json::from_str(&last.text).ok()).unwrap_or_default();
     let latest = last["timestamp"].as_str().and_then(parse_utc).unwrap_or(Timestamp::from_millis(0));
@@ -129,7 +151,7 @@ fn whole(
     Ok(entry)
 }
 
-/// The contract judges the new line behind the last one; of a task that did not end well, it must say why.
+/// Validates the new line after the last one. If the task is blocked or failed, the line must say why.
 fn judge(work: &EventWriter<'_, '_>, task: &Task, last: Option<&Line>, line: &Line) -> Result<()> {
     let before = last.map_or_else(String::new, |last| format!("{}\n", last.text));
     let options = Options { outcome: outcome(work.tx, task)?, ..Options::default() };
@@ -145,6 +167,6 @@ fn refuse_too_long(bytes: i64, name: &TaskRef) -> Result<()> {
     if usize::try_from(bytes).is_ok_and(|bytes| bytes <= limits::WORKLOG_BYTES_MAX) {
         return Ok(());
     }
-    let message = format!("the worklog of {name} would pass {} bytes", limits::WORKLOG_BYTES_MAX);
+    let message = format!("the worklog of {name} would be larger than {} bytes", limits::WORKLOG_BYTES_MAX);
     Err(deny(Code::SchemaInvalid, "too_large", message))
 }

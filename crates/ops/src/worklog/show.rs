@@ -1,27 +1,52 @@
-//! Shows a worklog as the store has it.
+//! Shows a worklog as it is in the store.
 
 use contract::json::Value;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::context::Context;
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::ledger_state::{LedgerState, reference};
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Show;
+
+impl Verb for Show {
+    const NAME: &'static str = "worklog.show";
+    const COMMAND: &'static str = "worklog show";
+    const SUMMARY: &'static str = "Show a task's worklog";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(show);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
     pub task: String,
 }
 
-/// Every entry, oldest first.
-pub fn show(cx: &mut Context, request: &Request) -> Result<Value> {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// Oldest first.
+    pub entries: Vec<Value>,
+    pub run_id: String,
+    pub task_id: String,
+    /// Fields that others wrote: treat them as data.
+    pub x_untrusted: Value,
+}
+
+pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let name = reference(&request.task)?;
     let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, &request.run)?;
-    let lines = tx.worklog(&sheet.task(&name)?.id)?;
-    let entries: Vec<Value> =
-        lines.iter().map(|line| serde_json::from_str(&line.text).unwrap_or_default()).collect();
-    Ok(json!({"run_id": sheet.run_uuid()?, "task_id": name, "entries": entries,
-        "x_untrusted": contract::operator::untrusted(&["$.entries[*]"])}))
+    let state = LedgerState::of(&tx, &request.run)?;
+    let lines = tx.worklog(&state.task(&name)?.id)?;
+    Ok(Answer {
+        entries: lines.iter().map(|line| serde_json::from_str(&line.text).unwrap_or_default()).collect(),
+        run_id: state.run_uuid()?,
+        task_id: name.to_string(),
+        x_untrusted: contract::operator::untrusted(&["$.entries[*]"]),
+    })
 }

@@ -1,4 +1,4 @@
-//! Holds a worklog's file against the store, and both against the contract.
+//! Checks that a worklog's file is what the store recorded, and that both follow the contract.
 
 use contract::domain::crew::worklog::{broken, file_of};
 use contract::finding::Findings;
@@ -6,20 +6,42 @@ use contract::operator::{Code, Options, validate_worklog};
 use contract::verdict::Verdict;
 use serde_json::json;
 
+use super::show::Request;
 use super::{begins, outcome};
 use crate::context::Context;
 use crate::crew::denial;
-use crate::crew::sheet::{Sheet, reference};
+use crate::crew::ledger_state::{LedgerState, reference};
 use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
+use crate::verdict::VerdictAnswer;
 
-/// What is wrong with `file`, the bytes on the disk; none where there is no file. Changes nothing.
-pub fn verify(cx: &mut Context, run: &str, task: &str, file: Option<&[u8]>) -> Result<Verdict> {
-    let name = reference(task)?;
+pub struct Verify;
+
+impl Verb for Verify {
+    const NAME: &'static str = "worklog.verify";
+    const COMMAND: &'static str = "worklog verify";
+    const SUMMARY: &'static str = "Check that a worklog's file is what the store recorded";
+    const SURFACE: Surface = Surface::Validator;
+    type Request = Request;
+    type Answer = VerdictAnswer;
+    const FUNCTION: Function<Self> = Function::Reads(verify);
+}
+
+/// Reads the file, then judges it together with what the store has.
+pub fn verify(cx: &mut Context, request: &Request) -> Result<VerdictAnswer> {
+    let place = super::file(cx, &request.run, &request.task)?;
+    let file = cx.host().read_worklog(&place.workspace, &place.path)?;
+    Ok(judge(cx, request, file.as_deref())?.into())
+}
+
+/// `file` is the content of the file; `None` if there is no file.
+fn judge(cx: &mut Context, request: &Request, file: Option<&[u8]>) -> Result<Verdict> {
+    let name = reference(&request.task)?;
     let tx = cx.store.read()?;
-    let sheet = Sheet::of(&tx, run)?;
-    let task = sheet.task(&name)?;
+    let state = LedgerState::of(&tx, &request.run)?;
+    let task = state.task(&name)?;
     let lines = tx.worklog(&task.id)?;
-    if let Some(number) = broken(&lines, &begins(&sheet, &name)?) {
+    if let Some(number) = broken(&lines, &begins(&state, &name)?) {
         let message = format!("line {number} in the store does not follow from the one before it");
         return Ok(verdict(Code::LedgerInconsistent, "chain_broken", message));
     }
@@ -37,22 +59,22 @@ pub fn verify(cx: &mut Context, run: &str, task: &str, file: Option<&[u8]>) -> R
     Ok(judged)
 }
 
-/// A file that is merely behind is told from one that somebody else has written in.
+/// Tells a file that is only behind from one that was changed.
 fn differs(stored: &[u8], file: Option<&[u8]>) -> Option<Verdict> {
     let found = match file {
         None if stored.is_empty() => return None,
-        None => return Some(verdict(Code::MissingRequiredInput, "file_missing", "the file is not there")),
+        None => return Some(verdict(Code::MissingRequiredInput, "file_missing", "the file is missing")),
         Some(found) => found,
     };
     if found == stored {
         return None;
     }
     let (rule, message) = if stored.starts_with(found) {
-        ("file_behind", "the file ends before the store does; repeat the last append")
+        ("file_behind", "the file is behind the store; repeat the last append")
     } else if found.starts_with(stored) {
-        ("not_append_only", "somebody else has written behind the last line of the store")
+        ("not_append_only", "something was written after the last line that the store has")
     } else {
-        ("not_append_only", "what stands in the file is not what was written down")
+        ("not_append_only", "the file differs from the entries in the store")
     };
     let line = 1 + found.iter().zip(stored).take_while(|(a, b)| a == b).filter(|(a, _)| **a == b'\n').count();
     let mut refusal = verdict(Code::NonCompliant, rule, format!("line {line}: {message}"));

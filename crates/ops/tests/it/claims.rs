@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::memory::Scope;
 use contract::domain::task::Claim;
 use ops::{Error, memory, push, task};
 use serde_json::json;
@@ -105,7 +106,7 @@ fn the_holder_may_begin_again() {
     let first = world.try_begin("a", "a-1", &id).unwrap();
     let second = world.try_begin("a", "a-2", &id).unwrap();
     assert!(second.token > first.token);
-    assert_eq!(ops::status::status(&mut world.cx, Some("a")).unwrap().agent.unwrap().focus_task_id, id);
+    assert_eq!(world.status(Some("a")).agent_state.unwrap().focus_task_id, id);
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn who_does_not_hold_a_task_may_speak_about_it_and_not_change_it() {
     });
     push::push(cx, &key("b", "9"), &pushed(said)).unwrap();
     let mut note = remember("seen", "by b", None);
-    (note.memory.scope, note.memory.scope_id) = ("task".to_owned(), Some(id.to_owned()));
+    (note.scope, note.scope_id) = (Scope::Task, Some(id.to_owned()));
     memory::set::set(cx, &key("b", "10"), &note).unwrap();
     assert_eq!(world.get(id).claim.unwrap().agent, "a");
 }

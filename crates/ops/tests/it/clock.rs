@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use contract::continuity::memory::MemoryText;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use ops::resume::{Request, resume};
 use ops::{memory, task};
 
-use crate::world::{World, create, key};
+use crate::world::{World, create, key, named, remember};
 
 const DAY_MILLIS: i64 = 86_400_000;
 
@@ -50,15 +49,9 @@ fn a_jump_of_the_clock_grants_nothing_twice_and_loses_no_event() {
 #[test]
 fn a_memory_lives_until_its_moment_in_utc_and_is_collected_only_then() {
     let mut world = World::new();
-    let text = MemoryText {
-        key: "k".to_owned(),
-        value: "v".to_owned(),
-        scope: "global".to_owned(),
-        ..MemoryText::default()
-    };
-    let request = memory::set::Request { memory: text, expires_in: Some("1h".to_owned()) };
+    let request = remember("k", "v", Some("1h"));
     memory::set::set(&mut world.cx, &key("a", "set"), &request).unwrap();
-    let name = memory::Name { key: "k".to_owned(), scope: "global".to_owned(), scope_id: None };
+    let name = named("k");
     let is_there = |world: &mut World| memory::get::get(&mut world.cx, &name).is_ok();
     let collected = |world: &mut World, request: &str| {
         let asked = memory::gc::Request { limit: None };

@@ -100,7 +100,7 @@ fn compare<A: std::fmt::Debug>(
 }
 
 #[test]
-fn assignments_go_out_as_their_validator_says() {
+fn assignments_are_issued_as_their_validator_says() {
     let all = cases("assignment");
     assert!(all.len() >= 30, "{}", all.len());
     for case in all {
@@ -116,7 +116,7 @@ fn assignments_go_out_as_their_validator_says() {
 }
 
 #[test]
-fn rounds_are_taken_as_their_validator_says() {
+fn steps_are_applied_as_their_validator_says() {
     let all = cases("envelope");
     assert!(all.len() >= 6, "{}", all.len());
     for case in all {

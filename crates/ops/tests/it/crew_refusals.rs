@@ -8,7 +8,7 @@ use crate::crew_world::{Crew, denied};
 use crate::world::{World, begin, complete, key, pushed, set_status};
 
 #[test]
-fn what_a_ledger_has_granted_is_not_moved_by_an_agents_word() {
+fn an_assigned_task_cannot_be_moved_by_agent_verbs() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["docs"], json!({}));
@@ -57,7 +57,7 @@ fn what_is_done_in_a_run_stays_done() {
 }
 
 #[test]
-fn a_row_that_would_wait_for_itself_is_refused() {
+fn a_row_that_would_depend_on_itself_is_refused() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     crew.task("T-2", &["docs"], json!({"dependencies": ["T-1"]}));

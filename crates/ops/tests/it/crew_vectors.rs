@@ -12,7 +12,7 @@ use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
 use contract::operator::{Mode, TaskRef};
-use ops::{ledger, lock, watchdog};
+use ops::{lock, watchdog};
 use serde_json::{Value, json};
 use store::Stream;
 use testkit::SeededIds;
@@ -340,7 +340,7 @@ fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
                 lock::renew::Request { run: crew.run.clone(), task, token: step[2].as_i64().unwrap() };
             let now = crew.world.temp.now();
             let before = crew.world.state();
-            let answer = lock::renew::renew(&mut crew.world.cx, &request);
+            let answer = lock::renew::renew(&mut crew.world.cx, &caller("worker"), &request);
             assert_eq!(crew.world.state(), before, "a heartbeat is no event");
             assert_eq!(crew.world.temp.now(), now);
             code(answer.map(|_| json!("OK")))
@@ -360,7 +360,7 @@ fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
 }
 
 #[test]
-fn a_sweep_finds_whom_the_watchdog_table_names() {
+fn a_sweep_finds_the_tasks_that_the_watchdog_table_names() {
     let mut taken = 0;
     for case in table("watchdog") {
         let input = &case["input"];
@@ -424,7 +424,7 @@ fn a_stored_ledger_is_reconciled_as_the_table_says() {
         }
         let made = crew.seed(&json!({"version": 1, "rows": rows}));
         belongings(&crew, input, &made);
-        let verdict = ledger::show::reconcile(&mut crew.world.cx, &crew.run).unwrap();
+        let verdict = crew.reconciled();
         let found: BTreeSet<String> = verdict
             .details
             .more

@@ -5,6 +5,7 @@ use std::cell::RefMut;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::CrewChange;
+use contract::domain::crew::budget::Purse;
 use contract::domain::id::{Id, mint};
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::status::{Evidence, Status};
@@ -12,7 +13,8 @@ use contract::domain::task::{PlanPart, TaskId};
 use contract::operator::TaskRef;
 use contract::operator::ledger::Row;
 use contract::plan::{Plan, PlanTask};
-use ops::{Error, Result, assignment, ledger, lock, result, watchdog};
+use ops::verdict::VerdictAnswer;
+use ops::{Context, Error, Result, assignment, budget, ledger, lock, orchestrate, result, watchdog};
 use serde_json::{Value, json};
 use store::Stream;
 use testkit::SeededIds;
@@ -75,9 +77,16 @@ impl Crew {
         Ok(ledger::apply::apply(&mut self.world.cx, &key, &request)?.answer)
     }
 
-    pub(crate) fn step(&mut self, document: Value, strict: bool) -> Result<ops::orchestrate::Answer> {
-        let (key, request) = (self.key(), self.request(document, strict));
-        Ok(ops::orchestrate::step(&mut self.world.cx, &key, &request)?.answer)
+    pub(crate) fn step(&mut self, document: Value, strict: bool) -> Result<orchestrate::step::Answer> {
+        let key = self.key();
+        let request = orchestrate::step::Request {
+            document: Some(document),
+            program: None,
+            objective: Some("an objective".to_owned()),
+            workspace: Some(self.workspace.clone()),
+            strict,
+        };
+        Ok(orchestrate::step::step(&mut self.world.cx, &key, &request)?.answer)
     }
 
     /// Makes a task that may change `scopes`.
@@ -153,7 +162,7 @@ impl Crew {
     pub(crate) fn heartbeat(&mut self, name: &str, token: i64) -> Result<ops::heartbeat::Answer> {
         let request =
             ops::heartbeat::Request { run: self.run.clone(), task: name.to_owned(), token, at: None };
-        ops::heartbeat::heartbeat(&mut self.world.cx, &request)
+        ops::heartbeat::send(&mut self.world.cx, &caller("worker"), &request)
     }
 
     pub(crate) fn sweep(&mut self) -> watchdog::Answer {
@@ -162,7 +171,17 @@ impl Crew {
     }
 
     pub(crate) fn show(&mut self) -> Value {
-        ledger::show::show(&mut self.world.cx, &self.run.clone()).unwrap()
+        let request = ledger::show::Request { run: self.run.clone() };
+        json!(ledger::show::show(&mut self.world.cx, &request).unwrap())
+    }
+
+    pub(crate) fn reconciled(&mut self) -> VerdictAnswer {
+        let request = ledger::show::Request { run: self.run.clone() };
+        ledger::reconcile::reconcile(&mut self.world.cx, &request).unwrap()
+    }
+
+    pub(crate) fn purse(&mut self) -> Purse {
+        purse(&mut self.world.cx, &self.run)
     }
 
     pub(crate) fn row(&mut self, name: &str) -> Value {
@@ -233,6 +252,15 @@ impl Crew {
             document_digest: "sha256:0".to_owned(),
         }
     }
+}
+
+/// The budget of a run that has one.
+pub(crate) fn purse(cx: &mut Context, run: &str) -> Purse {
+    let shown = budget::show::show(cx, &budget::show::Request { run: run.to_owned() }).unwrap();
+    let purse =
+        Purse { limit: shown.limit.unwrap(), reserved: shown.reserved.unwrap(), spent: shown.spent.unwrap() };
+    assert_eq!(shown.free, Some(purse.free()));
+    purse
 }
 
 fn created(task_id: &TaskId, part: PlanPart) -> Change {

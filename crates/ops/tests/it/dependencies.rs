@@ -32,9 +32,16 @@ impl World {
 
     /// What was said about a task, oldest first.
     fn said(&mut self, id: &str) -> Vec<String> {
-        let request =
-            event::Request { task_id: Some(id.to_owned()), ascending: true, ..event::Request::default() };
-        event::list(&mut self.cx, &request).unwrap().into_iter().map(|event| event.record.message).collect()
+        let request = event::list::Request {
+            task_id: Some(id.to_owned()),
+            ascending: true,
+            ..event::list::Request::default()
+        };
+        event::list::events(&mut self.cx, &request)
+            .unwrap()
+            .into_iter()
+            .map(|event| event.record.message)
+            .collect()
     }
 
     fn reason(&mut self, id: &str) -> (Status, Option<String>) {

@@ -13,13 +13,13 @@ use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::plan::Budget;
-use ops::crew::Hindrance;
+use ops::crew::Obstacle;
 use ops::run::journal::{self, Entry, Wants, Written};
 use ops::{approval, lock, run, watchdog};
 use serde_json::json;
 use testkit::SeededIds;
 
-use crate::crew_world::Crew;
+use crate::crew_world::{Crew, purse};
 use crate::world::{World, caller, cancel, key, owner, submit};
 
 struct Scene {
@@ -37,7 +37,7 @@ impl Scene {
         self.run_as(tasks, |_| {})
     }
 
-    fn run_as(&mut self, tasks: &[(&str, &str)], more: impl FnOnce(&mut run::submit::Request)) -> RunId {
+    fn run_as(&mut self, tasks: &[(&str, &str)], more: impl FnOnce(&mut run::accept::Submission)) -> RunId {
         let names: Vec<&str> = tasks.iter().map(|(name, _)| *name).collect();
         let mut request = submit(&names);
         for (task, (_, writes)) in request.plan.tasks.iter_mut().zip(tasks) {
@@ -46,7 +46,7 @@ impl Scene {
         }
         more(&mut request);
         let key = key("setup", &format!("run {}", names.join(" ")));
-        let run = run::submit::submit(&mut self.world.cx, &key, &request).unwrap().answer.run_id;
+        let run = run::accept::submit(&mut self.world.cx, &key, &request).unwrap().answer.run_id;
         self.world.own(&run, 7);
         run
     }
@@ -102,11 +102,11 @@ impl Scene {
 
     fn held(&mut self) -> Vec<String> {
         let locks = lock::list::list(&mut self.world.cx, &lock::list::Request::default()).unwrap();
-        locks.into_iter().map(|lock| format!("{} {}", lock.held.reference, lock.held.scope)).collect()
+        locks.locks.into_iter().map(|lock| format!("{} {}", lock.held.reference, lock.held.scope)).collect()
     }
 
     fn purse(&mut self, run: &RunId) -> Purse {
-        ops::budget::show(&mut self.world.cx, run.as_str()).unwrap().unwrap().purse
+        purse(&mut self.world.cx, run.as_str())
     }
 
     /// The log accounts for all of it.
@@ -130,7 +130,7 @@ fn spent(dollars: i64) -> Outcome {
 
 fn holder(written: &Written) -> Held {
     match written {
-        Written::Hindered(Hindrance::Lock(obstacle)) => obstacle.lock.clone(),
+        Written::Hindered(Obstacle::Lock(obstacle)) => obstacle.lock.clone(),
         other => panic!("no lock stands in the way: {other:?}"),
     }
 }
@@ -155,7 +155,7 @@ fn an_attempt_begins_with_its_locks_and_ends_without_them() {
 }
 
 #[test]
-fn what_was_taken_back_is_nobodys_result() {
+fn an_attempt_that_lost_its_locks_cannot_report_a_result() {
     let mut scene = Scene::new();
     let (one, two) = (scene.run(&[("a", "src")]), scene.run(&[("b", ".")]));
     let old = scene.started(&one, "a");
@@ -208,7 +208,7 @@ fn a_canceled_task_keeps_its_locks_until_its_child_is_gone() {
 }
 
 #[test]
-fn nobody_else_gives_back_or_takes_what_an_engine_holds() {
+fn only_the_engine_releases_or_takes_its_locks() {
     let mut scene = Scene::new();
     let one = scene.run(&[("a", "src")]);
     let token = scene.started(&one, "a");
@@ -229,7 +229,7 @@ fn nobody_else_gives_back_or_takes_what_an_engine_holds() {
 }
 
 #[test]
-fn a_run_from_inside_a_task_works_in_what_that_task_holds_and_nowhere_else() {
+fn a_run_started_by_a_task_works_only_inside_that_tasks_locks() {
     let mut scene = Scene::new();
     let outer = scene.run(&[("a", "src"), ("b", "docs")]);
     scene.started(&outer, "a");
@@ -242,11 +242,11 @@ fn a_run_from_inside_a_task_works_in_what_that_task_holds_and_nowhere_else() {
     scene.started(&inner, "c");
     assert_eq!(holder(&scene.start(&inner, "d")).token, other);
     let stranger = scene.run(&[("e", "src/deep/er")]);
-    assert!(matches!(scene.start(&stranger, "e"), Written::Hindered(Hindrance::Lock(_))));
+    assert!(matches!(scene.start(&stranger, "e"), Written::Hindered(Obstacle::Lock(_))));
 }
 
 #[test]
-fn an_attempt_takes_its_share_of_the_budget_and_brings_back_what_is_left() {
+fn an_attempt_reserves_its_share_and_returns_the_rest() {
     let mut scene = Scene::new();
     let run = scene.run_as(&[("a", "a"), ("b", "b"), ("c", "c")], |request| {
         request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
@@ -258,7 +258,7 @@ fn an_attempt_takes_its_share_of_the_budget_and_brings_back_what_is_left() {
     assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(6), spent: cost(0) });
     let before = scene.world.state();
     let exhausted = BudgetFault::Exhausted;
-    let waits = Written::Hindered(Hindrance::Budget { fault: exhausted, passes: true });
+    let waits = Written::Hindered(Obstacle::Budget { fault: exhausted, passes: true });
     assert_eq!(scene.start(&run, "b"), waits, "what is reserved may come back");
     assert_eq!(scene.world.state(), before);
     scene.end(&run, "a", Some(token), spent(1));
@@ -267,13 +267,13 @@ fn an_attempt_takes_its_share_of_the_budget_and_brings_back_what_is_left() {
     // Nobody says what it cost, so all of it is gone.
     scene.end(&run, "b", Some(token), Outcome::default());
     assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(7) });
-    let over = Written::Hindered(Hindrance::Budget { fault: exhausted, passes: false });
+    let over = Written::Hindered(Obstacle::Budget { fault: exhausted, passes: false });
     assert_eq!(scene.start(&run, "c"), over, "what is spent does not come back");
     scene.is_sound();
 }
 
 #[test]
-fn what_a_run_spends_the_run_above_it_spends_too() {
+fn a_run_also_spends_the_budget_of_the_run_that_started_it() {
     let mut scene = Scene::new();
     let outer = scene.run_as(&[("a", "a")], |request| {
         request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
@@ -289,7 +289,7 @@ fn what_a_run_spends_the_run_above_it_spends_too() {
     });
     let token = scene.started(&inner, "b");
     assert_eq!((scene.purse(&outer).reserved, scene.purse(&inner).reserved), (cost(8), cost(8)));
-    assert!(matches!(scene.start(&inner, "c"), Written::Hindered(Hindrance::Budget { passes: true, .. })));
+    assert!(matches!(scene.start(&inner, "c"), Written::Hindered(Obstacle::Budget { passes: true, .. })));
     scene.end(&inner, "b", Some(token), spent(3));
     let (above, own) = (scene.purse(&outer), scene.purse(&inner));
     assert_eq!((above.spent, above.reserved, own.spent, own.reserved), (cost(3), cost(0), cost(3), cost(0)));
@@ -297,25 +297,27 @@ fn what_a_run_spends_the_run_above_it_spends_too() {
 }
 
 #[test]
-fn a_task_that_needs_a_persons_word_begins_with_it_once() {
+fn a_task_that_needs_an_approval_starts_with_it_once() {
     let mut scene = Scene::new();
     let run = scene.run(&[("a", "a")]);
-    let question = approval::Request {
+    let question = approval::request::Request {
         run: run.to_string(),
         task: "T-1".to_owned(),
         action: None,
         deadline_seconds: Some(60),
     };
-    let asked = approval::request(&mut scene.world.cx, &key("ann", "ask"), &question).unwrap().answer;
+    let asked =
+        approval::request::request(&mut scene.world.cx, &key("ann", "ask"), &question).unwrap().answer;
     let waits = scene.start(&run, "a");
     let id = asked.asked.id.clone();
-    let pending = Hindrance::Approval { id: id.clone(), fault: NotApproved::Pending };
+    let pending = Obstacle::Approval { id: id.clone(), fault: NotApproved::Pending };
     assert!(pending.passes());
     assert_eq!(waits, Written::Hindered(pending));
-    let yes = approval::Decision { id: id.to_string(), granted: true, reason: None };
-    approval::decide(&mut scene.world.cx, &key("bob", "yes"), &yes).unwrap();
+    let yes = approval::decide::Request { id: id.to_string(), granted: true, reason: None };
+    approval::decide::decide(&mut scene.world.cx, &key("bob", "yes"), &yes).unwrap();
     let token = scene.started(&run, "a");
-    let listed = approval::list(&mut scene.world.cx, Some(run.as_str())).unwrap();
+    let request = approval::list::Request { run: Some(run.to_string()) };
+    let listed = approval::list::list(&mut scene.world.cx, &request).unwrap().approvals;
     assert_eq!((listed[0].state.as_str(), listed[0].used_by), ("used", Some(token)));
     scene.is_sound();
 }

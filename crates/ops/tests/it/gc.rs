@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::retention::Retention;
-use ops::gc::{Answer, Held, Request, gc, maintain, preview};
+use ops::gc::all;
+use ops::gc::{Answer, Held, Request, gc, maintain};
 use ops::{audit, event, task};
 
 use crate::world::{World, create, key};
@@ -30,9 +31,13 @@ fn run(world: &mut World, name: &str, retention: Retention) -> Answer {
 }
 
 fn listed(world: &mut World, include_archived: bool) -> Vec<String> {
-    let request =
-        event::Request { include_archived, ascending: true, limit: Some(1000), ..event::Request::default() };
-    event::list(&mut world.cx, &request).unwrap().into_iter().map(|event| event.record.kind).collect()
+    let request = event::list::Request {
+        include_archived,
+        ascending: true,
+        limit: Some(1000),
+        ..event::list::Request::default()
+    };
+    event::list::events(&mut world.cx, &request).unwrap().into_iter().map(|event| event.record.kind).collect()
 }
 
 #[track_caller]
@@ -176,7 +181,7 @@ fn a_preview_says_what_would_happen_and_writes_nothing() {
     world.clock().advance(31 * DAY);
     let request = Request { retention: settings(), after: None };
     let before = world.state();
-    let would = preview(&mut world.cx, &key("ann", "gc"), &request).unwrap();
+    let would = all::preview(&mut world.cx, &all::Request { retention: request.retention }).unwrap().done;
     assert_eq!(world.state(), before);
     assert_eq!(run(&mut world, "gc", settings()), would);
     assert_eq!(would.pruned, 3);

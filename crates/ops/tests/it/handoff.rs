@@ -18,14 +18,15 @@ use crate::world::submit;
 /// Where the other store's workspace is.
 const ELSEWHERE: &str = "/elsewhere/repo";
 
-pub(crate) fn exported(crew: &mut Crew, allow_stale: bool) -> Result<export::Exported> {
+pub(crate) fn exported(crew: &mut Crew, allow_stale: bool) -> Result<export::Answer> {
     let request = export::Request { run: crew.run.clone(), allow_stale, tripwire: Tripwire::Deny };
     export::export(&mut crew.world.cx, &request)
 }
 
 fn bundle(crew: &mut Crew) -> Value {
     let exported = exported(crew, false).unwrap();
-    let judged = validate_handoff(exported.text.as_bytes(), &Options { strict: true, ..Options::default() });
+    let judged =
+        validate_handoff(exported.text().as_bytes(), &Options { strict: true, ..Options::default() });
     assert!(judged.allow, "{judged:?}");
     exported.document
 }
@@ -60,7 +61,7 @@ fn round(crew: &mut Crew) -> Crew {
     let answer = taken(&mut other, &sent).unwrap_or_else(|error| panic!("{error} {}", error.details));
     assert!(answer.created);
     other.holds();
-    assert_eq!(exported(crew, false).unwrap().text, exported(&mut other, false).unwrap().text);
+    assert_eq!(exported(crew, false).unwrap().text(), exported(&mut other, false).unwrap().text());
     other
 }
 
@@ -74,14 +75,15 @@ fn wrote(crew: &mut Crew, name: &str, token: Option<i64>, action: &str) {
 fn asked(crew: &mut Crew, name: &str) -> String {
     let key = crew.key();
     let (run, task) = (crew.run.clone(), name.to_owned());
-    let request = approval::Request { run, task, action: None, deadline_seconds: Some(5000) };
-    approval::request(&mut crew.world.cx, &key, &request).unwrap().answer.asked.id.to_string()
+    let request = approval::request::Request { run, task, action: None, deadline_seconds: Some(5000) };
+    approval::request::request(&mut crew.world.cx, &key, &request).unwrap().answer.asked.id.to_string()
 }
 
 fn decided(crew: &mut Crew, id: &str, granted: bool) {
     let key = ops::context::Key { caller: crate::world::caller("another"), ..crew.key() };
-    let decision = approval::Decision { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
-    approval::decide(&mut crew.world.cx, &key, &decision).unwrap();
+    let decision =
+        approval::decide::Request { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
+    approval::decide::decide(&mut crew.world.cx, &key, &decision).unwrap();
 }
 
 /// A crew in the middle of everything: one task done, one in work with money and a worklog, one blocked by a silent
@@ -94,8 +96,8 @@ fn busy() -> Crew {
     crew.task("T-4", &["d"], json!({"dependencies": ["T-1", "T-2"], "priority": "high"}));
     crew.task("0c8ee0a6-6a7c-4c7e-9d56-0d2f3f1d2b11", &["e"], json!({"type": "serial"}));
     let key = crew.key();
-    let limit = budget::Request { run: crew.run.clone(), cost: Some(MicroUsd(900)), tokens: Some(90) };
-    budget::set(&mut crew.world.cx, &key, &limit).unwrap();
+    let limit = budget::set::Request { run: crew.run.clone(), cost: Some(MicroUsd(900)), tokens: Some(90) };
+    budget::set::set(&mut crew.world.cx, &key, &limit).unwrap();
     let issue = |crew: &mut Crew, name: &str| {
         let (cost, tokens) = (Some(MicroUsd(100)), Some(10));
         let request =
@@ -117,7 +119,7 @@ fn busy() -> Crew {
 }
 
 #[test]
-fn a_run_in_the_middle_of_everything_comes_out_as_it_went_in() {
+fn a_busy_run_is_exported_as_it_was_imported() {
     let mut crew = busy();
     for (name, granted) in [("T-4", None), ("T-4", Some(true)), ("T-4", Some(false))] {
         let id = asked(&mut crew, name);
@@ -150,7 +152,7 @@ fn a_handoff_names_its_dependencies_blockers_and_targets() {
 }
 
 #[test]
-fn the_holder_goes_on_with_its_token_for_as_long_as_its_silence_has_left() {
+fn a_holder_keeps_its_token_for_the_rest_of_its_lease() {
     let mut other = round(&mut busy());
     // It was heard 5 seconds before, and may be silent for 60.
     other.world.clock().advance(Duration::from_secs(55));
@@ -172,8 +174,8 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
     denied(other.issue("T-1"), "INVALID_TRANSITION", "illegal");
     denied(other.issue("T-4"), "DEPENDENCY_NOT_MET", "dependency_not_done");
     other.submit(other.result("T-2", 3, "done"), Vec::new()).unwrap();
-    let shown = budget::show(&mut other.world.cx, &other.run.clone()).unwrap().unwrap();
-    assert_eq!((shown.purse.spent.cost, shown.purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
+    let purse = other.purse();
+    assert_eq!((purse.spent.cost, purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
     let key = other.key();
     let (run, cost) = (other.run.clone(), Some(MicroUsd(100)));
     let request = assignment::issue::Request {
@@ -189,7 +191,7 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
 }
 
 #[test]
-fn a_token_that_died_elsewhere_is_never_given_out_again() {
+fn a_token_that_ended_in_another_store_is_never_issued_again() {
     let mut crew = Crew::new();
     crew.task("T-1", &["a"], json!({}));
     crew.issue("T-1").unwrap();
@@ -208,7 +210,7 @@ fn a_token_that_died_elsewhere_is_never_given_out_again() {
 }
 
 #[test]
-fn tokens_move_up_where_the_store_has_given_theirs_to_others() {
+fn tokens_are_raised_if_the_store_has_issued_them_already() {
     let mut crew = busy();
     let sent = bundle(&mut crew);
     let mut other = empty("11111111-2222-4333-8444-555555555555");
@@ -229,7 +231,7 @@ fn tokens_move_up_where_the_store_has_given_theirs_to_others() {
 }
 
 #[test]
-fn a_run_that_is_here_is_an_answer_if_it_is_the_same_and_else_a_conflict() {
+fn importing_a_known_run_succeeds_if_it_is_the_same_and_conflicts_if_not() {
     let mut crew = busy();
     let sent = bundle(&mut crew);
     let again = taken(&mut crew, &sent).unwrap();
@@ -243,12 +245,12 @@ fn a_run_that_is_here_is_an_answer_if_it_is_the_same_and_else_a_conflict() {
 }
 
 #[test]
-fn silent_workers_are_handed_on_only_if_somebody_says_so() {
+fn tasks_that_timed_out_are_exported_only_if_allowed() {
     let mut crew = busy();
     crew.world.clock().advance(Duration::from_secs(61));
     let refused = exported(&mut crew, false).unwrap_err();
     assert_eq!(refused.code.as_str(), "LEDGER_INCONSISTENT");
-    assert!(refused.hint.unwrap().contains("--allow-stale"));
+    assert!(refused.hint.unwrap().contains("allow_stale"));
     let sent = exported(&mut crew, true).unwrap();
     let mut other = empty(&crew.run);
     other.world.clock().advance(crew.world.temp.now().at.since(other.world.temp.now().at));
@@ -261,7 +263,7 @@ fn silent_workers_are_handed_on_only_if_somebody_says_so() {
     };
     assert!(stale(&mut other, false).is_err());
     stale(&mut other, true).unwrap();
-    assert_eq!(sent.text, exported(&mut other, true).unwrap().text);
+    assert_eq!(sent.text(), exported(&mut other, true).unwrap().text());
     assert_eq!(other.sweep().timed_out.len(), 1);
     other.holds();
 }
@@ -284,8 +286,8 @@ fn planned(done: bool) -> Crew {
     let mut request = submit(&[]);
     request.plan = Plan { tasks: vec![task, next], ..request.plan };
     let key = crew.key();
-    let opened = ledger::open::open(&mut crew.world.cx, &key, &request).unwrap().answer;
-    crew.run = opened.run_id.uuid().unwrap();
+    let opened = ledger::open::open_submission(&mut crew.world.cx, &key, &request).unwrap().answer;
+    crew.run = opened.run_id;
     if done {
         let token = crew.issue("T-1").unwrap().token;
         let mut result = crew.result("T-1", token, "done");
@@ -305,7 +307,7 @@ fn planned(done: bool) -> Crew {
 }
 
 #[test]
-fn the_authors_checks_travel_and_verified_stays_verified() {
+fn checks_are_exported_and_verified_stays_verified() {
     round(&mut planned(false));
     let mut other = round(&mut planned(true));
     assert_eq!(other.row("T-1")["x_evidence"], "verified");
@@ -321,7 +323,7 @@ fn the_authors_checks_travel_and_verified_stays_verified() {
 }
 
 #[test]
-fn an_approval_is_asked_for_again_and_a_no_stays_a_no() {
+fn an_open_approval_is_requested_again_and_a_denied_one_stays_denied() {
     let mut crew = Crew::new();
     crew.task("T-1", &["a"], json!({}));
     crew.task("T-2", &["b"], json!({}));
@@ -332,7 +334,8 @@ fn an_approval_is_asked_for_again_and_a_no_stays_a_no() {
     let mut other = round(&mut crew);
     denied(other.issue("T-1"), "NON_COMPLIANT", "approval_pending");
     denied(other.issue("T-2"), "NON_COMPLIANT", "approval_denied");
-    let pending = approval::list(&mut other.world.cx, None).unwrap();
+    let pending = approval::list::list(&mut other.world.cx, &approval::list::Request::default());
+    let pending = pending.unwrap().approvals;
     assert_eq!(pending.len(), 1);
     assert_ne!(pending[0].asked.id.to_string(), granted);
     decided(&mut other, &pending[0].asked.id.to_string(), true);
@@ -429,7 +432,7 @@ fn a_bundle_that_was_tampered_with_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn places_that_others_hold_here_or_that_are_links_here_are_not_taken() {
+fn a_bundle_whose_locks_conflict_or_are_links_here_is_refused() {
     let mut crew = busy();
     let sent = bundle(&mut crew);
     let passed = crew.world.temp.now().at.since(Crew::new().world.temp.now().at);
@@ -447,7 +450,7 @@ fn places_that_others_hold_here_or_that_are_links_here_are_not_taken() {
 }
 
 #[test]
-fn what_an_engine_works_or_what_has_ended_is_not_handed_on() {
+fn a_run_of_an_engine_or_one_that_ended_is_not_exported() {
     let mut crew = Crew::new();
     crew.run = crew.world.run(&["a"]).to_string();
     denied(exported(&mut crew, false), "NON_COMPLIANT", "run_of_an_engine");
@@ -503,14 +506,14 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
         _ => {
             let key = crew.key();
             let cost = MicroUsd(i64::try_from(random.below(1000)).unwrap());
-            let limit = budget::Request { run: crew.run.clone(), cost: Some(cost), tokens: Some(5) };
-            drop(budget::set(&mut crew.world.cx, &key, &limit));
+            let limit = budget::set::Request { run: crew.run.clone(), cost: Some(cost), tokens: Some(5) };
+            drop(budget::set::set(&mut crew.world.cx, &key, &limit));
         }
     }
 }
 
 #[test]
-fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
+fn soak_any_consistent_ledger_is_exported_as_it_was_imported() {
     let mut carried = 0;
     for seed in 0..u64::from(rounds(12)) {
         let mut random = SeededIds::new(seed);
@@ -531,11 +534,11 @@ fn soak_any_ledger_that_agrees_with_itself_comes_out_as_it_went_in() {
             other.world.clock().advance(crew.world.temp.now().at.since(other.world.temp.now().at));
             let key = other.key();
             let (document, workspace) = (sent.document.clone(), other.workspace.clone());
-            let (digest, tripwire) = (Some(sent.digest.clone()), Tripwire::Deny);
+            let (digest, tripwire) = (Some(sent.digest().unwrap()), Tripwire::Deny);
             let request = import::Request { document, digest, workspace, allow_stale: true, tripwire };
             import::import(&mut other.world.cx, &key, &request)
-                .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text));
-            assert_eq!(exported(&mut other, true).unwrap().text, sent.text, "seed {seed}");
+                .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text()));
+            assert_eq!(exported(&mut other, true).unwrap().text(), sent.text(), "seed {seed}");
             other.holds();
             carried += 1;
         }

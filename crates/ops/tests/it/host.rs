@@ -7,12 +7,15 @@ use std::rc::Rc;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::PlanPart;
+use contract::intake::Executors;
 use ops::context::SharedClock;
-use ops::host::{Host, HowToWork, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
+use ops::run::logs::OutputStream;
 use ops::{Context, Result};
 use store::OpenTransactions;
 use testkit::SeededIds;
@@ -39,6 +42,8 @@ pub(crate) struct TestHost {
     asked: Cell<u32>,
     /// What happens in the world the next time the host is asked.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// The process ends when the host is asked for this.
+    pub(crate) stop_at: Cell<Option<&'static str>>,
 }
 
 impl TestHost {
@@ -49,6 +54,7 @@ impl TestHost {
             open: RefCell::default(),
             asked: Cell::new(0),
             meanwhile: RefCell::default(),
+            stop_at: Cell::default(),
         })
     }
 
@@ -67,6 +73,10 @@ impl TestHost {
     fn note(&self, what: &str) {
         self.asked.set(self.asked.get() + 1);
         assert_eq!(self.open.borrow().count(), 0, "the host was asked for {what} inside a transaction");
+        if self.stop_at.get() == Some(what) {
+            self.stop_at.set(None);
+            panic!("the process ends here");
+        }
         if let Some(happens) = self.meanwhile.take() {
             happens();
         }
@@ -98,7 +108,8 @@ impl Host for TestHost {
 
     fn is_directory(&self, _: &str, path: &str) -> bool {
         self.note("a directory");
-        self.paper.borrow().directories.iter().any(|directory| directory == path)
+        // The workspace itself is always there.
+        path == "." || self.paper.borrow().directories.iter().any(|directory| directory == path)
     }
 
     fn real_directory(&self, path: &str) -> String {
@@ -154,9 +165,40 @@ impl Host for TestHost {
         self.liveness.get()
     }
 
+    fn program(&self) -> String {
+        self.note("its own name");
+        "writ".to_owned()
+    }
+
+    fn installation(&self, _: &Path) -> Installation {
+        self.note("the installation");
+        Installation {
+            store_source: "default".to_owned(),
+            store_bytes: None,
+            hooks: serde_json::Value::Null,
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+
     fn ask_program(&self, _: &ProgramQuestion, _: &Id<Attempt>) -> Result<Vec<u8>> {
         self.note("a program");
         Ok(self.paper.borrow().printed.clone())
+    }
+
+    fn executors(&self, _: &str) -> Result<Executors> {
+        self.note("executors");
+        Ok(Executors::default())
+    }
+
+    fn read_log(&self, _: &Id<Attempt>) -> Result<Vec<LogPiece>> {
+        self.note("a log");
+        Ok(vec![LogPiece::Printed(OutputStream::Stdout, b"printed".to_vec()), LogPiece::Dropped(7)])
+    }
+
+    fn prepare_to_work(&self, _: &str, _: &HowToWork) -> Result<()> {
+        self.note("what a run needs");
+        Ok(())
     }
 
     fn work(&self, _: &mut Context, _: &RunId, _: &HowToWork) -> Result<WorkEnd> {

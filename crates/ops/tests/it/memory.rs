@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use contract::continuity::MemoryView;
 use contract::domain::code::ErrorCode;
+use contract::domain::memory::{MemoryKind, Scope};
 use ops::memory::{self, list, search};
 
-use crate::world::{World, key, named, remember};
+use crate::world::{World, key, named, pinned, remember};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -17,7 +18,7 @@ impl World {
     }
 
     fn pin(&mut self, name: &str, unpin: bool) {
-        let request = memory::pin::Request { name: named(name), unpin };
+        let request = pinned(name, unpin);
         memory::pin::pin(&mut self.cx, &key("ann", &format!("pin {name} {unpin}")), &request).unwrap();
     }
 
@@ -26,7 +27,7 @@ impl World {
     }
 
     fn keys(&mut self) -> Vec<String> {
-        let request = list::Request { scope: "global".to_owned(), scope_id: None, limit: None };
+        let request = list::Request { scope: Scope::Global, scope_id: None, limit: None };
         let listed = list::list(&mut self.cx, &request).unwrap().page;
         let request = search::Request { query: "word".to_owned(), limit: None };
         let found = search::search(&mut self.cx, &request).unwrap().page;
@@ -58,7 +59,7 @@ fn what_has_expired_is_neither_shown_nor_found_nor_touched() {
     assert_eq!(world.remembered("short"), Err(ErrorCode::NotFound));
     let gone = memory::delete::delete(&mut world.cx, &key("ann", "d"), &named("short")).unwrap_err();
     assert_eq!((gone.code, gone.message.as_str()), (ErrorCode::NotFound, "memory entry not found"));
-    let request = memory::pin::Request { name: named("short"), unpin: false };
+    let request = pinned("short", false);
     assert!(memory::pin::pin(&mut world.cx, &key("ann", "p"), &request).is_err());
 }
 
@@ -97,9 +98,9 @@ fn whether_it_was_collected_makes_no_difference_to_a_later_write() {
     let after = |collected: bool| {
         let mut world = World::new();
         let mut first = remember("k", "word", Some("1m"));
-        first.memory.kind = Some("lesson".to_owned());
-        first.memory.half_life_days = Some(3.0);
-        first.memory.source_task_id = Some("task_old".to_owned());
+        first.kind = Some(MemoryKind::Lesson);
+        first.half_life_days = Some(3.0);
+        first.source_task_id = Some("task_old".to_owned());
         memory::set::set(&mut world.cx, &key("ann", "first"), &first).unwrap();
         world.clock().advance(MINUTE);
         if collected {

@@ -61,7 +61,6 @@ fn every_door_is_told_what_does_not_fit() {
     assert_eq!(call(&mut world, "memory.get", json!({"key": "k"})).unwrap()["value"], "v");
     assert_eq!(call(&mut world, "memory.list", json!({})).unwrap()["count"], 1);
     assert_eq!(call(&mut world, "artifact.list", json!({"task_id": "t"})).unwrap()["count"], 0);
-    let before = world.state();
     let cases = [
         ("agent.push", json!({"event": {"kind": 5, "message": "m"}})),
         ("agent.push", json!([])),
@@ -69,10 +68,16 @@ fn every_door_is_told_what_does_not_fit() {
         ("memory.set", json!({"key": "k", "value": "v", "half_life_days": "x"})),
         ("memory.pin", json!({"key": "k", "unpin": "yes"})),
         ("memory.gc", json!({"limit": "all"})),
+        ("memory.gc", json!({"limits": 1})),
+        ("task.complete", json!({"id": "task_1", "outcome": "shiny", "summary": "s"})),
         ("memory.gc", json!({"limit": -1})),
         ("memory.search", json!({"query": "a\u{0}b"})),
         ("memory.list", json!({"limit": 0})),
     ];
+    let strange = json!({"event": {"kind": "k", "message": "m", "colour": "red"}, "note": 1});
+    let told = call(&mut world, "agent.push", strange).unwrap();
+    assert_eq!(told["ignored"], json!(["$.event.colour", "$.note"]));
+    let before = world.state();
     for (name, request) in cases {
         let refused = call(&mut world, name, request.clone()).unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidInput, "{name} {request}: {refused}");

@@ -8,8 +8,8 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::memory::{MemoryKind, NewMemory, Place, Scope, ValueType};
-use contract::domain::request::Agent;
 use contract::domain::retention::Retention;
+use contract::domain::time::Timestamp;
 use ops::resume::{Answer, Request, peek, resume};
 use ops::{Error, agent, task};
 use serde_json::json;
@@ -31,6 +31,26 @@ impl World {
     #[track_caller]
     fn resume_in(&mut self, agent: &str, request: &str, project: &str) -> Answer {
         self.try_resume(agent, request, &in_project(project)).unwrap()
+    }
+
+    fn peek(
+        &mut self,
+        agent: &str,
+        asked: &Request,
+        as_of: Option<Timestamp>,
+    ) -> Result<peek::Answer, Error> {
+        self.look(agent, asked, as_of).map(|(answer, _)| answer)
+    }
+
+    fn look(
+        &mut self,
+        agent: &str,
+        asked: &Request,
+        as_of: Option<Timestamp>,
+    ) -> Result<(peek::Answer, Option<String>), Error> {
+        let Request { project_dir, limit, focus, budget } = asked.clone();
+        let request = peek::Request { agent: agent.to_owned(), project_dir, limit, focus, budget, as_of };
+        peek::look(&mut self.cx, &request)
     }
 
     fn task_in(&mut self, project: &str, title: &str) -> String {
@@ -256,13 +276,12 @@ fn the_same_state_at_the_same_moment_gives_the_same_bytes() {
     for number in 0..30 {
         world.remember(number + 1, place(Scope::Task, &id), &format!("k{number}"), "v");
     }
-    let agent = Agent::parse("a").unwrap();
     let at = world.temp.now().at;
-    let first = peek(&mut world.cx, &agent, &in_project("p"), Some(at)).unwrap();
+    let first = world.peek("a", &in_project("p"), Some(at)).unwrap();
     world.clock().advance(Duration::from_hours(48));
-    let second = peek(&mut world.cx, &agent, &in_project("p"), Some(at)).unwrap();
+    let second = world.peek("a", &in_project("p"), Some(at)).unwrap();
     assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&second).unwrap());
-    let later = peek(&mut world.cx, &agent, &in_project("p"), None).unwrap();
+    let later = world.peek("a", &in_project("p"), None).unwrap();
     assert_ne!(first.digest, later.digest, "memories fade");
 }
 
@@ -271,7 +290,7 @@ fn a_look_leaves_no_trace() {
     let mut world = World::new();
     world.task("one");
     let before = world.state();
-    let seen = peek(&mut world.cx, &Agent::parse("a").unwrap(), &Request::default(), None).unwrap();
+    let seen = world.peek("a", &Request::default(), None).unwrap();
     assert_eq!(seen.brief.task.unwrap().title, "one");
     assert_eq!(world.state(), before);
     assert!(world.resume("b", "r").claim.is_some());
@@ -324,7 +343,7 @@ fn a_look_at_what_another_holds_is_only_a_look() {
     task::begin::begin(&mut world.cx, &key("a", "b"), &begin(&id)).unwrap();
     let before = world.state();
     let asked = Request { focus: Some(id.clone()), ..Request::default() };
-    let seen = peek(&mut world.cx, &Agent::parse("b").unwrap(), &asked, None).unwrap();
+    let seen = world.peek("b", &asked, None).unwrap();
     assert_eq!((seen.brief.task.unwrap().id, seen.focus_rule), (id, FocusRule::Asked));
     let refused = world.try_resume("b", "r", &asked).unwrap_err();
     assert_eq!((refused.code, refused.details["holder"].as_str()), (ErrorCode::HeldByAnother, Some("a")));
@@ -350,9 +369,8 @@ fn a_look_back_shows_nothing_that_was_written_later() {
     let early = world.task_in("p", "early");
     world.remember(1, place(Scope::Project, "p"), "early-memory", "v");
     let then = world.temp.now().at;
-    let agent = Agent::parse("a").unwrap();
     let asked = Request { focus: Some(early.clone()), ..in_project("p") };
-    let before = peek(&mut world.cx, &agent, &asked, Some(then)).unwrap();
+    let before = world.peek("a", &asked, Some(then)).unwrap();
     world.clock().advance(MOMENT);
     let late = world.task_in("p", "late");
     world.remember(2, place(Scope::Project, "p"), "late-memory", "v");
@@ -362,20 +380,20 @@ fn a_look_back_shows_nothing_that_was_written_later() {
         "artifacts": [{"file_path": "late.rs"}],
     });
     ops::push::push(&mut world.cx, &key("b", "p"), &pushed(said)).unwrap();
-    let mut after = peek(&mut world.cx, &agent, &asked, Some(then)).unwrap();
+    let mut after = world.peek("a", &asked, Some(then)).unwrap();
     assert_eq!(after.brief.counts.pending, 2, "states and their numbers are those of now");
     after.brief.counts = before.brief.counts;
     assert_eq!(after.brief, before.brief);
     let asked = Request { focus: Some(late), ..in_project("p") };
-    let unborn = peek(&mut world.cx, &agent, &asked, Some(then)).unwrap();
+    let unborn = world.peek("a", &asked, Some(then)).unwrap();
     assert_eq!((unborn.brief.task, unborn.focus_rule), (None, FocusRule::None));
 }
 
 #[test]
 fn a_project_that_nobody_has_been_in_has_no_past() {
     let mut world = World::new();
-    let seen = peek(&mut world.cx, &Agent::parse("a").unwrap(), &in_project("/new"), None).unwrap();
-    assert_eq!((seen.brief.project, seen.project_id.as_deref()), (None, Some("/new")));
+    let (seen, project) = world.look("a", &in_project("/new"), None).unwrap();
+    assert_eq!((seen.brief.project, project.as_deref()), (None, Some("/new")));
     let at = world.temp.now().at.to_string();
     assert_eq!(world.resume_in("a", "r", "/new").brief.project.unwrap().created_at, at);
 }
@@ -423,14 +441,14 @@ fn who_was_away_is_told_what_was_archived_meanwhile() {
         let mut after = 0;
         let mut found = Vec::new();
         loop {
-            let request = ops::event::Request {
+            let request = ops::event::list::Request {
                 since_id: after,
                 ascending: true,
                 include_archived,
                 limit: Some(4),
-                ..ops::event::Request::default()
+                ..ops::event::list::Request::default()
             };
-            let page = ops::event::list(&mut world.cx, &request).unwrap();
+            let page = ops::event::list::events(&mut world.cx, &request).unwrap();
             let Some(last) = page.last() else { break };
             after = last.id;
             found.extend(page.iter().map(|event| event.id));

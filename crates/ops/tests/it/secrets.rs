@@ -122,7 +122,7 @@ fn a_plan_that_holds_one_is_refused_and_an_intent_is_scrubbed() {
     let mut named = submit(&["a"]);
     TEXT.clone_into(&mut named.objective);
     for request in [planned, named] {
-        let error = run::submit::submit(&mut world.cx, &key("a", "r"), &request).unwrap_err();
+        let error = run::accept::submit(&mut world.cx, &key("a", "r"), &request).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidInput);
         assert!(!error.message.contains(SECRET), "{error}");
     }
@@ -134,7 +134,7 @@ fn a_plan_that_holds_one_is_refused_and_an_intent_is_scrubbed() {
         payload: json!({"text": TEXT}),
         requires: json!({"why": TEXT}),
     });
-    run::submit::submit(&mut world.cx, &key("a", "r"), &request).unwrap();
+    run::accept::submit(&mut world.cx, &key("a", "r"), &request).unwrap();
     world.holds_no_secret();
 }
 

@@ -1,5 +1,6 @@
 //! What the task verbs answer and write down, word for word.
 
+use contract::continuity::state::{CloseOutcome, StateFilter, TaskState};
 use contract::domain::change::Change;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -13,8 +14,8 @@ use crate::world::{World, begin, complete, create, key, set_status};
 
 /// The events as the agent contract shows them, oldest first.
 fn events(cx: &mut Context) -> Vec<Value> {
-    let request = event::Request { ascending: true, ..event::Request::default() };
-    let events = event::list(cx, &request).unwrap();
+    let request = event::list::Request { ascending: true, ..event::list::Request::default() };
+    let events = event::list::events(cx, &request).unwrap();
     events.iter().map(|event| serde_json::to_value(view(event)).unwrap()).collect()
 }
 
@@ -73,7 +74,7 @@ fn a_completed_task() {
 fn an_event_is_an_envelope() {
     let mut world = World::new();
     world.task("one");
-    let list = event::list(&mut world.cx, &event::Request::default()).unwrap();
+    let list = event::list::events(&mut world.cx, &event::list::Request::default()).unwrap();
     insta::assert_snapshot!(pretty(&envelope(&list[0])));
 }
 
@@ -95,11 +96,8 @@ fn refusals_name_the_fault() {
     note("begin", error);
     let error = task::begin::begin(&mut world.cx, &key("a", "r"), &begin("not an id")).unwrap_err();
     note("begin", error);
-    let error =
-        task::set_status::set_status(&mut world.cx, &key("a", "r"), &set_status(&id, "shiny")).unwrap_err();
-    note("set_status", error);
-    let error = task::complete::complete(&mut world.cx, &key("a", "r"), &complete(&id, "shiny")).unwrap_err();
-    note("complete", error);
+    note("set_status", TaskState::named("shiny").unwrap_err().into());
+    note("complete", CloseOutcome::named("shiny").unwrap_err().into());
     let mut silent = complete(&id, "done");
     silent.summary = " ".to_owned();
     let error = task::complete::complete(&mut world.cx, &key("a", "r"), &silent).unwrap_err();
@@ -125,7 +123,7 @@ fn lists_are_ordered_narrowed_and_bounded() {
         tasks.tasks.iter().flatten().map(|task| task.title.as_str()).collect()
     };
     let all = task::list::Request::default();
-    let status = |word: &str| Some(word.to_owned());
+    let status = StateFilter::parse;
     assert_eq!(titles(all.clone()), "cbad", "highest priority first, then newest");
     assert_eq!(titles(task::list::Request { limit: Some(2), ..all.clone() }), "cb");
     assert_eq!(titles(task::list::Request { status: status("pending"), ..all.clone() }), "cad");

@@ -67,11 +67,11 @@ fn prepare(place: &Path) -> String {
     }
     let plan =
         Plan { objective: "a storm".to_owned(), workspace: None, max_parallel: 1, tasks, ..Plan::default() };
-    let request = run::submit::Request { plan, workspace: "/storm".to_owned(), ..submit(&["storm"]) };
-    let opened = ledger::open::open(&mut cx, &key("person", "open"), &request).unwrap();
-    let run = opened.answer.run_id.uuid().unwrap();
-    let limit = budget::Request { run: run.clone(), cost: Some(MicroUsd(LIMIT)), tokens: Some(0) };
-    budget::set(&mut cx, &key("person", "budget"), &limit).unwrap();
+    let request = run::accept::Submission { plan, workspace: "/storm".to_owned(), ..submit(&["storm"]) };
+    let opened = ledger::open::open_submission(&mut cx, &key("person", "open"), &request).unwrap();
+    let run = opened.answer.run_id;
+    let limit = budget::set::Request { run: run.clone(), cost: Some(MicroUsd(LIMIT)), tokens: Some(0) };
+    budget::set::set(&mut cx, &key("person", "budget"), &limit).unwrap();
     run
 }
 

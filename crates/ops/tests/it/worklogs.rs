@@ -2,7 +2,7 @@
 
 use contract::json::Value;
 use ops::Result;
-use ops::worklog::{append, kept, verify};
+use ops::worklog::{self, append, show, verify};
 use serde_json::json;
 
 use crate::crew_world::{Crew, denied};
@@ -18,11 +18,13 @@ fn wrote(crew: &mut Crew, token: Option<i64>, entry: Value) -> Result<append::An
 }
 
 fn file(crew: &mut Crew) -> Vec<u8> {
-    kept(&mut crew.world.cx, &crew.run.clone(), "T-1").unwrap().bytes
+    worklog::file(&mut crew.world.cx, &crew.run.clone(), "T-1").unwrap().bytes
 }
 
 fn judged(crew: &mut Crew, file: Option<&[u8]>) -> (String, Value) {
-    let verdict = verify::verify(&mut crew.world.cx, &crew.run.clone(), "T-1", file).unwrap();
+    crew.paper().worklog = file.map(<[u8]>::to_vec);
+    let request = show::Request { run: crew.run.clone(), task: "T-1".to_owned() };
+    let verdict = verify::verify(&mut crew.world.cx, &request).unwrap();
     (verdict.code.clone(), json!(verdict.details.rule))
 }
 
@@ -33,7 +35,7 @@ fn with_task() -> Crew {
 }
 
 #[test]
-fn only_the_current_holder_writes_and_nobody_else_while_it_works() {
+fn only_the_current_holder_writes_while_the_task_is_in_progress() {
     let mut crew = with_task();
     assert_eq!(wrote(&mut crew, None, entry("planned")).unwrap().number, 1);
     let token = crew.issue("T-1").unwrap().token;
@@ -69,7 +71,7 @@ fn an_entry_is_whole_scrubbed_and_follows_the_one_before_it() {
 }
 
 #[test]
-fn a_file_is_told_to_be_behind_missing_or_changed() {
+fn verify_reports_a_file_that_is_behind_missing_or_changed() {
     let mut crew = with_task();
     assert_eq!(judged(&mut crew, None), ("OK".to_owned(), Value::Null));
     wrote(&mut crew, None, entry("one")).unwrap();
@@ -84,7 +86,7 @@ fn a_file_is_told_to_be_behind_missing_or_changed() {
 }
 
 #[test]
-fn a_worker_that_gives_up_says_why_in_its_last_line() {
+fn a_result_that_is_not_done_needs_a_last_entry_that_says_why() {
     let mut crew = with_task();
     let token = crew.issue("T-1").unwrap().token;
     wrote(&mut crew, Some(token), entry("tried")).unwrap();
@@ -120,7 +122,7 @@ fn a_strict_result_wants_a_worklog() {
 }
 
 #[test]
-fn a_worklog_that_leads_out_of_the_workspace_is_refused() {
+fn a_worklog_outside_the_workspace_is_refused() {
     let mut crew = with_task();
     crew.paper().links.insert("worklogs".to_owned(), "/etc".to_owned());
     denied(wrote(&mut crew, None, entry("x")), "SCOPE_VIOLATION", "workspace_escape");

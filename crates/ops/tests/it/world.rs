@@ -4,8 +4,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use contract::continuity::memory::MemoryText;
-use contract::continuity::push::Push;
+use contract::continuity::state::{CloseOutcome, TaskState};
+use contract::domain::memory::Scope;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, Owner, RunId};
 use contract::domain::task::Task;
@@ -65,13 +65,17 @@ impl World {
     pub(crate) fn close(&mut self, id: &str) {
         let request = task::complete::Request {
             id: id.to_owned(),
-            outcome: "done".to_owned(),
+            outcome: CloseOutcome::Done,
             summary: "well".to_owned(),
             label: None,
             blocked_reason: None,
-            seen: Vec::new(),
         };
         task::complete::complete(&mut self.cx, &key("ann", &format!("close {id}")), &request).unwrap();
+    }
+
+    pub(crate) fn status(&mut self, agent: Option<&str>) -> ops::status::Answer {
+        let request = ops::status::Request { agent: agent.map(str::to_owned), check: false };
+        ops::verb::call::<ops::status::Show>(&mut self.cx, None, &request).unwrap().answer
     }
 
     pub(crate) fn get(&mut self, id: &str) -> Task {
@@ -82,7 +86,7 @@ impl World {
     pub(crate) fn run(&mut self, names: &[&str]) -> RunId {
         let request = submit(names);
         let key = key("setup", &format!("run {}", names.join(" ")));
-        run::submit::submit(&mut self.cx, &key, &request).unwrap().answer.run_id
+        run::accept::submit(&mut self.cx, &key, &request).unwrap().answer.run_id
     }
 
     pub(crate) fn task_of(&mut self, run: &RunId, name: &str) -> Task {
@@ -132,40 +136,40 @@ pub(crate) fn begin(id: &str) -> task::begin::Request {
 pub(crate) fn set_status(id: &str, status: &str) -> task::set_status::Request {
     task::set_status::Request {
         id: id.to_owned(),
-        status: status.to_owned(),
+        status: TaskState::named(status).unwrap(),
         blocked_reason: None,
-        seen: Vec::new(),
     }
 }
 
 pub(crate) fn complete(id: &str, outcome: &str) -> task::complete::Request {
     task::complete::Request {
         id: id.to_owned(),
-        outcome: outcome.to_owned(),
+        outcome: CloseOutcome::named(outcome).unwrap(),
         summary: "what was done".to_owned(),
         label: None,
         blocked_reason: None,
-        seen: Vec::new(),
     }
 }
 
-pub(crate) fn pushed(document: serde_json::Value) -> Push {
-    Push::of(document).unwrap()
+pub(crate) fn pushed(document: serde_json::Value) -> ops::push::Request {
+    ops::push::Request::of(document).unwrap()
 }
 
 /// A value for everyone, under a key.
 pub(crate) fn remember(key: &str, value: &str, expires_in: Option<&str>) -> memory::set::Request {
-    let memory = MemoryText {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        scope: "global".to_owned(),
-        ..MemoryText::default()
-    };
-    memory::set::Request { memory, expires_in: expires_in.map(str::to_owned) }
+    memory::set::Request {
+        expires_in: expires_in.map(str::to_owned),
+        ..memory::set::Request::new(key, value)
+    }
 }
 
 pub(crate) fn named(key: &str) -> memory::Name {
-    memory::Name { key: key.to_owned(), scope: "global".to_owned(), scope_id: None }
+    memory::Name { key: key.to_owned(), scope: Scope::Global, scope_id: None }
+}
+
+/// The same memory, to be pinned.
+pub(crate) fn pinned(key: &str, unpin: bool) -> memory::pin::Request {
+    memory::pin::Request { key: key.to_owned(), scope: Scope::Global, scope_id: None, unpin }
 }
 
 pub(crate) fn cancel(id: &str) -> run::cancel::Request {
@@ -173,13 +177,13 @@ pub(crate) fn cancel(id: &str) -> run::cancel::Request {
 }
 
 /// A plan of tasks that each depend on the one before.
-pub(crate) fn submit(names: &[&str]) -> run::submit::Request {
+pub(crate) fn submit(names: &[&str]) -> run::accept::Submission {
     let mut tasks: Vec<PlanTask> = names.iter().map(|name| PlanTask::minimal(name)).collect();
     for index in 1..tasks.len() {
         tasks[index].depends_on = vec![names[index - 1].to_owned()];
     }
     let objective = format!("do {}", names.join(", "));
-    run::submit::Request {
+    run::accept::Submission {
         kind: DocumentKind::Plan,
         document_digest: format!("sha256:{}", names.join("-")),
         plan: Plan {

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use contract::json::strict;
-use engine::supervisor::{ShimProgram, Stdin, ask};
+use engine::launcher::ask;
+use engine::supervisor::{ShimProgram, Stdin};
 use serde_json::Value;
 
 use crate::host;
@@ -27,6 +28,6 @@ impl Other {
         spec.stdin = Stdin::Bytes(format!("{question}\n").into_bytes());
         // A validator that denies fails too, so how it ended says nothing about whether it answered.
         let answered = ask(&self.shim, spec, self.patience).map_err(|error| error.to_string())?;
-        strict::parse(&answered.printed).map_err(|error| format!("its answer is no JSON: {error}"))
+        strict::parse(&answered.printed).map_err(|error| format!("its answer is not JSON: {error}"))
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use contract::continuity::state::CloseOutcome;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Minter;
 use contract::domain::limits;
@@ -98,7 +99,6 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
             let request = ops::resume::Request {
                 project_dir: project,
                 limit: Some(DELTAS_MAX),
-                program: Some(host::callable(globals)),
                 ..ops::resume::Request::default()
             };
             let prompt = ops::resume::resume(&mut cx, &key, &request)?.answer.prompt;
@@ -116,14 +116,13 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
         Act::Complete { task_id, message, metadata } => {
             let request = complete::Request {
                 id: task_id,
-                outcome: "done".to_owned(),
+                outcome: CloseOutcome::Done,
                 summary: message.clone(),
                 label: None,
                 blocked_reason: None,
-                seen: Vec::new(),
             };
-            // A task that is not there, is another's or has checks stays as it is; the signal is noted all the same.
-            let closed = complete::complete(&mut cx, &with_suffix(&key, "close")?, &request);
+            // A task that does not exist, is another agent's or has checks stays as it is; the signal is recorded anyway.
+            let closed = complete::complete_unchecked(&mut cx, &with_suffix(&key, "close")?, &request);
             let kind = "task_completed_signal".to_owned();
             note(&mut cx, &key, &Note { kind, message, metadata, project_id: project })?;
             closed.map(|_| None)

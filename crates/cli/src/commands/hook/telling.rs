@@ -2,6 +2,7 @@
 
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
+use ops::resume::peek;
 use ops::{Context, Result};
 
 use crate::output::one_line;
@@ -22,8 +23,9 @@ pub(super) fn reminder(cx: &mut Context, agent: &Agent) -> Result<Option<String>
 
 /// Where things stand, for a person who asked.
 pub(super) fn brief(cx: &mut Context, agent: &Agent, project: Option<String>) -> Result<Option<String>> {
-    let request = ops::resume::Request { project_dir: project, ..ops::resume::Request::default() };
-    let brief = ops::resume::peek(cx, agent, &request, None)?.brief;
+    let agent = agent.as_str().to_owned();
+    let request = peek::Request { agent, project_dir: project, ..peek::Request::default() };
+    let (peek::Answer { brief, .. }, _) = peek::look(cx, &request)?;
     let mut lines = Vec::new();
     match &brief.task {
         Some(task) => lines.push(format!("Task: {} ({}) {}", task.id, task.status, one_line(&task.title))),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits::POLL_INTERVAL;
 use engine::StopSignal;
-use engine::supervisor::{Exit, Handle, LaunchSpec, Report, Stdin, Supervisor};
+use engine::launcher::{self, Bounds, RunError, Seen, Wish};
+use engine::supervisor::{Exit, LaunchSpec, Stdin};
 use ops::Error;
 
 use crate::host;
@@ -48,63 +48,26 @@ pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut()) -> En
     let stdin = if child.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(child.input) };
     let spec =
         LaunchSpec { cwd: child.directory, env: child.environment, stdin, ..host::program(child.argv) };
-    let (sender, reports) = mpsc::channel();
-    // The receiver waits for the last report; it can only be gone if this process is ending.
-    let sink = move |report| drop(sender.send(report));
-    let handle = match Supervisor::start(&host::shim(), spec, sink) {
-        Ok(handle) => handle,
-        Err(error) => return Ending::NotStarted(error.to_string()),
-    };
-    let mut watch = Watch { handle: &handle, stop, deadline: Instant::now() + child.timeout, asked: None };
-    let (mut exit, mut started) = (None, false);
-    let ending = loop {
-        match reports.recv_timeout(POLL_INTERVAL) {
-            Ok(Report::Stdout(bytes) | Report::Stderr(bytes)) => pass_on(&bytes),
-            Ok(Report::Exited(how)) => exit = Some(how),
-            Ok(Report::Started { .. }) => started = true,
-            Ok(Report::Gone(_)) | Err(RecvTimeoutError::Disconnected) => break None,
-            Ok(Report::Fault(fault)) if !started => break Some(Ending::NotStarted(fault.message)),
-            Ok(Report::Fault(fault)) => break Some(Ending::Fault(fault.message)),
-            Ok(Report::Lost(lost)) => break Some(Ending::Fault(lost.message)),
-            Err(RecvTimeoutError::Timeout) => beat(),
+    let bounds = Bounds { timeout: child.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
+    let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
+        match seen {
+            Seen::Stdout(bytes) | Seen::Stderr(bytes) => pass_on(bytes),
+            Seen::Tick => beat(),
         }
-        watch.look();
-    };
-    let asked = watch.asked;
-    handle.join();
-    match (ending, asked, exit) {
-        (Some(fault), None, _) => fault,
-        (_, Some(asked), _) => asked,
-        (None, None, Some(exit)) => Ending::Exited(exit),
-        (None, None, None) => Ending::Fault("ended without saying how".to_owned()),
-    }
-}
-
-/// Decides when a child has had its time.
-struct Watch<'w> {
-    handle: &'w Handle,
-    stop: &'w StopSignal,
-    deadline: Instant,
-    asked: Option<Ending>,
-}
-
-impl Watch<'_> {
-    fn look(&mut self) {
-        if self.stop.insists() {
-            self.handle.kill();
+        match stop.raised() {
+            None => Wish::GoOn,
+            Some(_) if stop.insists() => Wish::Kill,
+            Some(_) => Wish::Stop,
         }
-        if self.asked.is_some() {
-            return;
-        }
-        if self.stop.raised().is_some() {
-            self.asked = Some(Ending::Interrupted);
-        } else if Instant::now() >= self.deadline {
-            self.asked = Some(Ending::Timeout);
-        }
-        if self.asked.is_some() {
-            // Its grace is the supervisor's to keep: what does not end is ended.
-            self.handle.stop();
-        }
+    });
+    match ended {
+        Ok(exit) => Ending::Exited(exit),
+        Err(RunError::Timeout(_)) => Ending::Timeout,
+        Err(RunError::Stopped) => Ending::Interrupted,
+        Err(RunError::Start(error)) => Ending::NotStarted(error.to_string()),
+        Err(RunError::NotStarted(message)) => Ending::NotStarted(message),
+        Err(RunError::Lost(message)) => Ending::Fault(message),
+        Err(error @ (RunError::TooMuchOutput(_) | RunError::NoExit)) => Ending::Fault(error.to_string()),
     }
 }
 

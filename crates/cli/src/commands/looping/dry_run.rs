@@ -2,6 +2,7 @@
 
 use contract::domain::limits;
 use ops::Result;
+use ops::resume::peek;
 
 use super::Loop;
 use super::tally::{Outcome, Report, Tally};
@@ -14,10 +15,9 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
         return Ok(tally.report(0.0));
     }
     let mut cx = host::open(globals)?;
-    let request =
-        ops::resume::Request { project_dir: job.project.clone(), ..ops::resume::Request::default() };
-    let peek = ops::resume::peek(&mut cx, &job.caller.agent, &request, None)?;
-    let project = peek.project_id;
+    let agent = job.caller.agent.as_str().to_owned();
+    let request = peek::Request { agent, project_dir: job.project.clone(), ..peek::Request::default() };
+    let (peek, project) = peek::look(&mut cx, &request)?;
     let now = cx.now();
     let ready = ops::task::ready::ready(&mut cx, limits::LIST_ROWS_MAX)?;
     let open = ready.iter().filter(|task| {

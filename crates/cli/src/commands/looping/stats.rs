@@ -5,17 +5,23 @@ use std::process::ExitCode;
 use contract::continuity::EventView;
 use contract::domain::limits;
 use ops::Result;
-use ops::event::{Request, list, view};
+use ops::event::list::{Request, events};
+use ops::event::view;
+use ops::verb::Surface;
 use serde_json::{Value, json};
 
 use crate::app::Globals;
 use crate::host;
+use crate::local::LocalCommand;
 use crate::output::Output;
 
+pub(super) const LOCAL: LocalCommand = LocalCommand::reads("loop stats", Surface::Continuity);
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  writ loop stats\n  writ loop stats --last 20 --project-id .")]
 pub(super) struct Args {
-    /// Of the newest so many loops
-    #[arg(long, default_value_t = 7)]
+    /// Only the newest loops, at most this many
+    #[arg(long, default_value_t = 7, allow_negative_numbers = true)]
     last: usize,
     /// Only loops in this project
     #[arg(long, value_name = "ID")]
@@ -29,7 +35,7 @@ pub(super) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         limit: Some(limits::LIST_ROWS_MAX),
         ..Request::default()
     };
-    let events = list(&mut host::open(globals)?, &request)?;
+    let events = events(&mut host::open(globals)?, &request)?;
     // An agent may use the same word for something of its own, which is then not said in writ's name.
     let of_loops = events.iter().filter(|event| !event.record.intent.starts_with("agent."));
     let project = args.project_id.as_deref().map(host::workspace);

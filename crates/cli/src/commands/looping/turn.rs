@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::time::human_duration;
@@ -25,7 +26,6 @@ pub(super) fn take(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<Opti
     let request = ops::resume::Request {
         project_dir: job.project.clone(),
         limit: Some(DELTAS_MAX),
-        program: Some(job.program.clone()),
         ..ops::resume::Request::default()
     };
     let resumed = ops::resume::resume(cx, &job.key(&number.to_string())?, &request)?.answer;
@@ -112,12 +112,7 @@ fn judge(job: &Loop<'_>, cx: &mut Context, id: &str, ending: &Ending, number: u3
             ("blocked", "failure:agent exited without completing".to_owned())
         }
     };
-    let request = Move {
-        id: id.to_owned(),
-        status: "blocked".to_owned(),
-        blocked_reason: Some(reason),
-        seen: Vec::new(),
-    };
+    let request = Move { id: id.to_owned(), status: TaskState::Blocked, blocked_reason: Some(reason) };
     match set_status(cx, &job.key(&format!("{number}_block"))?, &request) {
         Ok(_) => Ok(status),
         // Somebody else took it meanwhile, and it is theirs to close.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::memory::delete::delete;
+use ops::memory::delete::Delete;
 
 use super::NameArgs;
 use crate::app::Globals;
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
-    let given = delete(&mut host::open(globals)?, &key, &args.name.name())?;
-    Ok(output.answer(&given.answer, || format!("forgot {}", given.answer.key)))
+    // A missing identity is told before a wrong word, as the agent contract does.
+    host::required_key(globals)?;
+    host::answer::<Delete>(globals, output, &args.name.name()?, |answer| format!("deleted {}", answer.key))
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::memory::gc::{Request, gc};
+use ops::memory::gc::{Gc, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -17,7 +17,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
-    let given = gc(&mut host::open(globals)?, &key, &Request { limit: Some(args.limit) })?;
-    Ok(output.answer(&given.answer, || format!("removed {} expired memories", given.answer.deleted)))
+    let request = Request { limit: Some(args.limit) };
+    host::answer::<Gc>(globals, output, &request, |answer| {
+        format!("deleted {} expired memories", answer.deleted)
+    })
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::memory::get::get;
+use ops::memory::get::Get;
 
 use super::NameArgs;
 use crate::app::Globals;
@@ -17,6 +17,5 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let memory = get(&mut host::open(globals)?, &args.name.name())?;
-    Ok(output.answer(&memory, || memory.value.clone()))
+    host::answer::<Get>(globals, output, &args.name.name()?, |memory| memory.value.clone())
 }

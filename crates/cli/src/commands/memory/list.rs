@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::memory::list::{Request, list};
+use ops::memory::list::{List, Request};
 
 use super::PlaceArgs;
 use crate::app::Globals;
@@ -20,7 +20,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let request = Request { scope: args.place.scope.clone(), scope_id: args.place.id(), limit: args.limit };
-    let answer = list(&mut host::open(globals)?, &request)?;
-    Ok(output.answer(&answer, || super::lines(&answer.page)))
+    let request = Request { scope: args.place.scope()?, scope_id: args.place.id(), limit: args.limit };
+    host::answer::<List>(globals, output, &request, |answer| super::lines(&answer.page))
 }

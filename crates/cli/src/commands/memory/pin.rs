@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::memory::pin::{Request, pin};
+use ops::memory::Name;
+use ops::memory::pin::{Pin, Request};
 
 use super::NameArgs;
 use crate::app::Globals;
@@ -20,9 +21,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
-    let request = Request { name: args.name.name(), unpin: args.unpin };
-    let given = pin(&mut host::open(globals)?, &key, &request)?;
-    let verb = if args.unpin { "unpinned" } else { "pinned" };
-    Ok(output.answer(&given.answer, || format!("{verb} {}", given.answer.key)))
+    // A missing identity is told before a wrong word, as the agent contract does.
+    host::required_key(globals)?;
+    let Name { key, scope, scope_id } = args.name.name()?;
+    let request = Request { key, scope, scope_id, unpin: args.unpin };
+    host::answer::<Pin>(globals, output, &request, |answer| {
+        format!("{} {}", if answer.pinned { "pinned" } else { "unpinned" }, answer.key)
+    })
 }

@@ -1,31 +1,14 @@
-//! `writ schema commands`: every command, what it takes and whether it changes something.
+//! `writ schema commands`: every command, its arguments and whether it changes something.
 
 use std::any::TypeId;
 use std::process::ExitCode;
 
 use clap::ArgAction;
-use ops::registry;
 use serde_json::{Map, Value, json};
 
 use crate::app::grammar;
 use crate::output::Output;
-use crate::persona;
-
-/// Commands that change something and are no operation of their own.
-const CHANGING: &[&str] = &[
-    "cancel",
-    "hook install",
-    "hook uninstall",
-    "init",
-    "loop",
-    "personality install",
-    "retry",
-    "run",
-    "upgrade",
-];
-
-/// Arguments that a command cannot do without although its grammar takes them in another form too.
-const REQUIRED: &[(&str, &str)] = &[("loop", "agent"), ("memory search", "query")];
+use crate::{local, persona};
 
 pub(super) fn run(output: &Output) -> ExitCode {
     let mut grammar = grammar();
@@ -40,9 +23,8 @@ pub(super) fn run(output: &Output) -> ExitCode {
 }
 
 fn collect(command: &clap::Command, above: &str, rows: &mut Vec<Value>) {
-    // The command that prints this is left out, as its contract does.
-    let is_itself = |inner: &clap::Command| above.is_empty() && inner.get_name() == "schema";
-    let is_shown = |inner: &&clap::Command| !inner.is_hide_set() && !is_itself(inner);
+    // The parser's own `help` describes the same commands once more.
+    let is_shown = |inner: &&clap::Command| !inner.is_hide_set() && inner.get_name() != "help";
     for inner in command.get_subcommands().filter(is_shown) {
         let path = if above.is_empty() {
             inner.get_name().to_owned()
@@ -50,32 +32,20 @@ fn collect(command: &clap::Command, above: &str, rows: &mut Vec<Value>) {
             format!("{above} {}", inner.get_name())
         };
         rows.push(described(inner, &path));
-        // What `help` lists below itself are the same commands once more.
-        if inner.get_name() != "help" {
-            collect(inner, &path, rows);
-        }
+        collect(inner, &path, rows);
     }
 }
 
-fn described(command: &clap::Command, path: &str) -> Value {
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for argument in command.get_arguments().filter(|argument| !argument.is_hide_set() && !is_prose(argument))
-    {
-        let name = argument.get_long().map_or_else(|| argument.get_id().to_string(), str::to_owned);
-        if argument.is_required_set() {
-            required.push(name.clone());
-        }
-        properties.insert(name, property(argument));
-    }
-    let known = registry::of_command(path);
-    // Everything a command of the agent contract writes is written under an agent's name and a request id.
-    let keyed = known.is_some_and(|verb| verb.effect.mutates());
-    required
-        .extend(REQUIRED.iter().filter(|(command, _)| *command == path).map(|(_, name)| (*name).to_owned()));
-    if keyed {
-        required.push("agent".to_owned());
-    }
+pub(crate) fn described(command: &clap::Command, path: &str) -> Value {
+    let shown: Vec<&clap::Arg> =
+        command.get_arguments().filter(|argument| !argument.is_hide_set() && !is_prose(argument)).collect();
+    let properties: Map<String, Value> =
+        shown.iter().map(|argument| (name(argument), property(argument))).collect();
+    let required: Vec<String> = shown
+        .iter()
+        .filter(|argument| is_required(command, argument))
+        .map(|argument| name(argument))
+        .collect();
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
@@ -83,13 +53,32 @@ fn described(command: &clap::Command, path: &str) -> Value {
     let mut row = json!({
         "command": format!("{} {path}", persona::current().name()),
         "args_schema": schema,
-        "mutates": keyed || CHANGING.contains(&path),
-        "requires_request_id": keyed,
+        "mutates": local::mutates(path),
+        "requires_request_id": local::requires_request_id(path),
     });
     if let Some(about) = command.get_about() {
         row["description"] = json!(about.to_string());
     }
     row
+}
+
+/// The name of an argument: its flag, or its place.
+fn name(argument: &clap::Arg) -> String {
+    argument.get_long().map_or_else(|| argument.get_id().to_string(), str::to_owned)
+}
+
+/// Required by itself, or the visible member of a group of which one is required.
+fn is_required(command: &clap::Command, argument: &clap::Arg) -> bool {
+    let in_group = |group: &clap::ArgGroup| {
+        group.is_required_set()
+            && group.get_args().any(|id| id == argument.get_id())
+            && group.get_args().filter(|id| is_visible(command, id)).count() == 1
+    };
+    argument.is_required_set() || command.get_groups().any(in_group)
+}
+
+fn is_visible(command: &clap::Command, id: &clap::Id) -> bool {
+    command.get_arguments().any(|argument| argument.get_id() == id && !argument.is_hide_set())
 }
 
 fn property(argument: &clap::Arg) -> Value {
@@ -103,8 +92,12 @@ fn property(argument: &clap::Arg) -> Value {
         property["default"] =
             number.map(Value::from).or(flag.map(Value::from)).unwrap_or_else(|| json!(default));
     }
-    let words: Vec<String> =
-        argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    let words: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .filter(|value| !value.is_hide_set())
+        .map(|value| value.get_name().to_owned())
+        .collect();
     if !words.is_empty() && kind(argument) != "boolean" {
         property["enum"] = json!(words);
     }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use ops::host::Diagnostic;
 use serde_json::{Value, json};
 
-use super::Diagnostic;
 use crate::app::Globals;
 use crate::commands::hook::program;
 use crate::hooks::opencode::Found;
@@ -29,9 +29,9 @@ pub(super) fn look(globals: &Globals) -> (Value, Vec<Diagnostic>) {
         let is_gone = |called: &String| called.starts_with('/') && !Path::new(called).is_file();
         for missing in claude::programs_in(&text, &program).into_iter().filter(is_gone) {
             diagnostics.push(Diagnostic {
-                level: "warning",
+                level: "warning".to_owned(),
                 code: "HOOK_PROGRAM_MISSING".to_owned(),
-                message: format!("{} calls {missing}, which is not there", path.display()),
+                message: format!("{} calls {missing}, which does not exist", path.display()),
                 suggested_action: Some("call `hook install` again".to_owned()),
             });
         }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::add_dependency::{Request, add};
+use ops::task::add_dependency::{AddDependency, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -20,8 +20,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
     let request = Request { id: args.id.clone(), depends_on: args.depends_on.clone() };
-    let given = add(&mut host::open(globals)?, &key, &request)?;
-    Ok(output.answer(&given.answer, || given.answer.message.clone()))
+    host::answer::<AddDependency>(globals, output, &request, |answer| answer.message.clone())
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::begin::{Request, begin};
+use ops::task::begin::{Begin, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -17,7 +17,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
-    let given = begin(&mut host::open(globals)?, &key, &Request { id: args.id.clone() })?;
-    Ok(output.answer(&given.answer, || format!("began {}", given.answer.task.id)))
+    let request = Request { id: args.id.clone() };
+    host::answer::<Begin>(globals, output, &request, |answer| format!("began {}", answer.task.id))
 }

@@ -15,8 +15,8 @@ pub(crate) struct Args {
     #[arg(long)]
     title: String,
     /// Details
-    #[arg(long, default_value = "")]
-    desc: String,
+    #[arg(long = "desc", default_value = "")]
+    description: String,
     /// The project the task belongs to
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let request = Request {
         title: args.title.clone(),
-        description: args.desc.clone(),
+        description: args.description.clone(),
         project_id: args.project_id.as_deref().map(host::workspace),
         priority: args.priority,
     };

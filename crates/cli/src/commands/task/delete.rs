@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::delete::{Request, delete};
+use ops::task::delete::{Delete, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -17,7 +17,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
-    let given = delete(&mut host::open(globals)?, &key, &Request { id: args.id.clone() })?;
-    Ok(output.answer(&given.answer, || format!("deleted {}", given.answer.task_id)))
+    let request = Request { id: args.id.clone() };
+    host::answer::<Delete>(globals, output, &request, |answer| format!("deleted {}", answer.task_id))
 }

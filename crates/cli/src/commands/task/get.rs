@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use contract::continuity::TaskView;
-use contract::domain::code::ErrorCode;
-use ops::{Error, Result};
+use ops::Result;
+use ops::task::get::{Get, Request};
 
 use crate::app::Globals;
 use crate::host;
@@ -18,9 +17,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let task = ops::task::get::get(&mut host::open(globals)?, &args.id).map_err(failed)?;
-    Ok(output.answer(&TaskView::from(&task), || {
-        let mut text = format!("{}\n", super::line(&TaskView::from(&task)));
+    let request = Request { id: args.id.clone() };
+    host::answer::<Get>(globals, output, &request, |task| {
+        let mut text = format!("{}\n", super::line(task));
         if let Some(reason) = &task.blocked_reason {
             text.push_str(&format!("  because {reason}\n"));
         }
@@ -28,13 +27,5 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             text.push_str(&format!("\n{}\n", task.description));
         }
         text
-    }))
-}
-
-/// The agent contract's words for a task that cannot be had.
-pub(super) fn failed(mut error: Error) -> Error {
-    if error.code == ErrorCode::NotFound {
-        error.message = format!("failed to get task: {}", error.message);
-    }
-    error
+    })
 }

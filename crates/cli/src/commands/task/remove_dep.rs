@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::remove_dependency::{Request, remove};
+use ops::task::remove_dependency::{RemoveDependency, Request};
 
 pub(crate) use super::add_dep::Args;
 use crate::app::Globals;
@@ -11,8 +11,6 @@ use crate::host;
 use crate::output::Output;
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
     let request = Request { id: args.id.clone(), depends_on: args.depends_on.clone() };
-    let given = remove(&mut host::open(globals)?, &key, &request)?;
-    Ok(output.answer(&given.answer, || given.answer.message.clone()))
+    host::answer::<RemoveDependency>(globals, output, &request, |answer| answer.message.clone())
 }

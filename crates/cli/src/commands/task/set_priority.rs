@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::task::set_priority::{Request, set_priority};
+use ops::task::set_priority::{Request, SetPriority};
 
 use crate::app::Globals;
 use crate::host;
@@ -20,10 +20,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
     let request = Request { id: args.id.clone(), priority: args.priority };
-    let given = set_priority(&mut host::open(globals)?, &key, &request)?;
-    Ok(output.answer(&given.answer, || {
-        format!("{} has priority {}", given.answer.task.id, given.answer.task.priority)
-    }))
+    host::answer::<SetPriority>(globals, output, &request, |answer| {
+        format!("{} has priority {}", answer.task.id, answer.task.priority)
+    })
 }

@@ -2,21 +2,22 @@
 
 use std::process::ExitCode;
 
+use contract::continuity::state::TaskState;
 use ops::Result;
-use ops::task::set_status::{Request, named, set_status};
+use ops::task::set_status::{Request, SetStatus};
 
-use super::complete::check;
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
+use crate::word::Words;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The task
     #[arg(long)]
     id: String,
-    /// pending, in_progress, completed or blocked
-    #[arg(long)]
+    /// The new state
+    #[arg(long, value_parser = Words::of(TaskState::WORDS))]
     status: String,
     /// Why it is blocked
     #[arg(long, value_name = "TEXT")]
@@ -24,18 +25,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let key = host::required_key(globals)?;
-    // A word that names nothing is told before a task that is not there, as its contract does.
-    named(&args.status)?;
-    let mut cx = host::open(globals)?;
-    // The agent contract's words for a task that is not there.
-    ops::task::get::get(&mut cx, &args.id).map_err(super::get::failed)?;
+    // A missing identity is told before a wrong word, as the agent contract does.
+    host::required_key(globals)?;
     let request = Request {
         id: args.id.clone(),
-        status: args.status.clone(),
+        status: TaskState::named(&args.status)?,
         blocked_reason: args.blocked_reason.clone(),
-        seen: if args.status == "completed" { check(&mut cx, &key, &args.id)? } else { Vec::new() },
     };
-    let given = set_status(&mut cx, &key, &request)?;
-    Ok(output.answer(&given.answer, || format!("{} is {}", given.answer.task.id, given.answer.task.status)))
+    host::answer::<SetStatus>(globals, output, &request, |answer| {
+        format!("{} is {}", answer.task.id, answer.task.status)
+    })
 }

@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ops::Context;
 use tempfile::TempDir;
 use testkit::{Cli, ManualClock, Output, SeededIds};
 
 use super::mutations::{Author, Mutation, template};
+use crate::local::host;
 
 /// Files by their paths below the scene's directory; directories have no bytes.
 pub(crate) type Image = BTreeMap<String, Option<Vec<u8>>>;
@@ -167,11 +168,11 @@ impl Scene {
         }
     }
 
-    /// Opens the store as writ does and holds the log against itself and against the tables.
+    /// Opens the store as writ does, and checks the log for itself and against the tables.
     #[track_caller]
     fn is_sound(&self, what: &str) {
-        let (clock, ids) = (ManualClock::new(), SeededIds::new(7));
-        let opened = Context::open(&self.db(), Box::new(clock), Box::new(ids));
+        let opened =
+            Context::open(&self.db(), Arc::new(ManualClock::new()), Box::new(SeededIds::new(7)), host());
         let mut cx = opened.unwrap_or_else(|error| panic!("{what}: does not open: {error:?}"));
         let found = ops::audit::verify(&mut cx, None).unwrap();
         assert!(found.is_clean(), "{what}: {found:?}");

@@ -63,6 +63,7 @@ impl Given {
             prior: self.prior.as_deref().map(str::as_bytes),
             tripwire: self.tripwire,
             allow_stale: self.allow_stale,
+            executors: &[],
         }
     }
 }

@@ -60,15 +60,26 @@ fn every_field_that_has_another_type_is_named() {
 
 #[test]
 fn null_and_unknown_fields_count_as_absent() {
-    let read = |text: &str| Push::read(text.as_bytes()).unwrap();
+    let read = |text: &str| Push::of(Push::parse(text.as_bytes()).unwrap()).unwrap();
     let empty = read(r#"{"task_id": null, "event": null, "memories": null, "artifacts": [], "x": 1}"#);
     assert!(empty.is_empty() && empty.task_id().is_none());
     assert_eq!(read(r#"{"task_id": ""}"#).task_id(), None);
 }
 
 #[test]
+fn fields_that_a_push_does_not_have_are_named() {
+    let document = json!({
+        "event": {"kind": "k", "message": "m", "metadata": {"any": 1}, "color": "red"},
+        "memories": [{"key": "k", "value": "v", "scope": "global"}, {"ttl": 5}],
+        "note": {"deep": 1},
+    });
+    assert_eq!(Push::ignored(&document), ["$.event.color", "$.memories[1].ttl", "$.note"]);
+    assert_eq!(Push::ignored(&json!({"memories": null, "task_id": 5})), Vec::<String>::new());
+}
+
+#[test]
 fn documents_that_readers_understand_differently_are_refused() {
-    let rule = |bytes: &[u8]| Push::read(bytes).unwrap_err().sorted()[0].rule;
+    let rule = |bytes: &[u8]| Push::parse(bytes).unwrap_err().sorted()[0].rule;
     for bytes in [
         &b"{\"task_id\": \"a\", \"task_id\": \"b\"}"[..],
         b"",
@@ -81,7 +92,7 @@ fn documents_that_readers_understand_differently_are_refused() {
         assert_eq!(rule(bytes), "parse", "{}", String::from_utf8_lossy(bytes));
     }
     let padded = |length: usize| format!("{{}}{}", " ".repeat(length - 2));
-    assert!(Push::read(padded(limits::DOCUMENT_BYTES_MAX).as_bytes()).is_ok());
+    assert!(Push::parse(padded(limits::DOCUMENT_BYTES_MAX).as_bytes()).is_ok());
     assert_eq!(rule(padded(limits::DOCUMENT_BYTES_MAX + 1).as_bytes()), "too_large");
     let many = |length: usize| {
         let artifacts: Vec<Value> = (0..length).map(|n| json!({"file_path": n.to_string()})).collect();

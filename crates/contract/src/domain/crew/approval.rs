@@ -1,5 +1,6 @@
 //! An approval: a person's decision on one exact action, valid for one use, and denied when its deadline passes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{Approval as ApprovalKind, Id};
@@ -21,7 +22,7 @@ words! {
 }
 
 /// The content of an approval request, which never changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     pub id: ApprovalId,
     pub run_id: RunId,
@@ -37,7 +38,7 @@ pub struct Approval {
 }
 
 /// An approval as the store knows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Filed {
     #[serde(flatten)]
     pub asked: Approval,

@@ -1,11 +1,12 @@
 //! The budget of a run: reserved before work is assigned or started, settled when it ends, never lost.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::money::MicroUsd;
 
 /// Money and tokens together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Amount {
     pub cost: MicroUsd,
     pub tokens: i64,
@@ -54,7 +55,7 @@ impl From<Option<Amount>> for Spent {
 }
 
 /// The budget of a run. `limit = free + reserved + spent` at all times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Purse {
     pub limit: Amount,
     pub reserved: Amount,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::run::RunId;
@@ -12,7 +13,7 @@ use crate::operator::fencing::Refused;
 use crate::operator::{Mode, TaskRef};
 
 /// All locks that were granted to a task at once: all of them or none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// Increases with every grant of the store.
     pub token: i64,
@@ -28,14 +29,14 @@ pub struct Grant {
 }
 
 /// A path in the workspace and the lock mode.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Wanted {
     pub scope: Scope,
     pub mode: Mode,
 }
 
 /// One row of the lock table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub token: i64,
     pub run_id: RunId,

@@ -114,18 +114,8 @@ pub fn checked_value(value: &str, named: Option<&str>) -> Result<ValueType, Refu
         return Err(refused("value has a NUL character".to_owned()));
     }
     let Some(word) = named.filter(|word| !word.is_empty()) else { return Ok(infer_type(value)) };
-    let known = ValueType::parse(word).ok_or_else(|| {
-        refused(format!("invalid value type {}", quoted(word)))
-            .hint(format!("one of {}", ValueType::WORDS.join(", ")))
-    })?;
+    let known = ValueType::named(word)?;
     if fits_type(value, known) { Ok(known) } else { Err(refused(format!("the value is not of type {word}"))) }
-}
-
-pub fn checked_kind(word: &str) -> Result<MemoryKind, Refusal> {
-    MemoryKind::parse(word).ok_or_else(|| {
-        refused(format!("invalid kind {}", quoted(word)))
-            .hint(format!("one of {}", MemoryKind::WORDS.join(", ")))
-    })
 }
 
 pub fn checked_half_life(days: f64) -> Result<f64, Refusal> {

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::order;
+use super::{KnownExecutor, order};
 use crate::finding::{Finding, Findings};
 use crate::plan::shapes::RawPlan;
 
 /// Adds the semantic faults of a plan, as far as its form is readable.
-pub(super) fn add_faults(value: &Value, findings: &mut Findings) {
+pub(super) fn add_faults(value: &Value, known: &[KnownExecutor], findings: &mut Findings) {
     let Some(sound) = sound_part(value, findings) else { return };
     let Ok(raw) = serde_json::from_value::<RawPlan>(sound.value) else { return };
     let mut more = Findings::default();
-    let plan = raw.finish(&mut more);
+    let plan = raw.finish(known, &mut more);
     order::check(&plan, &mut more);
     let is_sure = |finding: &Finding| match finding.rule {
         "unknown_dependency" => sound.is_named,

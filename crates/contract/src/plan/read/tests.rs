@@ -1,10 +1,19 @@
 use super::*;
-use crate::plan::document;
+use crate::plan::{PromptUse, document};
 use proptest::prelude::*;
+
+fn known() -> [KnownExecutor; 2] {
+    [
+        KnownExecutor { name: ExecutorName::shell(), prompt: PromptUse::Unused },
+        KnownExecutor { name: ExecutorName::aop_stdio(), prompt: PromptUse::Required },
+    ]
+}
 
 /// Reads TOML and prints either the plan's order of tasks or every finding.
 fn run(toml: &str) -> String {
-    let findings = match document::read(toml.as_bytes()).and_then(|document| from_value(&document.value)) {
+    let findings = match document::read(toml.as_bytes())
+        .and_then(|document| from_value(&document.value, &known()))
+    {
         Ok(plan) => {
             return format!("ok: {}", plan.tasks.iter().map(|t| t.id.as_str()).collect::<Vec<_>>().join(" "));
         }
@@ -27,7 +36,7 @@ fn task(id: &str, rest: &str) -> String {
 #[test]
 fn every_default_is_filled_in() {
     let value = toml_value(&format!("{HEAD}{}", task("a", ""))).unwrap();
-    let plan = from_value(&value).unwrap();
+    let plan = from_value(&value, &known()).unwrap();
     assert_eq!(plan.tasks, vec![PlanTask::minimal("a")]);
     assert_eq!((plan.max_parallel, plan.workspace), (4, None));
 }
@@ -88,7 +97,7 @@ fn wrong_types_and_unknown_fields_are_all_named() {
     let plan = "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = \"make all\"\nwrites = [\"../x\", \"*.rs\"]\nprompt = \"p\"";
     insta::assert_snapshot!(run(plan), @r#"
     $.task[0].command [type] must be a list of arguments such as ["cargo", "test"]; or set `shell = true`
-    $.task[0].prompt [unused] a `shell` task takes no `prompt`
+    $.task[0].prompt [unused] a task for `shell` takes no `prompt`
     $.task[0].writes[0] [workspace_escape] leads out of the workspace
     $.task[0].writes[1] [glob_not_supported] globs are not supported; name the file or its directory
     "#);
@@ -118,6 +127,17 @@ fn a_syntax_fault_neither_hides_nor_causes_semantic_faults() {
     ");
 }
 
+#[test]
+fn an_executor_is_known_by_its_name() {
+    let named = |name: &str| run(&format!("{HEAD}{}", task("a", &format!("executor = \"{name}\""))));
+    insta::assert_snapshot!(named("mystery"), @"$.task[0].executor [unknown_executor] must be one of shell, aop-stdio; is `mystery`");
+    insta::assert_snapshot!(named("No Name"), @"$.task[0].executor [form] must be a name of lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit");
+    insta::assert_snapshot!(named("aop-stdio"), @"$.task[0].prompt [missing] a task for `aop-stdio` needs a `prompt`");
+    // Whoever does not say what is known judges only the form.
+    let value = toml_value(&format!("{HEAD}{}", task("a", "executor = \"mystery\""))).unwrap();
+    assert_eq!(from_value(&value, &[]).unwrap().tasks[0].executor.as_str(), "mystery");
+}
+
 /// The relation of two tasks must not be recomputed for each pair.
 #[test]
 fn the_largest_plans_are_checked_without_comparing_all_pairs() {
@@ -127,13 +147,13 @@ fn the_largest_plans_are_checked_without_comparing_all_pairs() {
         serde_json::json!({"id": id, "command": ["true"], "depends_on": needs, "writes": ["."]})
     });
     let plan = serde_json::json!({"objective": "o", "task": dense.collect::<Vec<_>>()});
-    assert!(from_value(&plan).is_ok());
+    assert!(from_value(&plan, &known()).is_ok());
     let wide = names.iter().map(|id| {
         let writes: Vec<String> = (0..limits::SCOPES_PER_TASK_MAX).map(|k| format!("a/{id}/{k}")).collect();
         serde_json::json!({"id": id, "command": ["true"], "writes": writes})
     });
     let plan = serde_json::json!({"objective": "o", "task": wide.collect::<Vec<_>>()});
-    assert!(from_value(&plan).is_ok());
+    assert!(from_value(&plan, &known()).is_ok());
 }
 
 #[test]
@@ -180,6 +200,6 @@ fn the_kind_of_a_document_is_detected_from_its_fields() {
 proptest! {
     #[test]
     fn reading_never_panics(bytes: Vec<u8>) {
-        document::read(&bytes).and_then(|document| from_value(&document.value)).ok();
+        document::read(&bytes).and_then(|document| from_value(&document.value, &known())).ok();
     }
 }

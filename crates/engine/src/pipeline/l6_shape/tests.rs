@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta, now, part, run_of, task};
+use crate::pipeline::samples::{decisions, delta, part, run_of, task};
 
 fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
     let (run, subject) = (run_of(vec![spec.clone()]), task(1, spec));
@@ -16,7 +16,6 @@ fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
         brief: "the brief",
         timeout_max,
         lookup: &lookup,
-        now: now(),
     })
 }
 
@@ -63,23 +62,4 @@ fn a_variable_that_is_not_set_refuses_the_task() {
     let reason = "env:MISSING is not set in writ's environment";
     assert_eq!(decisions(&outcome), [format!("ENV_MISSING: {reason}")]);
     assert_eq!(outcome.next, Next::Refuse(format!("E_PERMISSION_DENIED: {reason}")));
-}
-
-#[test]
-fn a_command_is_run_as_it_is_or_by_a_shell() {
-    assert_eq!(shaped(shape(PlanTask::minimal("a"), None)).argv, ["true"]);
-    let line = PlanTask { shell: true, ..PlanTask::minimal("a") };
-    assert_eq!(shaped(shape(line, None)).argv, ["sh", "-c", "true"]);
-}
-
-#[test]
-fn an_aop_executor_gets_the_task_on_standard_input() {
-    let spec =
-        PlanTask { executor: Executor::AopStdio, prompt: Some("Do it".to_owned()), ..PlanTask::minimal("a") };
-    let shaped = shaped(shape(spec, None));
-    let bytes = shaped.stdin.unwrap();
-    assert_eq!(bytes.last(), Some(&b'\n'));
-    let sent: contract::json::Value = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!((&sent["task"]["objective"], &sent["task"]["attempt"]), (&json!("Do it"), &json!(2)));
-    assert_eq!(sent["task"]["inputs"][0]["content"], "the brief");
 }

@@ -26,6 +26,19 @@ struct Feed {
     pipe: OwnedFd,
     bytes: Vec<u8>,
     written: usize,
+    /// Whether the pipe stays open when everything is written.
+    keeps_open: bool,
+}
+
+impl Feed {
+    fn is_written(&self) -> bool {
+        self.written == self.bytes.len()
+    }
+
+    /// Nothing to write, and nothing to close.
+    fn is_idle(&self) -> bool {
+        self.keeps_open && self.is_written()
+    }
 }
 
 struct Output {
@@ -49,8 +62,13 @@ impl Executor {
         let mut child =
             command(program, arguments, &spec).spawn().map_err(|error| fault(&attempted, &error))?;
         let stdin = match (spec.stdin, child.stdin.take()) {
-            (Stdin::Bytes(bytes), Some(pipe)) => Some(Feed { pipe: pipe.into(), bytes, written: 0 }),
-            (Stdin::Bytes(_) | Stdin::Closed, _) => None,
+            (Stdin::Bytes(bytes), Some(pipe)) => {
+                Some(Feed { pipe: pipe.into(), bytes, written: 0, keeps_open: false })
+            }
+            (Stdin::KeptOpen(bytes), Some(pipe)) => {
+                Some(Feed { pipe: pipe.into(), bytes, written: 0, keeps_open: true })
+            }
+            (Stdin::Bytes(_) | Stdin::KeptOpen(_) | Stdin::Closed, _) => None,
         };
         let stdout = Output { kind: kind::STDOUT, pipe: child.stdout.take().map(OwnedFd::from) };
         let stderr = Output { kind: kind::STDERR, pipe: child.stderr.take().map(OwnedFd::from) };
@@ -71,15 +89,18 @@ impl Executor {
 
     /// Gives the executor what its input takes now.
     pub(super) fn feed(&mut self) {
-        while let Some(feed) = &mut self.stdin {
+        while let Some(feed) = self.stdin.as_mut().filter(|feed| !feed.is_idle()) {
             match rustix::io::write(&feed.pipe, &feed.bytes[feed.written..]) {
                 Ok(length) => feed.written += length,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return,
                 // It closed its input, as it may. What it did not want is dropped.
-                Err(_) => feed.written = feed.bytes.len(),
+                Err(_) => {
+                    self.stdin = None;
+                    return;
+                }
             }
-            if feed.written == feed.bytes.len() {
+            if feed.is_written() && !feed.keeps_open {
                 self.stdin = None;
             }
         }
@@ -110,7 +131,8 @@ impl Executor {
 
     /// What would make another pass worthwhile.
     pub(super) fn waits(&self, has_room: bool) -> impl Iterator<Item = PollFd<'_>> {
-        let inputs = self.stdin.iter().map(|feed| PollFd::new(&feed.pipe, PollFlags::OUT));
+        let busy = self.stdin.iter().filter(|feed| !feed.is_idle());
+        let inputs = busy.map(|feed| PollFd::new(&feed.pipe, PollFlags::OUT));
         let outputs = self.outputs.iter().filter(move |_| has_room);
         let outputs = outputs.filter_map(|output| Some(PollFd::new(output.pipe.as_ref()?, PollFlags::IN)));
         inputs.chain(outputs)
@@ -158,7 +180,7 @@ fn command(program: &OsStr, arguments: &[OsString], spec: &LaunchSpec) -> Comman
     command.env_clear().envs(&spec.env).env(VARIABLE, spec.marker.to_string());
     command.stdin(match spec.stdin {
         Stdin::Closed => Stdio::null(),
-        Stdin::Bytes(_) => Stdio::piped(),
+        Stdin::Bytes(_) | Stdin::KeptOpen(_) => Stdio::piped(),
     });
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command

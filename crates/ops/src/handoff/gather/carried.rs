@@ -1,4 +1,4 @@
-//! What a bundle carries beside the rows.
+//! What a bundle contains besides its rows.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,38 @@ use contract::json::json;
 use contract::operator::TaskRef;
 use store::Tx;
 
-use crate::crew::sheet::Sheet;
+use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 
-pub(super) fn carried(tx: &Tx<'_>, sheet: &Sheet, assignments: Vec<CarriedAssignment>) -> Result<Carried> {
-    let asked = &sheet.run.asked;
+pub(super) fn carried(
+    tx: &Tx<'_>,
+    state: &LedgerState,
+    assignments: Vec<CarriedAssignment>,
+) -> Result<Carried> {
+    let asked = &state.run.asked;
     Ok(Carried {
         x_run: RunPart {
             corr: asked.corr.clone(),
-            state: sheet.run.state,
-            version: sheet.ledger.version,
+            state: state.run.state,
+            version: state.ledger.version,
             fencing: tx.fencing_of_run(&asked.id)?,
             max_parallel: asked.plan.max_parallel,
             document_digest: asked.document_digest.clone(),
             intent: asked.intent.clone(),
         },
         x_assignments: assignments,
-        x_results: results(tx, sheet)?,
-        x_worklogs: worklogs(tx, sheet)?,
+        x_results: results(tx, state)?,
+        x_worklogs: worklogs(tx, state)?,
         x_applied: tx.applied_deltas(&asked.id)?,
         x_budget: tx.purse(&asked.id)?,
-        x_approvals: approvals(tx, sheet)?,
+        x_approvals: approvals(tx, state)?,
     })
 }
 
-/// The last one of each task: it says where the worklog is, also after it has ended.
-pub(super) fn assignments(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedAssignment>> {
+/// The last assignment of each task: it names the worklog, also after it ended.
+pub(super) fn assignments(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<CarriedAssignment>> {
     let mut found = Vec::new();
-    for (name, task) in &sheet.tasks {
+    for (name, task) in &state.tasks {
         let Some(issued) = tx.last_assignment(&task.id)? else { continue };
         let ended = issued.ended.as_deref().map(ended).transpose()?;
         let is_open = ended.is_none();
@@ -63,15 +67,15 @@ fn reserved(tx: &Tx<'_>, task: &Task, token: i64) -> Result<Option<Amount>> {
 
 fn ended(word: &str) -> Result<Ended> {
     serde_json::from_value(json!(word)).map_err(|_| {
-        let message = format!("an assignment ended as `{word}`, which is not known");
+        let message = format!("an assignment ended as `{word}`, which is unknown");
         crate::Error::new(contract::domain::code::ErrorCode::Corrupt, message)
     })
 }
 
-fn results(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedResult>> {
+fn results(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<CarriedResult>> {
     let names: BTreeMap<&TaskId, &TaskRef> =
-        sheet.tasks.iter().map(|(name, task)| (&task.id, name)).collect();
-    let found = tx.results_of_run(&sheet.run.asked.id)?;
+        state.tasks.iter().map(|(name, task)| (&task.id, name)).collect();
+    let found = tx.results_of_run(&state.run.asked.id)?;
     let carried = |found: store::ResultRow| {
         let task_id = (*names.get(&found.task_id)?).clone();
         let (checks, changes) = (found.checks, found.changes);
@@ -80,9 +84,9 @@ fn results(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedResult>> {
     Ok(found.into_iter().filter_map(carried).collect())
 }
 
-fn worklogs(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedWorklog>> {
+fn worklogs(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<CarriedWorklog>> {
     let mut found = Vec::new();
-    for (name, task) in &sheet.tasks {
+    for (name, task) in &state.tasks {
         let lines = tx.worklog(&task.id)?;
         let Some(end) = lines.last().map(|line| line.digest.clone()) else { continue };
         let tokens = tx.worklog_tokens(&task.id)?;
@@ -92,15 +96,15 @@ fn worklogs(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedWorklog>> {
     Ok(found)
 }
 
-fn approvals(tx: &Tx<'_>, sheet: &Sheet) -> Result<Vec<CarriedApproval>> {
+fn approvals(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<CarriedApproval>> {
     let mut found = Vec::new();
-    for (name, task) in &sheet.tasks {
+    for (name, task) in &state.tasks {
         found.extend(approvals_of(tx, name, task)?);
     }
     Ok(found)
 }
 
-/// Sorted by what they say: their ids are the store's own.
+/// Sorted by content, because ids differ between stores.
 fn approvals_of(tx: &Tx<'_>, name: &TaskRef, task: &Task) -> Result<Vec<CarriedApproval>> {
     let carried = |filed: Filed| {
         let is_open = matches!(filed.state, ApprovalState::Pending | ApprovalState::Granted);

@@ -1,4 +1,4 @@
-//! What was granted: locks for as long as they still last, and what workers were given.
+//! Imports locks, for the rest of their lease, and assignments.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::record::EventWriter;
 
 impl Unpacking<'_> {
-    /// The grants, as long as they still last. Places that others hold here stand in the way.
+    /// The locks, for the rest of their lease. A conflicting lock in this store is an error.
     pub(super) fn locks(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         let mut grants: BTreeMap<i64, Vec<&Lock>> = BTreeMap::new();
         for lock in self.bundle.handoff.active_locks.iter().filter(|lock| lock.active) {
@@ -31,7 +31,7 @@ impl Unpacking<'_> {
             let name = &locks[0].task_id;
             let task_id = self.task(name)?;
             let grant = self.grant(work, task_id, token, &locks)?;
-            let message = format!("{name} holds what it held, with token {token}");
+            let message = format!("{name} keeps its locks, with token {token}");
             self.say(work, Some(task_id), &message, CrewChange::LocksGranted { grant })?;
         }
         Ok(())
@@ -47,7 +47,7 @@ impl Unpacking<'_> {
         let name = &locks[0].task_id;
         let timeout_ms = locks[0].extra.get("x_timeout_ms").and_then(Value::as_u64).unwrap_or(0);
         if locks.iter().any(|lock| lock.task_id != *name || lock.extra != locks[0].extra) {
-            let message = format!("token {token} stands for one grant of one task");
+            let message = format!("token {token} must belong to one grant of one task");
             return Err(deny(Code::LedgerInconsistent, "duplicate", message));
         }
         let mut scopes = Vec::new();
@@ -66,8 +66,8 @@ impl Unpacking<'_> {
             timeout: std::time::Duration::from_millis(timeout_ms),
             fold: self.view.folds_case(self.workspace)?,
         };
-        if let Some(obstacle) = grants::find_obstacle(work.tx, &asked)? {
-            return Err(grants::conflict(&run, name, &obstacle));
+        if let Some(conflict) = grants::find_conflict(work.tx, &asked)? {
+            return Err(grants::refusal(&run, name, &conflict));
         }
         let row = self.bundle.handoff.ledger.iter().find(|row| row.task_id == *name);
         let silent = row.filter(|row| row.status == Status::InProgress).and_then(heard);
@@ -83,13 +83,13 @@ impl Unpacking<'_> {
         })
     }
 
-    /// A place under its real name, which has to be the one it had before.
+    /// A path without symbolic links, which must be the same as in the bundle.
     fn real(&self, resource: &str) -> Result<Scope> {
         let real = real_scopes(self.view, self.workspace, &[resource.to_owned()])?;
         match real.into_iter().next().filter(|real| real.as_str() == resource) {
             Some(real) => Ok(real),
             None => {
-                let message = "a lock of the bundle is another place here: a link stands in the way";
+                let message = "a lock of the bundle is another path here because of a symbolic link";
                 Err(deny(Code::ScopeViolation, "workspace_differs", message))
             }
         }
@@ -106,7 +106,7 @@ impl Unpacking<'_> {
                 task_id: task_id.clone(),
                 packet: given.packet.clone(),
             };
-            self.say(work, Some(&task_id), &format!("{} was given out", given.task_id), issued)?;
+            self.say(work, Some(&task_id), &format!("{} was assigned", given.task_id), issued)?;
             let mut more = Vec::new();
             if let Some(snapshot) = given.snapshot.clone() {
                 let (run_id, task_id) = (run_id.clone(), task_id.clone());
@@ -120,14 +120,13 @@ impl Unpacking<'_> {
                 more.push(CrewChange::AssignmentEnded { token, run_id, task_id: task_id.clone(), ended });
             }
             for change in more {
-                self.say(work, Some(&task_id), &format!("Assignment {token} as it was"), change)?;
+                self.say(work, Some(&task_id), &format!("Assignment {token} imported"), change)?;
             }
         }
         Ok(())
     }
 
-    /// A packet must be one that could have been sent here: its paths stay in this workspace, and its checks are the
-    /// author's.
+    /// A packet must be valid here: its paths stay in this workspace, and its checks are those of the plan.
     fn judge_packet(&self, given: &CarriedAssignment) -> Result<()> {
         let task = &given.packet["task"];
         let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
@@ -146,7 +145,7 @@ impl Unpacking<'_> {
         if sent == own {
             return Ok(());
         }
-        let message = format!("the packet of {} has other checks than its author's", given.task_id);
+        let message = format!("the packet of {} has other checks than the plan", given.task_id);
         Err(deny(Code::NonCompliant, "checks_of_another", message))
     }
 }

@@ -1,4 +1,4 @@
-//! What people were asked.
+//! Imports approvals.
 
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::approval::{Approval, ApprovalState};
@@ -12,13 +12,13 @@ use crate::error::Result;
 use crate::record::EventWriter;
 
 impl Unpacking<'_> {
-    /// Open questions are asked anew, under ids of this store; what was answered stays answered.
+    /// Open approvals are requested again, under ids of this store; decided ones stay decided.
     pub(super) fn approvals(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         for asked in &self.bundle.carried.x_approvals {
             let task_id = self.task(&asked.task_id)?.clone();
             let approval = self.approval(work, asked, &task_id);
             let id = approval.id.clone();
-            let message = format!("Approval asked: {}", asked.action);
+            let message = format!("Approval requested: {}", asked.action);
             self.say(work, Some(&task_id), &message, CrewChange::ApprovalRequested { approval })?;
             if let Some(by) = asked.decided_by.clone() {
                 let decided = CrewChange::ApprovalDecided {
@@ -29,12 +29,12 @@ impl Unpacking<'_> {
                     by,
                     reason: asked.reason.clone(),
                 };
-                self.say(work, Some(&task_id), "It was decided", decided)?;
+                self.say(work, Some(&task_id), "Approval decided", decided)?;
             }
             if let Some(token) = asked.used_by {
                 let run_id = self.run_id.clone();
                 let used = CrewChange::ApprovalUsed { id, run_id, task_id: task_id.clone(), token };
-                self.say(work, Some(&task_id), "It was used", used)?;
+                self.say(work, Some(&task_id), "Approval used", used)?;
             }
         }
         Ok(())

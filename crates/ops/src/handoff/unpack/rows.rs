@@ -1,4 +1,4 @@
-//! The tasks and their rows.
+//! Imports tasks and their rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::record::{About, EventWriter};
 
 impl Unpacking<'_> {
-    /// The tasks, each after those it waits for, and their rows.
+    /// The tasks, each after its dependencies, and their rows.
     pub(super) fn rows(&mut self, work: &mut EventWriter<'_, '_>) -> Result<()> {
         let all: BTreeMap<&TaskRef, (&HandoffRow, &CarriedRow)> =
             self.bundle.tasks().map(|(row, carried)| (&row.task_id, (row, carried))).collect();
@@ -30,13 +30,17 @@ impl Unpacking<'_> {
             };
             let free: Vec<&TaskRef> = waiting.iter().filter(is_free).copied().collect();
             if free.is_empty() {
-                return Err(deny(Code::LedgerInconsistent, "reconcile", "tasks wait for each other"));
+                return Err(deny(
+                    Code::LedgerInconsistent,
+                    "reconcile",
+                    "tasks depend on each other in a cycle",
+                ));
             }
             for name in free {
                 waiting.remove(name);
                 let (row, carried) = all[name];
                 let task_id = self.create(work, name, carried)?;
-                self.bring(work, &task_id, row, carried)?;
+                self.write(work, &task_id, row, carried)?;
                 self.tasks.insert(name.clone(), task_id);
             }
         }
@@ -64,12 +68,12 @@ impl Unpacking<'_> {
             depends_on,
         };
         let about = About { task_id: Some(task_id.clone()), ..self.about.clone() };
-        work.change(&about, &format!("Task taken over: {name}"), &created)?;
+        work.change(&about, &format!("Task imported: {name}"), &created)?;
         Ok(task_id)
     }
 
-    /// Brings the task into its state, and writes its row.
-    fn bring(
+    /// Moves the task into its state, and writes its row.
+    fn write(
         &self,
         work: &mut EventWriter<'_, '_>,
         task_id: &TaskId,
@@ -98,7 +102,7 @@ impl Unpacking<'_> {
             delta: None,
             row: Box::new(carried.x_row.clone()),
         };
-        self.say(work, Some(task_id), &format!("The row of {name}"), written)?;
+        self.say(work, Some(task_id), &format!("Row of {name} imported"), written)?;
         match heard(row) {
             Some(at) => Ok(work.tx.record_heartbeat(task_id, &elsewhere(work.now, at))?),
             None => Ok(()),
@@ -106,7 +110,7 @@ impl Unpacking<'_> {
     }
 }
 
-/// A moment on another machine: as long ago on this one's boot clock as it is by the wall clock.
+/// A time on another machine: its age on this machine's boot clock is its age on the wall clock.
 fn elsewhere(now: &Now, at: Timestamp) -> Now {
     let ago = now.at.millis().saturating_sub(at.millis());
     let millis = now.boot.millis.saturating_sub(ago);

@@ -1,4 +1,4 @@
-//! What was written down: results, blockers and worklogs.
+//! Imports results, blockers and worklogs.
 
 use contract::domain::crew::CrewChange;
 use contract::json::Value;
@@ -25,7 +25,7 @@ impl Unpacking<'_> {
                 checks: accepted.checks.clone(),
                 changes: accepted.changes.clone(),
             };
-            let message = format!("{} said {}", accepted.task_id, result.status);
+            let message = format!("{} reported {}", accepted.task_id, result.status);
             self.say(work, Some(task_id), &message, change)?;
         }
         Ok(())
@@ -55,10 +55,10 @@ impl Unpacking<'_> {
             for (line, carried) in lines.into_iter().zip(&log.lines) {
                 let entry: Value = serde_json::from_str(&line.text).unwrap_or_default();
                 if entry["task_id"] != log.task_id.as_str() {
-                    let message = format!("line {} of {} is another task's", line.number, log.task_id);
+                    let message = format!("line {} of {} belongs to another task", line.number, log.task_id);
                     return Err(deny(Code::NonCompliant, "identity_mismatch", message));
                 }
-                let message = format!("{} line {} as it was", log.task_id, line.number);
+                let message = format!("{} line {} imported", log.task_id, line.number);
                 let (run_id, token) = (self.run_id.clone(), carried.token);
                 let appended = CrewChange::WorklogAppended { run_id, task_id: task_id.clone(), token, line };
                 self.say(work, Some(task_id), &message, appended)?;

@@ -1,4 +1,4 @@
-//! What has to be granted before an attempt begins, and before somebody looks at what one left behind.
+//! The locks, budget and approval that an attempt needs, and the locks for inspecting what one left behind.
 
 use contract::domain::attempt::{NewAttempt, Outcome};
 use contract::domain::change::Change;
@@ -12,8 +12,8 @@ use contract::domain::task::{Task, TaskId};
 use contract::operator::{Mode, TaskRef};
 
 use super::Entry;
-use crate::crew::Hindrance;
-use crate::crew::admission::{Wish, admit};
+use crate::crew::Obstacle;
+use crate::crew::admission::{AdmissionRequest, admit};
 use crate::crew::grants::{self, LockRequest};
 use crate::error::Result;
 use crate::record::{About, EventWriter};
@@ -26,13 +26,13 @@ pub struct Wants {
     pub fold: bool,
 }
 
-/// Why one entry keeps all of them from being written.
+/// Why none of the entries is written.
 pub(super) enum Stop {
-    Hindered(Hindrance),
+    Hindered(Obstacle),
     Fenced,
 }
 
-/// The attempt, and everything that has to be granted for it.
+/// Starts an attempt with everything that has to be granted for it.
 pub(super) fn start(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
@@ -42,18 +42,18 @@ pub(super) fn start(
     let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
     let reference = reference(&task);
     let share = task.part.as_ref().and_then(|part| part.spec.budget.share());
-    let wish = Wish { asked: asked(run, &task, &reference, wants), share };
-    let admitted = match admit(work, wish)? {
-        Ok(admitted) => admitted,
-        Err(hindrance) => return Ok(Err(Stop::Hindered(hindrance))),
+    let request = AdmissionRequest { locks: lock_request(run, &task, &reference, wants), share };
+    let admission = match admit(work, request)? {
+        Ok(admission) => admission,
+        Err(obstacle) => return Ok(Err(Stop::Hindered(obstacle))),
     };
     let about = About { task_id: Some(task.id.clone()), ..crate::run::about(run) };
     let started = Change::AttemptStarted { attempt: attempt.clone() };
     work.change(&about, &format!("Attempt {} started", attempt.number), &started)?;
-    Ok(Ok(admitted.token.filter(|_| !wants.scopes.is_empty())))
+    Ok(Ok(admission.token.filter(|_| !wants.scopes.is_empty())))
 }
 
-/// The end of an attempt, and everything it held goes back. Refused where that was taken back before.
+/// Ends an attempt and releases everything it held. Refused where that was taken back before.
 pub(super) fn end(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
@@ -82,10 +82,10 @@ pub(super) fn hold(
 ) -> Result<std::result::Result<Option<i64>, Stop>> {
     let task = crate::task::required(work.tx, task_id.as_str())?;
     let reference = reference(&task);
-    let granted = grants::acquire(work, asked(run, &task, &reference, wants))?;
+    let granted = grants::acquire(work, lock_request(run, &task, &reference, wants))?;
     Ok(match granted {
         Ok(grant) => Ok(Some(grant.token)),
-        Err(obstacle) => Err(Stop::Hindered(Hindrance::Lock(Box::new(obstacle)))),
+        Err(conflict) => Err(Stop::Hindered(Obstacle::Lock(Box::new(conflict)))),
     })
 }
 
@@ -93,7 +93,7 @@ fn reference(task: &Task) -> TaskRef {
     reference_of(task.part.as_ref().map_or(0, |part| part.number))
 }
 
-fn asked<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants: &Wants) -> LockRequest<'a> {
+fn lock_request<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants: &Wants) -> LockRequest<'a> {
     let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: Mode::Exclusive };
     LockRequest {
         run,

@@ -46,9 +46,9 @@ fn issue(name: &str) -> assignment::issue::Request {
     assignment::issue::Request { run: RUN.to_owned(), task: name.to_owned(), ..Default::default() }
 }
 
-fn ask(name: &str) -> approval::Request {
+fn ask(name: &str) -> approval::request::Request {
     let (run, task) = (RUN.to_owned(), name.to_owned());
-    approval::Request { run, task, action: None, deadline_seconds: Some(999_999) }
+    approval::request::Request { run, task, action: None, deadline_seconds: Some(999_999) }
 }
 
 pub(super) const LOCK_ACQUIRE: Verb = Verb {
@@ -84,7 +84,9 @@ pub(super) const LEDGER_OPEN: Verb = Verb {
         let mut refused = submit(&["c"]);
         refused.plan.tasks[0].prompt = Some("use password=hunter2hunter2".to_owned());
         let requests = [submit(&["a"]), submit(&["a", "b"]), refused];
-        Box::new(move |cx, key, which| ledger::open::open(cx, key, &chosen(which, &requests)).map(plain))
+        Box::new(move |cx, key, which| {
+            ledger::open::open_submission(cx, key, &chosen(which, &requests)).map(plain)
+        })
     },
 };
 
@@ -149,8 +151,14 @@ pub(super) const ORCHESTRATE_STEP: Verb = Verb {
     name: "orchestrate.step",
     prepare: |_| {
         let deltas = [delta("T-1", "todo", "a"), delta("T-2", "todo", "b"), delta("T-3", "done", "c")];
-        let requests = deltas.map(|delta| changing(&json!([delta])));
-        Box::new(move |cx, key, which| orchestrate::step(cx, key, &chosen(which, &requests)).map(plain))
+        let requests = deltas.map(|delta| orchestrate::step::Request {
+            document: Some(document(&json!([delta]))),
+            program: None,
+            objective: None,
+            workspace: Some(WORKSPACE.to_owned()),
+            strict: false,
+        });
+        Box::new(move |cx, key, which| orchestrate::step::step(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -158,10 +166,13 @@ pub(super) const BUDGET_SET: Verb = Verb {
     name: "budget.set",
     prepare: |world| {
         two_tasks(world);
-        let request =
-            |cost: i64| budget::Request { run: RUN.to_owned(), cost: Some(MicroUsd(cost)), tokens: Some(0) };
+        let request = |cost: i64| budget::set::Request {
+            run: RUN.to_owned(),
+            cost: Some(MicroUsd(cost)),
+            tokens: Some(0),
+        };
         let requests = [request(5), request(6), request(-1)];
-        Box::new(move |cx, key, which| budget::set(cx, key, &chosen(which, &requests)).map(plain))
+        Box::new(move |cx, key, which| budget::set::set(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -170,7 +181,9 @@ pub(super) const APPROVAL_REQUEST: Verb = Verb {
     prepare: |world| {
         two_tasks(world);
         let requests = [ask("T-1"), ask("T-2"), ask("T-9")];
-        Box::new(move |cx, key, which| approval::request(cx, key, &chosen(which, &requests)).map(plain))
+        Box::new(move |cx, key, which| {
+            approval::request::request(cx, key, &chosen(which, &requests)).map(plain)
+        })
     },
 };
 
@@ -180,12 +193,14 @@ pub(super) const APPROVAL_DECIDE: Verb = Verb {
         two_tasks(world);
         let mut ids = Vec::new();
         for name in ["T-1", "T-2"] {
-            let filed = approval::request(&mut world.cx, &key("setup", name), &ask(name)).unwrap();
+            let filed = approval::request::request(&mut world.cx, &key("setup", name), &ask(name)).unwrap();
             ids.push(filed.answer.asked.id.to_string());
         }
-        let request = |id: &str| approval::Decision { id: id.to_owned(), granted: true, reason: None };
+        let request = |id: &str| approval::decide::Request { id: id.to_owned(), granted: true, reason: None };
         let requests = [request(&ids[0]), request(&ids[1]), request("approval_0")];
-        Box::new(move |cx, key, which| approval::decide(cx, key, &chosen(which, &requests)).map(plain))
+        Box::new(move |cx, key, which| {
+            approval::decide::decide(cx, key, &chosen(which, &requests)).map(plain)
+        })
     },
 };
 

@@ -12,10 +12,11 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::TaskId;
 use contract::domain::time::Clock;
 use contract::operator::Mode;
-use ops::{budget, ledger};
+use ops::ledger;
 use store::{Event, EventFilter, Store};
 
 use super::{FastClock, open};
+use crate::crew_world::purse;
 
 /// What was seen.
 #[derive(Debug, Default)]
@@ -64,16 +65,11 @@ pub(super) fn check(directory: &Path, run: &str) -> Told {
     drop(tx);
     let mut cx = open(directory, 999);
     assert_eq!(ops::audit::replay_differences(&mut cx).unwrap(), Vec::<String>::new());
-    let books = budget::show(&mut cx, run).unwrap().unwrap();
-    assert_eq!(books.purse, checker.purse, "the books are what the log says");
+    assert_eq!(purse(&mut cx, run), checker.purse, "the books are what the log says");
     let held: Vec<i64> = checker.live.keys().copied().collect();
-    let shown = ledger::show::show(&mut cx, run).unwrap();
-    let mut listed: Vec<i64> = shown["active_locks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|lock| lock["x_fencing_token"].as_i64().unwrap())
-        .collect();
+    let shown = ledger::show::show(&mut cx, &ledger::show::Request { run: run.to_owned() }).unwrap();
+    let mut listed: Vec<i64> =
+        shown.active_locks.iter().map(|lock| lock["x_fencing_token"].as_i64().unwrap()).collect();
     listed.dedup();
     assert_eq!(listed, held, "what is held is what the log says");
     checker.told

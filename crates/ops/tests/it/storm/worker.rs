@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::SeededIds;
 
 use super::{SHARE, TASKS, open};
-use crate::world::key;
+use crate::world::{caller, key};
 
 /// What a worker may be told. Anything else is a fault of the store.
 const EXPECTED: [&str; 9] = [
@@ -97,7 +97,7 @@ impl Worker<'_> {
     fn heartbeat(&mut self) -> ops::Result<()> {
         let Some((task, token)) = self.any_grant() else { return Ok(()) };
         let request = ops::heartbeat::Request { run: self.run.to_owned(), task, token, at: None };
-        ops::heartbeat::heartbeat(&mut self.cx, &request).map(drop)
+        ops::heartbeat::send(&mut self.cx, &caller("worker"), &request).map(drop)
     }
 
     /// Submits under any token it ever had: an old one must be refused.
@@ -124,8 +124,8 @@ impl Worker<'_> {
 
     /// What is blocked is planned anew, by the version that was read.
     fn plan_anew(&mut self) -> ops::Result<()> {
-        let shown = ledger::show::show(&mut self.cx, self.run)?;
-        let rows = shown["ledger"].as_array().unwrap();
+        let shown = ledger::show::show(&mut self.cx, &ledger::show::Request { run: self.run.to_owned() })?;
+        let rows = &shown.ledger;
         let blocked: Vec<&Value> = rows.iter().filter(|row| row["status"] == "blocked").collect();
         let mut deltas = Vec::new();
         for row in blocked {

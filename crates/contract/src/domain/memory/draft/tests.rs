@@ -84,5 +84,9 @@ fn texts_are_bounded_and_free_of_secrets() {
     for days in [0.0, -1.0, f64::NAN, f64::INFINITY, 36_501.0] {
         assert!(checked_half_life(days).is_err(), "{days}");
     }
-    assert!(checked_half_life(0.5).is_ok() && checked_kind("fact").is_ok() && checked_kind("myth").is_err());
+    assert!(
+        checked_half_life(0.5).is_ok()
+            && MemoryKind::named("fact").is_ok()
+            && MemoryKind::named("myth").is_err()
+    );
 }

@@ -1,4 +1,4 @@
-//! A run's ledger as it stands: its tasks, what the operator contract knows of each, and whether all agrees.
+//! The current state of a run's ledger: its rows, its tasks and their heartbeats.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use super::denial::deny;
 use super::planned::planned;
 use crate::error::{Error, Result};
 
-pub(crate) struct Sheet {
+pub(crate) struct LedgerState {
     pub(crate) run: Run,
-    /// The names of applied deltas are looked up when they are needed, not loaded.
+    /// Applied deltas are looked up when they are needed, not loaded.
     pub(crate) ledger: Ledger,
     pub(crate) tasks: BTreeMap<TaskRef, Task>,
     pub(crate) heard: BTreeMap<TaskRef, LastHeartbeat>,
 }
 
-/// A run by the UUID of operator documents, or by any of our own names for it.
+/// A run by its UUID, its id, an unambiguous beginning of it, or its correlation.
 pub(crate) fn find_run(tx: &Tx<'_>, text: &str) -> Result<Run> {
     match Id::from_uuid(text) {
         Some(id) => tx.run(&id)?.ok_or_else(|| Error::not_found("run", text)),
@@ -55,7 +55,7 @@ fn missing(name: &TaskRef) -> Error {
     deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
 }
 
-impl Sheet {
+impl LedgerState {
     pub(crate) fn load(tx: &Tx<'_>, run: Run) -> Result<Self> {
         let mut known: BTreeMap<TaskId, store::LedgerRow> =
             tx.ledger_rows(&run.asked.id)?.into_iter().map(|row| (row.task_id.clone(), row)).collect();
@@ -67,7 +67,7 @@ impl Sheet {
         let names: BTreeMap<TaskId, TaskRef> =
             tasks.iter().map(|task| (task.id.clone(), name(task))).collect();
         let mut ledger = Ledger { version: tx.ledger_version(&run.asked.id)?, ..Ledger::default() };
-        let mut sheet_tasks = BTreeMap::new();
+        let mut state_tasks = BTreeMap::new();
         let mut heard = BTreeMap::new();
         for task in tasks {
             let reference = names[&task.id].clone();
@@ -82,21 +82,21 @@ impl Sheet {
             };
             row.status = task.status;
             ledger.rows.insert(reference.clone(), row);
-            sheet_tasks.insert(reference, task);
+            state_tasks.insert(reference, task);
         }
-        Ok(Self { run, ledger, tasks: sheet_tasks, heard })
+        Ok(Self { run, ledger, tasks: state_tasks, heard })
     }
 
     pub(crate) fn of(tx: &Tx<'_>, run: &str) -> Result<Self> {
         Self::load(tx, find_run(tx, run)?)
     }
 
-    /// Refuses a run that an engine works: what an orchestrator says of it would be about somebody else's work.
+    /// Refuses a run that an engine works: an orchestrator has no say in it.
     pub(crate) fn of_a_crew(self) -> Result<Self> {
         if self.run.asked.kind == DocumentKind::Ledger {
             return Ok(self);
         }
-        let message = format!("the run {} is worked by an engine", self.run.asked.id);
+        let message = format!("an engine works the run {}", self.run.asked.id);
         Err(deny(Code::NonCompliant, "run_of_an_engine", message))
     }
 
@@ -114,27 +114,27 @@ impl Sheet {
         Ok(&self.ledger.rows[reference])
     }
 
-    /// When a worker was last heard of, whoever wrote it down.
+    /// The last heartbeat, from a delta or from the worker.
     pub(crate) fn last_heartbeat(&self, reference: &TaskRef) -> Option<Timestamp> {
         let written = self.ledger.rows.get(reference).and_then(|row| row.last_heartbeat_at.as_deref());
         let heard = self.heard.get(reference).map(|heard| heard.at);
         written.and_then(parse_utc).max(heard)
     }
 
-    /// The same, moved so that its age is the one on the boot clock: setting the wall clock ages nobody.
+    /// The same, moved so that its age is right on the boot clock: setting the wall clock times nobody out.
     pub(crate) fn judged_heartbeat(&self, reference: &TaskRef, now: &Now) -> Option<Timestamp> {
         match self.heard.get(reference) {
             Some(heard) if heard.boot.boot_id == now.boot.boot_id => {
                 let age = now.boot.millis.saturating_sub(heard.boot.millis);
                 Some(Timestamp::from_millis(now.at.millis().saturating_sub(age)))
             }
-            // Whoever was heard before the machine was started again is gone.
+            // A worker of an earlier boot is gone.
             Some(_) => Some(Timestamp::from_millis(0)),
             None => self.last_heartbeat(reference),
         }
     }
 
-    /// The row as documents print it.
+    /// The row as answers show it.
     pub(crate) fn view(&self, reference: &TaskRef) -> Value {
         let mut view = json!(self.ledger.rows.get(reference));
         if let Some(fields) = view.as_object_mut() {

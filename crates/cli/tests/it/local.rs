@@ -1,0 +1,98 @@
+//! The machine as verbs see it when a test calls them in its own process.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use contract::domain::limits;
+use contract::domain::run::Run;
+use contract::domain::task::Task;
+use contract::domain::time::{BootTime, Clock, Now, Timestamp};
+use contract::intake::Executors;
+use engine::host::{Door, LocalHost};
+use engine::observer::Nobody;
+use engine::supervisor::{ShimProgram, boot_id};
+use engine::{Observer, Policy, Settings, StopSignal};
+use ops::host::HowToWork;
+use ops::{Context, Host, Result};
+use testkit::{Cli, SeededIds};
+
+/// A door without configuration. Where it was made for a store, it also works runs.
+struct TestDoor {
+    logs: PathBuf,
+}
+
+impl Door for TestDoor {
+    fn policy(&self, _: &Path) -> Result<Policy> {
+        Ok(Policy::default())
+    }
+
+    fn executors(&self, _: &Path) -> Result<Executors> {
+        Ok(Executors { known: engine::Executors::built_in().known(), ..Executors::default() })
+    }
+
+    fn logs(&self) -> Result<PathBuf> {
+        Ok(self.logs.clone())
+    }
+
+    fn settings(&self, _: &Path, how: &HowToWork) -> Result<Settings> {
+        std::fs::create_dir_all(&self.logs).unwrap();
+        Ok(Settings {
+            launcher: Arc::new(shim()),
+            executors: engine::Executors::built_in(),
+            logs: self.logs.clone(),
+            policy: Policy::default(),
+            environment: environment(),
+            stop: StopSignal::default(),
+            rerun_parked: how.rerun_parked,
+            lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
+        })
+    }
+
+    fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
+        Box::new(Nobody)
+    }
+}
+
+/// The built program supervises children, as it does for itself.
+fn shim() -> ShimProgram {
+    ShimProgram { program: env!("CARGO_BIN_EXE_writ").into(), args: vec!["__shim".into()] }
+}
+
+#[expect(clippy::disallowed_methods, reason = "children have to find git and sh")]
+fn environment() -> BTreeMap<std::ffi::OsString, std::ffi::OsString> {
+    std::env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect()
+}
+
+/// A host for stores on which no run is worked.
+pub(crate) fn host() -> Rc<dyn Host> {
+    host_at(Path::new("/nonexistent"))
+}
+
+fn host_at(logs: &Path) -> Rc<dyn Host> {
+    let door = Box::new(TestDoor { logs: logs.to_owned() });
+    Rc::new(LocalHost { launcher: Arc::new(shim()), environment: environment(), door })
+}
+
+/// The store of a `Cli`, opened in this process with the machine's clock.
+pub(crate) fn open(cli: &Cli) -> Context {
+    let host = host_at(&cli.scratch().join("writ.db.logs"));
+    Context::open(&cli.db(), Arc::new(RealClock), Box::new(SeededIds::surprising()), host).unwrap()
+}
+
+struct RealClock;
+
+impl Clock for RealClock {
+    #[expect(clippy::disallowed_methods, reason = "leases of the program and of this process have one clock")]
+    fn now(&self) -> Now {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let millis = time.tv_sec * 1000 + time.tv_nsec / 1_000_000;
+        Now {
+            at: Timestamp::from_millis(i64::try_from(wall.as_millis()).unwrap()),
+            boot: BootTime { boot_id: boot_id(), millis },
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Every verb through two doors: the registry in this process and the command of the built program, on equal stores.
+//! Both give the same document.
+
+mod continuity;
+mod crew;
+mod equal;
+mod runs;
+
+use contract::domain::request::{Agent, RequestId};
+use ops::Caller;
+use ops::context::Key;
+use ops::registry;
+use serde_json::Value;
+use testkit::Cli;
+
+use crate::local;
+
+/// A verb with a request, and the command that makes the same request.
+struct Row {
+    verb: &'static str,
+    /// Prepares the store with calls of the program.
+    prepare: fn(&Cli) -> Example,
+}
+
+struct Example {
+    request: Value,
+    /// The words after the program's name. `--output json` is added, and who asks under which request id.
+    argv: Vec<String>,
+    stdin: Option<String>,
+}
+
+impl Example {
+    fn new(request: Value, argv: &[&str]) -> Self {
+        Self { request, argv: argv.iter().map(|&word| word.to_owned()).collect(), stdin: None }
+    }
+
+    fn stdin(self, text: impl Into<String>) -> Self {
+        Self { stdin: Some(text.into()), ..self }
+    }
+}
+
+/// Who asks, and under which request id.
+const AGENT: &str = "ann";
+const REQUEST_ID: &str = "walk-1";
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    [continuity::ROWS, crew::ROWS, runs::ROWS].into_iter().flatten()
+}
+
+#[test]
+fn every_verb_has_one_row() {
+    for verb in registry::VERBS {
+        let count = rows().filter(|row| row.verb == verb.name).count();
+        assert_eq!(count, 1, "{}", verb.name);
+    }
+    for row in rows() {
+        assert!(registry::find(row.verb).is_some(), "{}", row.verb);
+    }
+}
+
+#[track_caller]
+fn same_through_both_doors(rows: &[Row]) {
+    for row in rows {
+        let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+        let example = (row.prepare)(&cli);
+        // Both calls happen in the same place, which is put back in between: what is stored names paths.
+        let before = equal::files(cli.scratch().path());
+        let in_process = through_the_registry(&cli, row, &example);
+        equal::restore(cli.scratch().path(), &before);
+        let by_command = through_the_command(&cli, &example);
+        let (a, b) = (equal::document(&in_process), equal::document(&by_command));
+        assert_eq!(a, b, "{}: left the registry, right `writ {}`", row.verb, example.argv.join(" "));
+    }
+}
+
+fn through_the_registry(cli: &Cli, row: &Row, example: &Example) -> Value {
+    let verb = registry::find(row.verb).unwrap();
+    let key = Key {
+        caller: Caller::agent(Agent::parse(AGENT).unwrap()),
+        request_id: RequestId::parse(REQUEST_ID).unwrap(),
+    };
+    let key = verb.effect.mutates().then_some(&key);
+    let answered = (verb.call)(&mut local::open(cli), key, example.request.clone());
+    answered.unwrap_or_else(|error| panic!("{}: {error}: {}", row.verb, error.details)).answer
+}
+
+fn through_the_command(cli: &Cli, example: &Example) -> Value {
+    let fixed = ["--output", "json", "--agent", AGENT, "--request-id", REQUEST_ID].map(str::to_owned);
+    let mut call = cli.call(example.argv.iter().cloned().chain(fixed));
+    if let Some(text) = &example.stdin {
+        call = call.stdin(text.as_bytes());
+    }
+    let printed = call.run().success().json();
+    // Validators and the like print their document without an envelope.
+    let is_envelope = printed["schema_version"] == "v1" && printed.get("data").is_some();
+    if is_envelope { printed["data"].clone() } else { printed }
+}
+
+#[test]
+fn continuity_verbs_answer_the_same_through_the_registry_and_their_command() {
+    same_through_both_doors(continuity::ROWS);
+}
+
+#[test]
+fn crew_verbs_answer_the_same_through_the_registry_and_their_command() {
+    same_through_both_doors(crew::ROWS);
+}
+
+#[test]
+fn verbs_of_runs_stores_and_documents_answer_the_same_through_the_registry_and_their_command() {
+    same_through_both_doors(runs::ROWS);
+}

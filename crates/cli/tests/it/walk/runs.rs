@@ -1,0 +1,236 @@
+//! The verbs of runs, of the store and of documents.
+
+use contract::domain::retention::Retention;
+use serde_json::{Value, json};
+use testkit::Cli;
+
+use super::{Example, Row};
+use crate::bad_stores::sqlite;
+use crate::documents::{aop, plan, shell};
+use crate::vybe_import::VYBE;
+
+const PLAN: &str = r#"
+objective = "Do two things"
+workspace = "."
+
+[[task]]
+id = "first"
+command = ["echo", "hello"]
+[[task.checks]]
+command = ["true"]
+
+[[task]]
+id = "second"
+command = ["true"]
+depends_on = ["first"]
+"#;
+
+fn write_plan(cli: &Cli) -> String {
+    cli.scratch().write("project/plan.toml", PLAN);
+    text(&cli.project())
+}
+
+fn text(path: &std::path::Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn data(cli: &Cli, words: &[&str]) -> Value {
+    cli.run(words.iter().chain(&["--output", "json"])).json()["data"].clone()
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// A run that is done.
+fn done(cli: &Cli) -> Value {
+    write_plan(cli);
+    data(cli, &["run", "plan.toml"])
+}
+
+/// A run with one task that fails until there is a file `ready`.
+fn failed(cli: &Cli) -> Value {
+    cli.scratch().write("project/failing.json", plan([shell("only", "test -f ready")]).to_string());
+    data(cli, &["run", "failing.json"])
+}
+
+fn create_task(cli: &Cli) -> String {
+    let words = ["task", "create", "--title", "one", "--agent", "setup", "--request-id", "one"];
+    word(&data(cli, &words)["task"]["id"])
+}
+
+fn submitted(cli: &Cli) -> Value {
+    json!({"document": PLAN, "directory": write_plan(cli), "name": "plan.toml"})
+}
+
+pub(super) const ROWS: &[Row] = &[
+    Row { verb: "run.submit", prepare: |cli| Example::new(submitted(cli), &["run", "plan.toml"]) },
+    Row {
+        verb: "run.preview",
+        prepare: |cli| Example::new(submitted(cli), &["run", "plan.toml", "--dry-run"]),
+    },
+    Row {
+        verb: "run.continue",
+        prepare: |cli| {
+            let failed = failed(cli);
+            cli.scratch().write("project/ready", "");
+            cli.run(["retry", &word(&failed["tasks"][0]["id"]), "--no-run"]).success();
+            let run = word(&failed["run_id"]);
+            Example::new(json!({"run": run}), &["run", "--continue", &run])
+        },
+    },
+    Row {
+        verb: "run.list",
+        prepare: |cli| {
+            done(cli);
+            failed(cli);
+            Example::new(json!({"state": "done"}), &["runs", "list", "--state", "done"])
+        },
+    },
+    Row {
+        verb: "run.show",
+        prepare: |cli| {
+            let run = word(&done(cli)["run_id"]);
+            Example::new(json!({"run": run}), &["runs", "show", &run])
+        },
+    },
+    Row {
+        verb: "run.trace",
+        prepare: |cli| {
+            let run = word(&done(cli)["run_id"]);
+            Example::new(json!({"run": run}), &["trace", &run])
+        },
+    },
+    Row {
+        verb: "run.logs",
+        prepare: |cli| {
+            let task = word(&done(cli)["tasks"][0]["id"]);
+            let argv = ["logs", &task, "--attempt", "1", "--stream", "stdout"];
+            Example::new(json!({"task": task, "attempt": 1, "stream": "stdout"}), &argv)
+        },
+    },
+    Row {
+        verb: "run.cancel",
+        prepare: |cli| {
+            let failed = failed(cli);
+            cli.run(["retry", &word(&failed["tasks"][0]["id"]), "--no-run"]).success();
+            let run = word(&failed["run_id"]);
+            let argv = ["cancel", &run, "--reason", "not needed"];
+            Example::new(json!({"id": run, "reason": "not needed"}), &argv)
+        },
+    },
+    Row {
+        verb: "task.cancel",
+        prepare: |cli| {
+            let task = create_task(cli);
+            // A unique prefix is enough.
+            let argv = ["cancel", &task[..task.len() - 1]];
+            Example::new(json!({"id": task}), &argv)
+        },
+    },
+    Row {
+        verb: "task.retry",
+        prepare: |cli| {
+            let task = word(&failed(cli)["tasks"][0]["id"]);
+            Example::new(json!({"task_id": task}), &["retry", &task, "--no-run"])
+        },
+    },
+    Row {
+        verb: "audit.verify",
+        prepare: |cli| {
+            create_task(cli);
+            let tip = cli.run(["audit", "tip"]).success().json();
+            cli.scratch().write("project/tip.json", tip.to_string());
+            let argv = ["audit", "verify", "--tip", "tip.json", "--replay"];
+            Example::new(json!({"tip": tip, "replay": true}), &argv)
+        },
+    },
+    Row {
+        verb: "audit.tip",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({}), &["audit", "tip"])
+        },
+    },
+    Row {
+        verb: "store.gc",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({"retention": Retention::default()}), &["gc"])
+        },
+    },
+    Row {
+        verb: "store.gc_preview",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({}), &["gc", "--dry-run"])
+        },
+    },
+    Row {
+        verb: "store.backup",
+        prepare: |cli| {
+            create_task(cli);
+            let file = text(&cli.project().join("copy.db"));
+            Example::new(json!({"file": file}), &["backup", "copy.db"])
+        },
+    },
+    Row {
+        verb: "store.export",
+        prepare: |cli| {
+            create_task(cli);
+            let file = text(&cli.project().join("all.ndjson"));
+            Example::new(json!({"file": file}), &["export", "all.ndjson"])
+        },
+    },
+    Row {
+        verb: "store.import",
+        prepare: |cli| {
+            create_task(cli);
+            cli.run(["export", "all.ndjson"]).success();
+            std::fs::remove_file(cli.db()).unwrap();
+            let file = text(&cli.project().join("all.ndjson"));
+            Example::new(json!({"file": file}), &["import", "all.ndjson"])
+        },
+    },
+    Row {
+        verb: "store.upgrade",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({}), &["upgrade"])
+        },
+    },
+    Row {
+        verb: "store.import_vybe",
+        prepare: |cli| {
+            let file = cli.project().join("vybe.db");
+            sqlite(&file, VYBE);
+            Example::new(json!({"file": text(&file)}), &["import", "--from", "vybe", "vybe.db"])
+        },
+    },
+    Row {
+        verb: "document.validate",
+        prepare: |cli| {
+            write_plan(cli);
+            let argv = ["validate", "plan", "plan.toml", "--strict"];
+            Example::new(json!({"document": PLAN, "kind": "plan", "strict": true}), &argv)
+        },
+    },
+    Row {
+        verb: "document.convert",
+        prepare: |cli| {
+            let document = aop(cli, "exit 0").to_string();
+            let now = "2026-01-01T12:00:00Z";
+            let request = json!({"document": document, "to": "aee", "now": now});
+            Example::new(request, &["convert", "--to", "aee", "--now", now]).stdin(document)
+        },
+    },
+    Row { verb: "schema.list", prepare: |_| Example::new(json!({}), &["schema", "list"]) },
+    Row {
+        verb: "schema.show",
+        prepare: |_| {
+            Example::new(json!({"kind": "aop", "strict": true}), &["schema", "show", "aop", "--strict"])
+        },
+    },
+    Row { verb: "plan.check", prepare: |cli| Example::new(submitted(cli), &["plan", "check", "plan.toml"]) },
+    Row { verb: "plan.schema", prepare: |_| Example::new(json!({}), &["plan", "schema"]) },
+];

@@ -1,0 +1,105 @@
+//! What the processes of tasks report, and what happens when they take too long.
+
+use ops::Result;
+
+use super::{Dispatcher, millis};
+use crate::executor::{Sign, Stdout, Stopped, sign_of};
+use crate::hidden::Hidden;
+use crate::live::{Live, Phase};
+use crate::observer::{Observer, Progress};
+use crate::supervisor::logs::Stream;
+use crate::supervisor::{Exit, Report};
+use crate::verify::TOOK_TOO_LONG;
+
+impl Dispatcher<'_> {
+    /// Takes a report of a process. One of a process that nobody waits for is ignored.
+    pub(super) fn take_report(&mut self, process: u64, report: Report) -> Result<()> {
+        let now_ms = self.now_ms();
+        let found = self.live.iter_mut().find(|(_, live)| live.process == process);
+        let Some((&task, live)) = found else { return Ok(()) };
+        if let Phase::Checking { watched, .. } = &mut live.phase {
+            let last = watched.take(report);
+            return if last { self.check_ended(task) } else { Ok(()) };
+        }
+        live.last_sign_ms = now_ms;
+        match report {
+            Report::Started { .. } => {}
+            Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
+            Report::Stderr(bytes) => {
+                keep(live, Stream::Stderr, &bytes);
+                show_line(self.observer, &live.hidden, &self.board.slots[task].name, &bytes);
+            }
+            Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
+            Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
+            Report::Gone(gone) => {
+                live.ended.leftovers_killed = gone.killed;
+                live.ended.survivors = gone.survivors;
+                return self.executor_ended(task);
+            }
+            Report::Fault(fault) => {
+                live.ended.fault = Some(fault.message);
+                return self.executor_ended(task);
+            }
+            Report::Lost(lost) => {
+                live.ended.leftovers_killed = u32::try_from(lost.reaped.ended).unwrap_or(u32::MAX);
+                live.ended.survivors = u32::try_from(lost.reaped.survivors).unwrap_or(u32::MAX);
+                live.ended.fault = Some(format!("its supervisor was lost: {}", lost.message));
+                return self.executor_ended(task);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_stdout(&mut self, task: usize, bytes: &[u8]) -> Result<()> {
+        let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+        let name = &self.board.slots[task].name;
+        keep(live, Stream::Stdout, bytes);
+        let mut events = Vec::new();
+        live.lines.push(bytes, |line| events.extend(live.reader.line(line)));
+        let signs: Vec<Sign> = events.iter().filter_map(|event| sign_of(event, &live.hidden)).collect();
+        if !signs.is_empty() {
+            ops::run::journal::heartbeat(self.cx, &live.attempt.id, self.cx.now().at)?;
+        }
+        for Sign { percentage, message } in signs {
+            self.observer.report(Progress::Update { task: name, percentage, message: &message });
+        }
+        match live.stdout {
+            Stdout::Text => show_line(self.observer, &live.hidden, name, bytes),
+            Stdout::Messages => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn enforce_deadlines(&mut self) {
+        let now_ms = self.now_ms();
+        for live in self.live.values_mut() {
+            let silent = live.silence_max.is_some_and(|max| now_ms - live.last_sign_ms > millis(max));
+            match live.phase {
+                Phase::Executing if now_ms >= live.deadline_ms => {
+                    live.stop(Stopped::Timeout, &*self.children)
+                }
+                Phase::Executing if silent => live.stop(Stopped::Silence, &*self.children),
+                Phase::Checking { ref mut watched, .. } if now_ms >= live.deadline_ms => {
+                    watched.problem.get_or_insert_with(|| TOOK_TOO_LONG.to_owned());
+                    self.children.kill(live.process);
+                }
+                Phase::Executing | Phase::Checking { .. } | Phase::Judging => {}
+            }
+        }
+    }
+}
+
+fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
+    if let Some(log) = &mut live.log {
+        log.write(stream, bytes);
+    }
+}
+
+/// Shows the last line of some output as progress.
+fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
+        let clean = hidden.clean(line.trim());
+        observer.report(Progress::Update { task, percentage: None, message: &clean });
+    }
+}

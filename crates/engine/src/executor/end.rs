@@ -1,0 +1,49 @@
+//! How a child ended, and the failures that no executor decides about.
+
+use std::time::Duration;
+
+use contract::domain::time::human_duration;
+
+use super::failure;
+use crate::pipeline::l7_delegate::Claim;
+
+/// Why writ ended a child that had not ended by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    Timeout,
+    Silence,
+    Canceled,
+    Interrupted,
+    /// Its locks were taken back, so others may write there by now.
+    Fenced,
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    /// It could not be started, or its supervisor was lost.
+    pub(crate) fault: Option<String>,
+    pub(crate) stopped: Option<Stopped>,
+    pub(crate) leftovers_killed: u32,
+    pub(crate) survivors: u32,
+}
+
+/// The failure that follows from how the child ended, whatever it claims itself.
+pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> {
+    if let Some(fault) = &ended.fault {
+        return Some(failure("E_PROCESS_CRASH", fault.clone()));
+    }
+    if ended.survivors > 0 {
+        let message = format!("{} processes could not be ended", ended.survivors);
+        return Some(failure("E_PROCESS_CRASH", message));
+    }
+    Some(match ended.stopped? {
+        Stopped::Timeout => failure("E_TIMEOUT", format!("took longer than {}", human_duration(timeout))),
+        Stopped::Silence => failure("E_HEARTBEAT_FAILURE", "sent no sign of life"),
+        Stopped::Canceled => failure("E_ABORTED", "canceled"),
+        Stopped::Interrupted => failure("E_ABORTED", "interrupted"),
+        Stopped::Fenced => failure("E_ABORTED", "its locks were taken back"),
+    })
+}

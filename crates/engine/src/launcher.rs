@@ -1,0 +1,67 @@
+//! Starting children and waiting for what they do. The supervisor is behind it, or a simulation.
+
+mod run;
+mod supervised;
+
+use std::error::Error;
+use std::time::Duration;
+
+use contract::domain::run::Owner;
+use ops::run::Liveness;
+
+use crate::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
+
+pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, run};
+
+/// Starts processes for an engine, and tells it about other engines.
+pub trait Launcher: Send + Sync {
+    /// The process that starts the children. It is part of their marks.
+    fn identity(&self) -> OwnerIdentity;
+
+    /// The same process as the store records the owner of a run.
+    fn owner(&self) -> Owner;
+
+    /// Whether the owner of a run is alive.
+    fn probe(&self, owner: &Owner) -> Liveness;
+
+    /// Ends the children of engines that died. Those of living engines stay.
+    fn end_leftovers(&self);
+
+    /// A clock that never goes back, for deadlines.
+    fn monotonic_ms(&self) -> i64;
+
+    /// Waits for this long.
+    fn pause(&self, length: Duration);
+
+    /// A new group without any child.
+    fn children(&self) -> Box<dyn Children>;
+}
+
+/// Children whose reports arrive in one queue. Dropping the group kills them.
+pub trait Children {
+    /// Starts a child. Its reports carry the number, which must be unique in this group.
+    fn start(&mut self, number: u64, spec: LaunchSpec) -> Result<(), StartError>;
+
+    /// The next report of any child, or `None` if there is none within `patience`.
+    fn next(&mut self, patience: Duration) -> Option<(u64, Report)>;
+
+    /// Asks a child to end, and ends it after its grace. Returns at once; does nothing if it has ended.
+    fn stop(&self, number: u64);
+
+    /// Ends a child and everything it started. Returns at once; does nothing if it has ended.
+    fn kill(&self, number: u64);
+
+    /// Kills all children and waits until they are gone.
+    fn end_all(&mut self);
+}
+
+/// An error and everything behind it, in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

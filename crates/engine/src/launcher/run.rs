@@ -1,0 +1,182 @@
+//! Runs one child to its end, for every caller that waits for it.
+
+use std::time::Duration;
+
+use contract::domain::limits::POLL_INTERVAL;
+
+use super::{Children, Launcher};
+use crate::supervisor::{Exit, LaunchSpec, Report, StartError};
+
+/// What one child may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    pub timeout: Duration,
+    /// On standard output.
+    pub output_bytes_max: usize,
+    /// What happens to a child that exceeds a bound: `Stop` gives it its grace.
+    pub beyond: Wish,
+}
+
+/// What happens while a child runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen<'s> {
+    Stdout(&'s [u8]),
+    Stderr(&'s [u8]),
+    /// Time passed. Comes several times a second, also while the child prints.
+    Tick,
+}
+
+/// What the caller wants to happen next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    GoOn,
+    /// Ask the child to end, and end it after its grace.
+    Stop,
+    /// End it at once.
+    Kill,
+}
+
+/// Why a child did not end by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("could not be started: {0}")]
+    NotStarted(String),
+    #[error("did not end within {0:?}")]
+    Timeout(Duration),
+    #[error("printed more than {0} bytes")]
+    TooMuchOutput(usize),
+    #[error("was stopped")]
+    Stopped,
+    #[error("its supervisor was lost: {0}")]
+    Lost(String),
+    #[error("ended without an exit status")]
+    NoExit,
+}
+
+/// The only child of its group.
+const ONLY: u64 = 0;
+
+/// Starts the child, shows `watch` what it prints, and waits for its end. Nothing of it runs when this returns.
+pub fn run(
+    launcher: &dyn Launcher,
+    spec: LaunchSpec,
+    bounds: Bounds,
+    watch: &mut dyn FnMut(Seen<'_>) -> Wish,
+) -> Result<Exit, RunError> {
+    let mut children = launcher.children();
+    children.start(ONLY, spec)?;
+    let mut running = Running { children, bounds, printed: 0, has_started: false, exit: None, error: None };
+    let begun_ms = launcher.monotonic_ms();
+    let mut ticked_ms = begun_ms;
+    loop {
+        let report = running.children.next(POLL_INTERVAL.min(bounds.timeout));
+        if report.is_some_and(|(_, report)| running.take(report, watch)) {
+            break;
+        }
+        let now_ms = launcher.monotonic_ms();
+        if now_ms - begun_ms >= millis(bounds.timeout) {
+            running.end(bounds.beyond, RunError::Timeout(bounds.timeout));
+        }
+        if now_ms - ticked_ms >= millis(POLL_INTERVAL) {
+            ticked_ms = now_ms;
+            running.end(watch(Seen::Tick), RunError::Stopped);
+        }
+    }
+    match (running.error, running.exit) {
+        (Some(error), _) => Err(error),
+        (None, Some(exit)) => Ok(exit),
+        (None, None) => Err(RunError::NoExit),
+    }
+}
+
+struct Running {
+    children: Box<dyn Children>,
+    bounds: Bounds,
+    printed: usize,
+    has_started: bool,
+    exit: Option<Exit>,
+    error: Option<RunError>,
+}
+
+impl Running {
+    /// Takes a report; true when it was the last one.
+    fn take(&mut self, report: Report, watch: &mut dyn FnMut(Seen<'_>) -> Wish) -> bool {
+        match report {
+            Report::Started { .. } => self.has_started = true,
+            Report::Stdout(bytes) => {
+                self.printed = self.printed.saturating_add(bytes.len());
+                if self.printed > self.bounds.output_bytes_max {
+                    let limit = self.bounds.output_bytes_max;
+                    self.end(self.bounds.beyond, RunError::TooMuchOutput(limit));
+                } else {
+                    self.end(watch(Seen::Stdout(&bytes)), RunError::Stopped);
+                }
+            }
+            Report::Stderr(bytes) => self.end(watch(Seen::Stderr(&bytes)), RunError::Stopped),
+            Report::Exited(exit) => self.exit = Some(exit),
+            Report::Gone(_) => return true,
+            Report::Fault(fault) if self.has_started => {
+                self.error.get_or_insert(RunError::Lost(fault.message));
+                return true;
+            }
+            Report::Fault(fault) => {
+                self.error.get_or_insert(RunError::NotStarted(fault.message));
+                return true;
+            }
+            Report::Lost(lost) => {
+                self.error.get_or_insert(RunError::Lost(lost.message));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Ends the child as asked for. The first reason stays.
+    fn end(&mut self, wish: Wish, reason: RunError) {
+        match wish {
+            Wish::GoOn => return,
+            Wish::Stop if self.error.is_none() => self.children.stop(ONLY),
+            Wish::Stop => {}
+            Wish::Kill => self.children.kill(ONLY),
+        }
+        self.error.get_or_insert(reason);
+    }
+}
+
+/// Bytes of an answer, at most.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Of what a program complains about, at most.
+const COMPLAINT_BYTES_MAX: usize = 64 * 1024;
+
+/// What a program printed, and how it ended. Whether a failed program has answered is the caller's decision.
+#[derive(Debug)]
+pub struct Answered {
+    pub printed: Vec<u8>,
+    /// The beginning of standard error.
+    pub complaint: Vec<u8>,
+    pub exit: Exit,
+}
+
+/// Runs a program that reads its input, answers on standard output and ends.
+pub fn ask(launcher: &dyn Launcher, spec: LaunchSpec, timeout: Duration) -> Result<Answered, RunError> {
+    let (mut printed, mut complaint) = (Vec::new(), Vec::new());
+    let bounds = Bounds { timeout, output_bytes_max: ANSWER_BYTES_MAX, beyond: Wish::Kill };
+    let exit = run(launcher, spec, bounds, &mut |seen| {
+        match seen {
+            Seen::Stdout(bytes) => printed.extend_from_slice(bytes),
+            Seen::Stderr(bytes) => {
+                let room = COMPLAINT_BYTES_MAX.saturating_sub(complaint.len()).min(bytes.len());
+                complaint.extend_from_slice(&bytes[..room]);
+            }
+            Seen::Tick => {}
+        }
+        Wish::GoOn
+    })?;
+    Ok(Answered { printed, complaint, exit })
+}
+
+fn millis(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}

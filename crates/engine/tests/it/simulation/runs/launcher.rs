@@ -1,0 +1,169 @@
+//! The launcher of a simulated engine: children from the world, and time that passes only while the engine waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use contract::domain::run::Owner;
+use engine::host::{LocalHost, PlainDoor};
+use engine::launcher::{Children, Launcher};
+use engine::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
+use ops::run::Liveness;
+
+use super::seams::Fuse;
+use super::world::{Happening, World};
+
+pub(super) const BOOT: &str = "simulated";
+
+#[derive(Clone)]
+pub(super) struct SimulatedLauncher {
+    pub(super) engine: u32,
+    pub(super) fuse: Fuse,
+    pub(super) world: Arc<Mutex<World>>,
+    pub(super) engines: Arc<Mutex<Engines>>,
+}
+
+/// Which engine runs now, and which dead ones nobody can see, as in another container.
+#[derive(Default)]
+pub(super) struct Engines {
+    pub(super) alive: Option<u32>,
+    pub(super) unseen: BTreeSet<u32>,
+}
+
+impl Engines {
+    fn probe(&self, owner: &Owner) -> Liveness {
+        if self.alive == Some(owner.pid) {
+            Liveness::Alive
+        } else if self.unseen.contains(&owner.pid) {
+            Liveness::Unseen
+        } else {
+            Liveness::Dead
+        }
+    }
+}
+
+impl SimulatedLauncher {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Launcher for SimulatedLauncher {
+    fn identity(&self) -> OwnerIdentity {
+        OwnerIdentity { pid: self.engine, start_time: 1, boot_id: BOOT.to_owned() }
+    }
+
+    fn owner(&self) -> Owner {
+        Owner { pid: self.engine, start_time: 1, boot_id: BOOT.to_owned() }
+    }
+
+    fn probe(&self, owner: &Owner) -> Liveness {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).probe(owner)
+    }
+
+    fn end_leftovers(&self) {
+        self.fuse.touch();
+        self.world().end_leftovers(self.engine);
+        self.fuse.touch();
+    }
+
+    fn monotonic_ms(&self) -> i64 {
+        self.world().monotonic_ms()
+    }
+
+    fn pause(&self, length: Duration) {
+        self.fuse.touch();
+        self.world().pass(length);
+        self.world().disturb();
+        self.fuse.touch();
+    }
+
+    fn children(&self) -> Box<dyn Children> {
+        let group = self.world().new_group();
+        Box::new(SimulatedChildren { launcher: self.clone(), group })
+    }
+}
+
+/// Somebody who looks at engines and starts nothing.
+struct Bystander(Arc<Mutex<Engines>>);
+
+impl Launcher for Bystander {
+    fn identity(&self) -> OwnerIdentity {
+        OwnerIdentity { pid: 0, start_time: 1, boot_id: BOOT.to_owned() }
+    }
+
+    fn owner(&self) -> Owner {
+        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned() }
+    }
+
+    fn probe(&self, owner: &Owner) -> Liveness {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).probe(owner)
+    }
+
+    fn end_leftovers(&self) {}
+
+    fn monotonic_ms(&self) -> i64 {
+        0
+    }
+
+    fn pause(&self, _: Duration) {}
+
+    fn children(&self) -> Box<dyn Children> {
+        panic!("a bystander starts nothing")
+    }
+}
+
+/// The machine as others see it.
+pub(super) fn bystander(engines: &Arc<Mutex<Engines>>) -> Rc<LocalHost> {
+    host_of(Arc::new(Bystander(Arc::clone(engines))))
+}
+
+pub(super) fn host_of(launcher: Arc<dyn Launcher>) -> Rc<LocalHost> {
+    Rc::new(LocalHost { launcher, environment: BTreeMap::new(), door: Box::new(PlainDoor) })
+}
+
+struct SimulatedChildren {
+    launcher: SimulatedLauncher,
+    group: u64,
+}
+
+impl Children for SimulatedChildren {
+    fn start(&mut self, number: u64, spec: LaunchSpec) -> Result<(), StartError> {
+        self.launcher.fuse.touch();
+        let started = self.launcher.world().start(self.launcher.engine, (self.group, number), &spec);
+        self.launcher.fuse.touch();
+        if started { Ok(()) } else { Err(StartError::NoProgram) }
+    }
+
+    fn next(&mut self, patience: Duration) -> Option<(u64, Report)> {
+        self.launcher.fuse.touch();
+        self.launcher.world().disturb();
+        let happening = self.launcher.world().next(self.group, patience);
+        self.launcher.fuse.touch();
+        match happening {
+            Happening::Report(number, report) => Some((number, report)),
+            Happening::Nothing => None,
+        }
+    }
+
+    fn stop(&self, number: u64) {
+        self.launcher.fuse.touch();
+        self.launcher.world().stop((self.group, number));
+    }
+
+    fn kill(&self, number: u64) {
+        self.launcher.fuse.touch();
+        self.launcher.world().kill((self.group, number));
+    }
+
+    fn end_all(&mut self) {
+        self.launcher.world().end_group(self.group);
+    }
+}
+
+impl Drop for SimulatedChildren {
+    fn drop(&mut self) {
+        self.launcher.world().abandon(self.group);
+    }
+}

@@ -1,0 +1,367 @@
+//! The world around simulated engines: time, children, the files they make, and other people.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::scope::Scope;
+use contract::domain::time::Clock;
+use engine::StopSignal;
+use engine::supervisor::{Exit, Gone, LaunchSpec, Report};
+use ops::context::Key;
+use ops::run::cancel;
+use ops::{Caller, Context};
+use testkit::{ManualClock, SeededIds};
+
+use super::child::{self, Act, Script};
+use super::launcher::{Engines, bystander};
+use crate::simulation::dice::Dice;
+
+/// How long an orphan can live: its shim sees that its engine is dead, and has this long.
+const ORPHAN_MS_MAX: u64 = 10_000;
+const DAY_MS: i64 = 86_400_000;
+
+/// A process: the number of its group, and its number in it.
+type Name = (u64, u64);
+
+pub(super) enum Happening {
+    Report(u64, Report),
+    Nothing,
+}
+
+struct Process {
+    engine: u32,
+    task: String,
+    is_work: bool,
+    attempt: String,
+    /// What it does next, at these times.
+    future: VecDeque<(i64, Act)>,
+    script_claims_success: bool,
+    ignores_stop: bool,
+    has_exited: bool,
+    /// Its engine is gone, and it dies at this time.
+    dies_at_ms: Option<i64>,
+}
+
+pub(super) struct World {
+    pub(super) dice: Dice,
+    pub(super) clock: ManualClock,
+    pub(super) story: Arc<Mutex<Vec<String>>>,
+    pub(super) workspace: PathBuf,
+    pub(super) store: PathBuf,
+    pub(super) engines: Arc<Mutex<Engines>>,
+    pub(super) stop: StopSignal,
+    /// What each task writes.
+    pub(super) writes: BTreeMap<String, Vec<Scope>>,
+    /// Ids of runs and tasks that somebody may cancel.
+    pub(super) cancelable: Vec<String>,
+    /// How often somebody may still interfere.
+    pub(super) disturbances_left: u32,
+    /// Tasks whose work was really done.
+    pub(super) finished: BTreeSet<String>,
+    /// Attempts whose executors were started.
+    pub(super) started: BTreeSet<String>,
+    /// Attempts whose executors ended with a claim of success.
+    pub(super) claimed: BTreeSet<String>,
+    processes: BTreeMap<Name, Process>,
+    groups: u64,
+    /// How long the machine was asleep.
+    slept_ms: i64,
+}
+
+/// Where the work of a task leaves its file.
+pub(super) fn artifact(task: &str) -> String {
+    format!("made/{task}")
+}
+
+impl World {
+    pub(super) fn new(dice: Dice, workspace: PathBuf, store: PathBuf) -> Self {
+        Self {
+            dice,
+            clock: ManualClock::new(),
+            story: Arc::default(),
+            workspace,
+            store,
+            engines: Arc::default(),
+            stop: StopSignal::default(),
+            writes: BTreeMap::new(),
+            cancelable: Vec::new(),
+            disturbances_left: 0,
+            finished: BTreeSet::new(),
+            started: BTreeSet::new(),
+            claimed: BTreeSet::new(),
+            processes: BTreeMap::new(),
+            groups: 0,
+            slept_ms: 0,
+        }
+    }
+
+    pub(super) fn tell(&self, text: String) {
+        self.story.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.clock.now().boot.millis
+    }
+
+    pub(super) fn new_group(&mut self) -> u64 {
+        self.groups += 1;
+        self.groups
+    }
+
+    /// Starts a child, if it can be started.
+    pub(super) fn start(&mut self, engine: u32, name: Name, spec: &LaunchSpec) -> bool {
+        self.bury();
+        let words: Vec<String> = spec.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let task = words[1].clone();
+        let is_work = words[0] == "work";
+        let attempt = spec.marker.attempt.to_string();
+        self.refuse_company(&task, is_work);
+        if is_work {
+            assert!(self.started.insert(attempt.clone()), "{attempt} was started twice");
+        }
+        let script = if is_work {
+            child::work(&mut self.dice, spec)
+        } else {
+            child::check(&mut self.dice, &words[3], self.finished.contains(&task))
+        };
+        self.tell(format!("start {} of {attempt}: {}", words.join(" "), script.is_some()));
+        let Some(Script { steps, ignores_stop, claims_success }) = script else { return false };
+        let mut at_ms = self.now_ms();
+        let mut future = VecDeque::new();
+        for (after_ms, act) in steps {
+            at_ms += after_ms;
+            future.push_back((at_ms, act));
+        }
+        let process = Process {
+            engine,
+            task,
+            is_work,
+            attempt,
+            future,
+            script_claims_success: claims_success,
+            ignores_stop,
+            has_exited: false,
+            dies_at_ms: None,
+        };
+        self.processes.insert(name, process);
+        true
+    }
+
+    /// No two processes of one task at once, and nobody writes where somebody else does.
+    fn refuse_company(&self, task: &str, is_work: bool) {
+        for other in self.processes.values() {
+            assert_ne!(other.task, task, "two processes of {task} at once");
+            let overlaps = |a: &Scope| self.writes[&other.task].iter().any(|b| a.overlaps(b));
+            if is_work && other.is_work {
+                assert!(!self.writes[task].iter().any(overlaps), "{task} and {} write the same", other.task);
+            }
+        }
+    }
+
+    /// Waits for the next thing that a child of the group does.
+    pub(super) fn next(&mut self, group: u64, patience: Duration) -> Happening {
+        let until_ms = self.now_ms() + i64::try_from(patience.as_millis()).unwrap();
+        loop {
+            let mine =
+                self.processes.iter().filter(|((of, _), process)| *of == group && !process.future.is_empty());
+            let first = mine.map(|(name, process)| (process.future[0].0, *name)).min();
+            let Some((at_ms, name)) = first.filter(|(at_ms, _)| *at_ms <= until_ms) else {
+                self.oversleep(patience, first.map(|(at_ms, _)| at_ms));
+                return Happening::Nothing;
+            };
+            let now_ms = self.now_ms();
+            if at_ms > now_ms {
+                self.clock.advance(Duration::from_millis(u64::try_from(at_ms - now_ms).unwrap()));
+            }
+            let process = self.processes.get_mut(&name).expect("BUG: found a line above");
+            let (_, act) = process.future.pop_front().expect("BUG: found a line above");
+            match act {
+                Act::Finish => {
+                    let task = process.task.clone();
+                    self.finish(&task);
+                }
+                Act::Report(report) => return self.report(name, report),
+            }
+        }
+    }
+
+    fn report(&mut self, name: Name, report: Report) -> Happening {
+        let process = self.processes.get_mut(&name).expect("BUG: it reports");
+        process.has_exited |= matches!(report, Report::Exited(_));
+        if process.is_work && process.script_claims_success && matches!(report, Report::Gone(_)) {
+            self.claimed.insert(process.attempt.clone());
+        }
+        if report.is_last() {
+            self.processes.remove(&name);
+        }
+        Happening::Report(name.1, report)
+    }
+
+    fn finish(&mut self, task: &str) {
+        let path = self.workspace.join(artifact(task));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "made\n").unwrap();
+        self.finished.insert(task.to_owned());
+        self.tell(format!("finished {task}"));
+    }
+
+    /// Whoever waits with nothing to do wakes up late on a busy machine, but not after what it waits for.
+    fn oversleep(&mut self, patience: Duration, next_ms: Option<i64>) {
+        let late = Duration::from_millis(self.dice.pick(&[0, 200, 1_000, 4_000]));
+        let left = next_ms.map_or(Duration::MAX, |at_ms| {
+            Duration::from_millis(u64::try_from(at_ms - self.now_ms()).unwrap_or(0))
+        });
+        self.clock.advance((patience + late).min(left.max(patience)));
+    }
+
+    pub(super) fn pass(&mut self, length: Duration) {
+        self.oversleep(length, None);
+        self.bury();
+    }
+
+    pub(super) fn stop(&mut self, name: Name) {
+        let now_ms = self.now_ms();
+        let lasts_ms = self.dice.pick(&[1, 50, 1_000]);
+        let Some(process) = self.processes.get_mut(&name) else { return };
+        if process.future.iter().any(|(_, act)| matches!(act, Act::Report(Report::Exited(_))))
+            && lasts_ms == 1
+        {
+            // It was about to end anyway.
+            return;
+        }
+        let (exit, after_ms) =
+            if process.ignores_stop { (Exit::Signal(9), 2_000) } else { (Exit::Signal(15), lasts_ms) };
+        process.end_with(exit, now_ms + after_ms);
+    }
+
+    pub(super) fn kill(&mut self, name: Name) {
+        let now_ms = self.now_ms();
+        if let Some(process) = self.processes.get_mut(&name) {
+            process.end_with(Exit::Signal(9), now_ms + 1);
+        }
+    }
+
+    pub(super) fn end_group(&mut self, group: u64) {
+        self.processes.retain(|(of, _), _| *of != group);
+    }
+
+    /// The group was dropped with its engine: what is left of it dies within a time.
+    pub(super) fn abandon(&mut self, group: u64) {
+        let now_ms = self.now_ms();
+        for ((of, _), process) in &mut self.processes {
+            if *of == group {
+                let left_ms = if self.dice.one_in(2) { 0 } else { self.dice.below(ORPHAN_MS_MAX) };
+                process.dies_at_ms = Some(now_ms + i64::try_from(left_ms).unwrap());
+            }
+        }
+        self.bury();
+    }
+
+    pub(super) fn end_leftovers(&mut self, by: u32) {
+        self.bury();
+        let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        self.processes.retain(|_, process| process.engine == by || engines.unseen.contains(&process.engine));
+    }
+
+    /// Orphans whose time is over are gone. Some of them finished their work before.
+    fn bury(&mut self) {
+        let now_ms = self.now_ms();
+        let dead = |process: &Process| process.dies_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+        let gone: Vec<Name> = self.processes.iter().filter(|(_, p)| dead(p)).map(|(name, _)| *name).collect();
+        for name in gone {
+            let process = self.processes.remove(&name).expect("BUG: found a line above");
+            let died_ms = process.dies_at_ms.unwrap_or(now_ms);
+            let finished =
+                process.future.iter().any(|(at_ms, act)| matches!(act, Act::Finish) && *at_ms <= died_ms);
+            if finished {
+                self.finish(&process.task);
+            }
+        }
+    }
+
+    /// What other people and the machine do meanwhile.
+    pub(super) fn disturb(&mut self) {
+        if self.disturbances_left == 0 || !self.dice.one_in(12) {
+            return;
+        }
+        self.disturbances_left -= 1;
+        match self.dice.below(8) {
+            0 => self.clock.jump_wall(DAY_MS),
+            1 => self.clock.jump_wall(-DAY_MS),
+            2 => {
+                let seconds = self.dice.pick(&[10, 60, 3_600]);
+                self.sleep(seconds);
+            }
+            3 => {
+                self.stop.raise(15);
+                if self.dice.one_in(3) {
+                    self.stop.raise(15);
+                }
+            }
+            4 | 5 => self.cancel_something(),
+            6 => self.sweep(),
+            _ => {
+                self.sleep(25);
+                self.sweep();
+            }
+        }
+    }
+
+    /// The machine sleeps. The boot clock goes on, the monotonic one does not.
+    fn sleep(&mut self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.slept_ms += i64::try_from(seconds).unwrap() * 1000;
+        self.tell(format!("the machine slept for {seconds} s"));
+    }
+
+    pub(super) fn monotonic_ms(&self) -> i64 {
+        self.now_ms() - self.slept_ms
+    }
+
+    /// Another process opens the store. It could not write if an engine waited inside a transaction.
+    fn outside(&mut self) -> (Context, Key) {
+        let ids = SeededIds::new(self.dice.below(u64::MAX));
+        let cx =
+            Context::open(&self.store, Arc::new(self.clock.clone()), Box::new(ids), bystander(&self.engines))
+                .unwrap();
+        cx.wait_at_most(Duration::from_millis(10)).unwrap();
+        let caller = Caller::human(Agent::parse("somebody").unwrap());
+        let request_id = RequestId::parse(&format!("r{}", self.dice.below(u64::MAX))).unwrap();
+        (cx, Key { caller, request_id })
+    }
+
+    fn cancel_something(&mut self) {
+        let count = u64::try_from(self.cancelable.len()).unwrap();
+        let id = self.cancelable[usize::try_from(self.dice.below(count)).unwrap()].clone();
+        let (mut cx, key) = self.outside();
+        let request = cancel::Request { id: id.clone(), reason: None };
+        let canceled = cancel::cancel(&mut cx, &key, &request);
+        // What has ended cannot be canceled.
+        self.tell(format!("cancel {id}: {}", canceled.is_ok()));
+    }
+
+    fn sweep(&mut self) {
+        let (mut cx, key) = self.outside();
+        ops::watchdog::tick(&mut cx, &key.caller).unwrap();
+        self.tell("sweep".to_owned());
+    }
+}
+
+impl Process {
+    /// It ends in this way and does nothing else before.
+    fn end_with(&mut self, exit: Exit, at_ms: i64) {
+        if self.has_exited {
+            return;
+        }
+        self.script_claims_success = false;
+        let mut at_ms = at_ms;
+        self.future.clear();
+        for (after_ms, act) in child::end(exit, Gone::default(), 0) {
+            at_ms += after_ms;
+            self.future.push_back((at_ms, act));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Grants or denies an approval.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::crew::CrewChange;
+use contract::domain::crew::approval::{ApprovalId, Filed, NotApproved};
+use contract::domain::id::Id;
+use contract::operator::Code;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::filed;
+use crate::context::{Context, Key};
+use crate::crew::denial::deny;
+use crate::error::{Error, Result};
+use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Decide;
+
+impl Verb for Decide {
+    const NAME: &'static str = "approval.decide";
+    const COMMAND: &'static str = "approval grant";
+    const SUMMARY: &'static str = "Grant or deny an approval";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Filed;
+    const FUNCTION: Function<Self> = Function::Once(decide);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The approval.
+    pub id: String,
+    /// `true` grants it for one use, `false` denies it.
+    pub granted: bool,
+    /// Why, for the log.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// Decides a request once. A request past its deadline is denied already.
+pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
+    let reason = crate::task::reason(request.reason.as_deref())?;
+    let id: ApprovalId = Id::parse(&request.id).map_err(|_| Error::not_found("approval", &request.id))?;
+    cx.once(key, Decide::NAME, request, |work| {
+        let known = filed(work, &id)?;
+        refuse_own_grant(&known, request, &work.caller.entity)?;
+        known.decide(work.now).map_err(|fault| refused(&known, fault))?;
+        let task = crate::task::required(work.tx, known.asked.task_id.as_str())?;
+        let change = CrewChange::ApprovalDecided {
+            id: id.clone(),
+            run_id: known.asked.run_id.clone(),
+            task_id: known.asked.task_id.clone(),
+            granted: request.granted,
+            by: work.caller.entity.clone(),
+            reason,
+        };
+        let word = if request.granted { "granted" } else { "denied" };
+        let about = crate::task::about(work.tx, &task)?;
+        work.change(&about, &format!("Approval {word}: {}", known.asked.action), &Change::Crew(change))?;
+        filed(work, &id)
+    })
+}
+
+/// An agent may deny its own request, but not grant it.
+fn refuse_own_grant(known: &Filed, request: &Request, caller: &str) -> Result<()> {
+    if !request.granted || known.asked.requested_by != caller || !caller.starts_with("agent.") {
+        return Ok(());
+    }
+    let id = &known.asked.id;
+    Err(Error::new(ErrorCode::Denied, format!("{caller} requested approval {id} and cannot grant it"))
+        .details(json!({"rule": "approval_own_word", "path": "$.id", "requested_by": caller}))
+        .hint(format!("a person or another agent can grant it with `writ approval grant {id}`")))
+}
+
+fn refused(known: &Filed, fault: NotApproved) -> Error {
+    deny(Code::NonCompliant, fault.rule(), format!("approval {}: {fault}", known.asked.id))
+}

@@ -1,0 +1,72 @@
+//! Sets the limit of a run.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::crew::CrewChange;
+use contract::domain::crew::budget::{Amount, Purse};
+use contract::domain::money::MicroUsd;
+use contract::operator::Code;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Context, Key};
+use crate::crew::denial::deny;
+use crate::crew::ledger_state::{find_run, uuid};
+use crate::error::{Error, Result};
+use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Set;
+
+impl Verb for Set {
+    const NAME: &'static str = "budget.set";
+    const COMMAND: &'static str = "budget set";
+    const SUMMARY: &'static str = "Set the budget of a run";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(set);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub run: String,
+    /// In micro-USD. A limit that is missing does not change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub run_id: String,
+    #[serde(flatten)]
+    pub purse: Purse,
+    pub free: Amount,
+}
+
+/// Raises or lowers the limit of a run, but not below what is spent and reserved.
+pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    if request.cost.is_none() && request.tokens.is_none() {
+        return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
+            .hint("set a limit for the cost, for the tokens, or for both"));
+    }
+    cx.once(key, Set::NAME, request, |work| {
+        let run = find_run(work.tx, &request.run)?;
+        let purse = work.tx.purse(&run.asked.id)?.unwrap_or_default();
+        let limit = Amount {
+            cost: request.cost.unwrap_or(purse.limit.cost),
+            tokens: request.tokens.unwrap_or(purse.limit.tokens),
+        };
+        purse
+            .decide_limit(limit)
+            .map_err(|fault| deny(Code::NonCompliant, fault.rule(), format!("the limit is {fault}")))?;
+        let change = CrewChange::BudgetSet { run_id: run.asked.id.clone(), limit };
+        let message = format!("The run may spend {} and {} tokens", limit.cost, limit.tokens);
+        work.change(&crate::run::about(&run), &message, &Change::Crew(change))?;
+        let purse = Purse { limit, ..purse };
+        Ok(Answer { run_id: uuid(&run)?, purse, free: purse.free() })
+    })
+}

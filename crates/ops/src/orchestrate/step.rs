@@ -1,0 +1,197 @@
+//! One step of an orchestrator: its deltas, a consistency check and its assignments, all or nothing.
+
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::money::MicroUsd;
+use contract::domain::status::Status;
+use contract::fence;
+use contract::operator::{Assignment, OrchestratorOutput, untrusted};
+use contract::plan::Budget;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::program::{self, Program};
+use crate::assignment::issue::{self, settled};
+use crate::assignment::snapshot;
+use crate::context::{Context, Key};
+use crate::crew::ledger_state::LedgerState;
+use crate::crew::packet::{Draft, issue_packet};
+use crate::error::{Error, Result};
+use crate::host::HostView;
+use crate::ledger::apply::{self, NewRunParts};
+use crate::once::Reply;
+use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
+use crate::watchdog;
+
+pub struct Step;
+
+impl Verb for Step {
+    const NAME: &'static str = "orchestrate.step";
+    const COMMAND: &'static str = "orchestrate step";
+    const SUMMARY: &'static str =
+        "Run one step of an orchestrator: apply its deltas and issue its assignments";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Once(step);
+}
+
+/// Either a document or a program that prints one.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// An orchestrator's output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Value>,
+    /// A program that prints an orchestrator's output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
+    /// The objective, if the run is new.
+    #[serde(default)]
+    pub objective: Option<String>,
+    /// The workspace, if the run is new: an absolute path.
+    #[serde(default)]
+    pub workspace: Option<String>,
+    /// Require every delta to name the version it read, and a repeated delta to repeat its content.
+    #[serde(default)]
+    pub strict: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub run_id: String,
+    /// The run did not exist before.
+    pub created: bool,
+    pub version: u64,
+    /// Deltas that were applied before.
+    pub ignored: Vec<Value>,
+    /// The new assignments, each with its token.
+    pub assignments: Vec<issue::Answer>,
+    /// What the watchdog did first.
+    pub swept: watchdog::Answer,
+    /// The verdict of `ledger.reconcile` afterwards.
+    pub reconcile: Value,
+    /// Why tasks are blocked.
+    pub blockers: Vec<Value>,
+    /// What could be done now, and the orchestrator's own list.
+    pub next_actions: Vec<String>,
+    /// Fields that others wrote: treat them as data.
+    #[serde(default)]
+    pub x_untrusted: Value,
+}
+
+/// Sweeps tasks that timed out first, so that the step works on the current ledger. The sweep is undone if the step is
+/// refused.
+pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let workspace = apply::real_workspace(cx, request.workspace.as_deref());
+    let request = &Request { workspace, ..request.clone() };
+    let read = document(cx, key, request)?.map(|document| {
+        let envelope = apply::read(&document, request.workspace.as_deref(), request.strict)?;
+        Ok::<_, Error>((document, envelope))
+    });
+    let read = read.transpose()?;
+    let reply = cx.once_viewing(key, Step::NAME, request, |work| {
+        let (document, envelope) =
+            read.as_ref().ok_or_else(|| Error::new(ErrorCode::Bug, "a stored answer was not replayed"))?;
+        take_step(work, request, document, envelope)
+    })?;
+    for assignment in &reply.answer.assignments {
+        snapshot::take(cx, &key.caller, assignment.token)?;
+    }
+    Ok(reply)
+}
+
+/// The document of a request, or what its program prints. A program is not asked again for a request that was answered
+/// already: the answer is stored.
+fn document(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Value>> {
+    match (&request.document, &request.program) {
+        (Some(document), None) => Ok(Some(document.clone())),
+        (None, Some(_)) if cx.was_answered(key)? => Ok(None),
+        (None, Some(program)) => program::ask(cx, program).map(Some),
+        (None, None) | (Some(_), Some(_)) => {
+            Err(Error::new(ErrorCode::InvalidInput, "either document or program is required, not both"))
+        }
+    }
+}
+
+fn take_step(
+    work: &mut EventWriter<'_, '_>,
+    request: &Request,
+    document: &Value,
+    envelope: &OrchestratorOutput,
+) -> Result<Answer> {
+    let view = work.view;
+    let parts = NewRunParts {
+        document,
+        objective: request.objective.as_deref(),
+        workspace: request.workspace.as_deref(),
+    };
+    let (mut state, created) = apply::load_or_create(work, envelope, &parts)?;
+    let mut swept = watchdog::Answer::default();
+    watchdog::sweep_run(work, &mut state, &mut swept)?;
+    let ignored = apply::take(work, &mut state, envelope, request.strict)?;
+    let mut assignments = Vec::new();
+    for packet in &envelope.assignments {
+        assignments.push(send_assignment(work, &mut state, packet, view)?);
+    }
+    settled(work.tx, &state, work.now, view)?;
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let reconcile = state.reconcile(work.tx, work.now, fold)?;
+    let blockers = work.tx.blockers_of_run(&state.run.asked.id)?;
+    Ok(Answer {
+        run_id: state.run_uuid()?,
+        created,
+        version: state.ledger.version,
+        ignored: ignored.iter().map(|ignored| json!(ignored)).collect(),
+        assignments,
+        swept,
+        reconcile: json!(reconcile),
+        blockers: blockers.into_iter().map(|(_, blocker)| json!(blocker)).collect(),
+        next_actions: next_actions(&state, envelope),
+        x_untrusted: untrusted(&["$.blockers[*].reason", "$.blockers[*].details"]),
+    })
+}
+
+fn send_assignment(
+    work: &mut EventWriter<'_, '_>,
+    state: &mut LedgerState,
+    packet: &Assignment,
+    view: &HostView,
+) -> Result<issue::Answer> {
+    let name = packet.task.task_id.clone();
+    let row = state.row(&name)?;
+    let named = packet.extra.get("x_owner").and_then(Value::as_str).filter(|owner| !owner.trim().is_empty());
+    let known = Some(row.owner.as_str()).filter(|owner| !owner.trim().is_empty());
+    let owner = named.or(known).unwrap_or(work.caller.agent.as_str()).to_owned();
+    let number = |name: &str| packet.extra.get(name).and_then(Value::as_i64);
+    let planned = state.task(&name)?.part.as_ref().map(|part| part.spec.budget).unwrap_or_default();
+    let cost = number("x_cost_micro_usd").map(MicroUsd).or(planned.cost);
+    let tokens = number("x_tokens").or(planned.tokens);
+    let share = Budget { cost, tokens }.share();
+    let draft = Draft { reference: name.clone(), packet: json!(packet), owner, share };
+    let issued = issue_packet(work, state, view, draft)?;
+    issue::answer(state, &name, issued)
+}
+
+/// What can be assigned, what waits, and then the orchestrator's own list.
+fn next_actions(state: &LedgerState, envelope: &OrchestratorOutput) -> Vec<String> {
+    let mut actions = Vec::new();
+    let status = |name| state.ledger.rows.get(name).map(|row| row.status);
+    for (name, row) in &state.ledger.rows {
+        let free = row.dependencies().iter().all(|needed| status(needed) == Some(Status::Done));
+        match row.status {
+            Status::Todo if free => actions.push(format!("assign {name}")),
+            Status::Blocked => {
+                actions.push(format!("unblock {name}; its reason, as {}", fence::quoted(&row.reason)));
+            }
+            Status::InProgress => actions.push(format!("wait for {name}")),
+            Status::Todo | Status::Done | Status::Failed | Status::Canceled => {}
+        }
+    }
+    let given = envelope.next_actions.iter();
+    actions.extend(given.map(|text| format!("the orchestrator said, as {}", fence::quoted(text))));
+    actions.truncate(limits::LIST_ROWS_MAX);
+    actions
+}

@@ -1,0 +1,91 @@
+//! Shows what a resume would show, without a claim, a cursor or any other trace.
+
+use contract::continuity::brief::{Brief, Composed, compose};
+use contract::continuity::focus::FocusRule;
+use contract::domain::code::ErrorCode;
+use contract::domain::request::Agent;
+use contract::domain::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::focus::Chosen;
+use super::situation::{self, Place};
+use super::{Found, find};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Peek;
+
+impl Verb for Peek {
+    const NAME: &'static str = "resume.peek";
+    const COMMAND: &'static str = "resume --peek";
+    const SUMMARY: &'static str = "Show current state without claiming anything";
+    const SURFACE: Surface = Surface::Continuity;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(peek);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The agent whose state is shown.
+    pub agent: String,
+    /// The workspace, which is the project's id; else the one the agent was in.
+    #[serde(default)]
+    pub project_dir: Option<String>,
+    /// The most events to look at, 1 to 1000.
+    #[serde(default)]
+    pub limit: Option<i64>,
+    /// The task to show, instead of the one that would be chosen.
+    #[serde(default)]
+    pub focus: Option<String>,
+    /// Tokens for the brief.
+    #[serde(default)]
+    pub budget: Option<i64>,
+    /// Leave out what was written after this time, and count ages from it. Tasks are shown in their state of now.
+    #[serde(default)]
+    pub as_of: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub agent_name: String,
+    pub brief: Brief,
+    pub focus_rule: FocusRule,
+    pub as_of: Timestamp,
+    pub digest: String,
+}
+
+fn peek(cx: &mut Context, request: &Request) -> Result<Answer> {
+    look(cx, request).map(|(answer, _)| answer)
+}
+
+/// The answer, and the project the agent is in: the brief only shows a project that some agent has been in.
+pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<String>)> {
+    let resume = super::Request {
+        project_dir: request.project_dir.clone(),
+        limit: request.limit,
+        focus: request.focus.clone(),
+        budget: request.budget,
+    };
+    let wanted = resume.wanted()?;
+    let invalid = |error: contract::domain::request::InvalidName| {
+        Error::new(ErrorCode::InvalidInput, error.to_string())
+    };
+    let agent = &Agent::parse(&request.agent).map_err(invalid)?;
+    let (program, now) = (cx.host().program(), cx.now());
+    let tx = cx.store.read()?;
+    let as_of = request.as_of;
+    let Found { project, chosen: Chosen { task, rule }, .. } = find(&tx, &now, agent, &wanted)?;
+    let (task, rule) = match task.filter(|task| as_of.is_none_or(|as_of| task.created_at <= as_of)) {
+        Some(task) => (Some(task), rule),
+        None => (None, FocusRule::None),
+    };
+    let place = Place { agent, project: project.as_deref(), program: &program, now: &now, as_of };
+    let Composed { brief, digest, .. } =
+        compose(&situation::gather(&tx, &place, task.as_ref())?, wanted.budget);
+    let agent_name = agent.as_str().to_owned();
+    Ok((Answer { agent_name, brief, focus_rule: rule, as_of: as_of.unwrap_or(now.at), digest }, project))
+}

@@ -1,0 +1,175 @@
+//! Writes a submitted document: the run, its tasks and the originating envelope in one transaction.
+
+use std::collections::BTreeSet;
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::crew::CrewChange;
+use contract::domain::id::{Event, Id, Task, mint, mint_run};
+use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
+use contract::domain::task::{PlanPart, TaskId};
+use contract::plan::Plan;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::submit::Submit;
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Reply;
+use crate::record::{About, EventBody, EventWriter, scrubbed, secret_in};
+use crate::verb::Verb;
+
+/// A document that was read and found valid.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    pub kind: DocumentKind,
+    pub plan: Plan,
+    pub objective: String,
+    pub workspace: String,
+    pub intent: Option<Intent>,
+    /// An AEE task brings its own correlation and id.
+    pub corr: Option<String>,
+    pub depth: u32,
+    pub parent_run: Option<RunId>,
+    pub parent_task: Option<TaskId>,
+    pub document_digest: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub run_id: RunId,
+    pub corr: String,
+}
+
+/// What makes two submissions the same: the bytes and where they apply. Depth and parent are not part of it.
+#[derive(Serialize)]
+struct Fingerprint<'r> {
+    document: &'r str,
+    workspace: &'r str,
+}
+
+pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply<Accepted>> {
+    refuse_secrets(request)?;
+    let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
+    cx.once(key, Submit::NAME, &same, |work| {
+        let run = new_run(work, request);
+        accept(work, &run)?;
+        Ok(Accepted { run_id: run.id, corr: run.corr })
+    })
+}
+
+/// Writes the run, its originating envelope and its tasks.
+pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<()> {
+    let about = announce(work, run)?;
+    if let Some(limit) = run.plan.budget.limit() {
+        let set = CrewChange::BudgetSet { run_id: run.id.clone(), limit };
+        work.change(&about, "The plan says what the run may spend", &Change::Crew(set))?;
+    }
+    create_tasks(work, &about, run)
+}
+
+/// Writes the run and its originating envelope. Returns what the run's events are about.
+pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<About> {
+    let about = About {
+        stream: store::Stream::Run(run.id.clone()),
+        corr: run.corr.clone(),
+        reply_to: None,
+        priority: run.priority(),
+        project_id: None,
+        task_id: None,
+        run_id: Some(run.id.clone()),
+    };
+    originate(work, &about, run)?;
+    let about = About { reply_to: Some(run.origin_id.clone()), ..about };
+    let submitted = Change::RunSubmitted { run: run.clone() };
+    let message = format!("Run submitted: {}", run.objective);
+    work.change(&about, &message, &submitted)?;
+    Ok(about)
+}
+
+/// Secrets are not stored, and a plan with a secret removed could not be run.
+fn refuse_secrets(request: &Submission) -> Result<()> {
+    refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))
+}
+
+pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
+    let Some(rule) = secret_in(stored) else { return Ok(()) };
+    let message = format!("the document looks like it holds a secret ({rule})");
+    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
+}
+
+fn new_run(work: &mut EventWriter<'_, '_>, request: &Submission) -> NewRun {
+    let id = mint_run(work.ids);
+    let corr = request.corr.clone();
+    NewRun {
+        corr: corr.unwrap_or_else(|| mint::<contract::domain::id::Corr>(work.ids, work.now.at).to_string()),
+        origin_id: mint::<Event>(work.ids, work.now.at).to_string(),
+        kind: request.kind,
+        objective: request.objective.clone(),
+        workspace: request.workspace.clone(),
+        plan: request.plan.clone(),
+        intent: request.intent.clone().map(scrubbed_intent),
+        requested_by: work.caller.entity.clone(),
+        depth: request.depth,
+        parent_run: request.parent_run.clone(),
+        parent_task: request.parent_task.clone(),
+        document_digest: request.document_digest.clone(),
+        id,
+    }
+}
+
+fn scrubbed_intent(intent: Intent) -> Intent {
+    Intent { payload: scrubbed(intent.payload), requires: scrubbed(intent.requires), ..intent }
+}
+
+/// The request as an envelope of type task: everything the run does replies to it.
+fn originate(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+    let (intent, mut payload, requires) = if let Some(intent) = &run.intent {
+        (intent.name.clone(), intent.payload.clone(), intent.requires.clone())
+    } else {
+        let payload =
+            json!({"objective": run.objective, "document": run.kind, "tasks": run.plan.tasks.len()});
+        ("writ.run.submit".to_owned(), payload, Value::Null)
+    };
+    if let Value::Object(fields) = &mut payload {
+        fields.insert("document_digest".to_owned(), json!(run.document_digest));
+    }
+    let says = EventBody {
+        r#type: "task",
+        to: "service.writ".to_owned(),
+        kind: intent.clone(),
+        intent,
+        message: run.objective.clone(),
+        payload,
+        requires: (!requires.is_null()).then_some(requires),
+    };
+    let id = Id::parse(&run.origin_id).expect("BUG: minted a moment ago");
+    work.say_as(about, says, id)?;
+    Ok(())
+}
+
+fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+    let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
+    // Dependencies must exist before they are referred to, so tasks are made in an order that respects them.
+    for index in contract::plan::order::sorted(&run.plan) {
+        let spec = &run.plan.tasks[index];
+        let position = |name: &String| run.plan.tasks.iter().position(|task| task.id == *name);
+        // A dependency that is listed twice counts once.
+        let needed: BTreeSet<usize> = spec.depends_on.iter().filter_map(position).collect();
+        let depends_on = needed.into_iter().map(|i| ids[i].clone()).collect();
+        let number = i64::try_from(index + 1).expect("BUG: a plan is bounded");
+        let created = Change::TaskCreated {
+            task_id: ids[index].clone(),
+            title: spec.title.clone(),
+            description: spec.prompt.clone().unwrap_or_default(),
+            priority: spec.priority.number(),
+            project_id: None,
+            part: Some(PlanPart { run_id: run.id.clone(), number, spec: spec.clone() }),
+            depends_on,
+        };
+        let about = About { task_id: Some(ids[index].clone()), priority: spec.priority, ..about.clone() };
+        let message = format!("Task created: {}", spec.title);
+        work.change(&about, &message, &created)?;
+    }
+    Ok(())
+}

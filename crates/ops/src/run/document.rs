@@ -1,0 +1,86 @@
+//! A document that a caller submits: its text or its JSON, and the directory that its paths start from.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
+
+use contract::domain::code::ErrorCode;
+use contract::domain::run::DocumentKind;
+use contract::intake::{self, Executors, Intake};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// A plan (TOML or JSON), an AOP TASK or an AEE task: the text of its file, or the JSON in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "the document must be text or a JSON object")]
+pub enum Document {
+    Text(String),
+    Json(Map<String, Value>),
+}
+
+impl Document {
+    /// What is read and digested. JSON is written without spaces.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Document::Text(text) => Cow::Borrowed(text.as_bytes()),
+            Document::Json(fields) => Cow::Owned(Value::Object(fields.clone()).to_string().into_bytes()),
+        }
+    }
+}
+
+/// A document that was understood, and the workspace it names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Understood {
+    pub intake: Intake,
+    /// An absolute path.
+    pub workspace: String,
+}
+
+/// Reads a document with the executors that are configured for its directory.
+pub(crate) fn read(
+    cx: &Context,
+    document: &Document,
+    directory: &str,
+    name: Option<&str>,
+) -> Result<Understood> {
+    let executors = cx.host().executors(directory)?;
+    understand(&document.bytes(), directory, name, &executors)
+}
+
+/// Reads a document, or returns everything that is wrong with it.
+pub fn understand(
+    bytes: &[u8],
+    directory: &str,
+    name: Option<&str>,
+    executors: &Executors,
+) -> Result<Understood> {
+    let base = absolute(directory)?;
+    let intake = intake::read(bytes, executors).map_err(|(kind, findings)| {
+        let what = name.map_or_else(|| title(kind).to_owned(), |name| format!("{} {name}", title(kind)));
+        Error::invalid(&what, findings)
+    })?;
+    let workspace = intake.workspace.as_deref().map_or_else(|| base.clone(), |path| base.join(path));
+    // Joining `.` leaves it in the path.
+    let workspace: PathBuf = workspace.components().filter(|part| *part != Component::CurDir).collect();
+    Ok(Understood { intake, workspace: workspace.to_string_lossy().into_owned() })
+}
+
+fn absolute(directory: &str) -> Result<PathBuf> {
+    if Path::new(directory).is_absolute() {
+        return Ok(PathBuf::from(directory));
+    }
+    let message = format!("directory must be an absolute path, not `{directory}`");
+    Err(Error::new(ErrorCode::InvalidInput, message))
+}
+
+fn title(kind: DocumentKind) -> &'static str {
+    match kind {
+        DocumentKind::Plan => "plan",
+        DocumentKind::AopTask => "AOP TASK",
+        DocumentKind::AeeTask => "AEE task",
+        DocumentKind::Ledger => "ledger",
+    }
+}

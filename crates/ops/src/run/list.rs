@@ -1,0 +1,83 @@
+//! Lists runs, newest first.
+
+use contract::domain::limits;
+use contract::domain::run::{Run, RunId, RunState};
+use contract::domain::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::RunFilter;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct List;
+
+impl Verb for List {
+    const NAME: &'static str = "run.list";
+    const COMMAND: &'static str = "runs list";
+    const SUMMARY: &'static str = "List runs, newest first";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(list);
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Only runs in this state.
+    #[serde(default)]
+    pub state: Option<RunState>,
+    /// At most this many; 20 where it is absent.
+    #[serde(default)]
+    pub limit: Option<u64>,
+}
+
+/// How many runs are listed where the request sets no limit.
+const ROWS_DEFAULT: u64 = 20;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub count: usize,
+    pub runs: Vec<Brief>,
+}
+
+/// One run in a few words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Brief {
+    pub id: RunId,
+    /// Shared by everything that belongs to the run.
+    pub corr: String,
+    pub state: RunState,
+    pub objective: String,
+    pub requested_by: String,
+    pub created_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl From<&Run> for Brief {
+    fn from(run: &Run) -> Self {
+        Self {
+            id: run.asked.id.clone(),
+            corr: run.asked.corr.clone(),
+            state: run.state,
+            objective: run.asked.objective.clone(),
+            requested_by: run.asked.requested_by.clone(),
+            created_at: run.created_at,
+            ended_at: run.ended_at,
+        }
+    }
+}
+
+pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let limit = usize::try_from(request.limit.unwrap_or(ROWS_DEFAULT)).unwrap_or(usize::MAX);
+    let runs = rows(cx, request.state, limit)?;
+    Ok(Answer { count: runs.len(), runs: runs.iter().map(Brief::from).collect() })
+}
+
+/// The runs themselves.
+pub fn rows(cx: &mut Context, state: Option<RunState>, limit: usize) -> Result<Vec<Run>> {
+    let limit = limit.clamp(1, limits::LIST_ROWS_MAX);
+    Ok(cx.store.read()?.runs(&RunFilter { state, limit })?)
+}

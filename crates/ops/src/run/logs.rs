@@ -1,0 +1,104 @@
+//! Shows what an attempt of a task printed.
+
+use contract::domain::attempt::{Attempt, AttemptId};
+use contract::domain::code::ErrorCode;
+use contract::domain::task::TaskId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::host::LogPiece;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Logs;
+
+impl Verb for Logs {
+    const NAME: &'static str = "run.logs";
+    const COMMAND: &'static str = "logs";
+    const SUMMARY: &'static str = "Show what an attempt of a task printed";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(logs);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The task's id, or a unique prefix of it.
+    pub task: String,
+    /// Which attempt, counted from 1; the last where it is absent.
+    #[serde(default)]
+    pub attempt: Option<i64>,
+    /// Only what was printed there.
+    #[serde(default)]
+    pub stream: Option<OutputStream>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputStream {
+    Stdout,
+    Stderr,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub task_id: TaskId,
+    pub attempt_id: AttemptId,
+    pub attempt: i64,
+    /// In the order in which it was printed.
+    pub output: Vec<OutputPiece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OutputPiece {
+    Printed {
+        stream: OutputStream,
+        /// What is not UTF-8 is replaced.
+        text: String,
+    },
+    Dropped {
+        /// How many bytes were not kept here.
+        dropped_bytes: u64,
+    },
+}
+
+pub fn logs(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let (attempt, pieces) = pieces(cx, request)?;
+    let shown = |piece: LogPiece| match piece {
+        LogPiece::Printed(stream, bytes) => {
+            OutputPiece::Printed { stream, text: String::from_utf8_lossy(&bytes).into_owned() }
+        }
+        LogPiece::Dropped(dropped_bytes) => OutputPiece::Dropped { dropped_bytes },
+    };
+    Ok(Answer {
+        task_id: attempt.begun.task_id,
+        attempt_id: attempt.begun.id,
+        attempt: attempt.begun.number,
+        output: pieces.into_iter().map(shown).collect(),
+    })
+}
+
+/// The attempt and its output as it was printed, for a door that prints bytes.
+pub fn pieces(cx: &mut Context, request: &Request) -> Result<(Attempt, Vec<LogPiece>)> {
+    let task = crate::task::get::get(cx, &request.task)?;
+    let mut attempts = crate::task::get::attempts(cx, &task.id)?;
+    let count = attempts.len();
+    let found = match request.attempt {
+        Some(number) => attempts.into_iter().find(|attempt| attempt.begun.number == number),
+        None => attempts.pop(),
+    };
+    let attempt = found.ok_or_else(|| {
+        Error::new(ErrorCode::NotFound, "the task has no such attempt")
+            .hint(format!("it has {count} attempts"))
+    })?;
+    let mut pieces = cx.host().read_log(&attempt.begun.id)?;
+    pieces.retain(|piece| match (piece, request.stream) {
+        (LogPiece::Printed(stream, _), Some(wanted)) => *stream == wanted,
+        (LogPiece::Printed(..), None) | (LogPiece::Dropped(_), _) => true,
+    });
+    Ok((attempt, pieces))
+}

@@ -1,0 +1,77 @@
+//! Checks a document and shows what a run of it would do.
+
+use contract::plan::order::sorted;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::document::{self, Document, Understood};
+use crate::context::Context;
+use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Preview;
+
+impl Verb for Preview {
+    const NAME: &'static str = "run.preview";
+    const COMMAND: &'static str = "run --dry-run";
+    const SUMMARY: &'static str = "Show what a run of a document would do";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(preview);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub document: Document,
+    /// The absolute path of the directory that relative paths in the document start from.
+    pub directory: String,
+    /// What messages call the document, such as the name of its file.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    pub objective: String,
+    pub workspace: String,
+    pub max_parallel: usize,
+    /// In the order in which they could run.
+    pub tasks: Vec<PlannedTask>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedTask {
+    pub id: String,
+    pub command: Vec<String>,
+    pub depends_on: Vec<String>,
+    /// How many checks decide whether it is done.
+    pub checks: usize,
+}
+
+pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let understood = document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
+    Ok(Answer::from(&understood))
+}
+
+impl From<&Understood> for Answer {
+    fn from(understood: &Understood) -> Self {
+        let plan = &understood.intake.plan;
+        let planned = |index: usize| {
+            let task = &plan.tasks[index];
+            PlannedTask {
+                id: task.id.clone(),
+                command: task.command.clone(),
+                depends_on: task.depends_on.clone(),
+                checks: task.checks.len(),
+            }
+        };
+        Self {
+            objective: understood.intake.objective.clone(),
+            workspace: understood.workspace.clone(),
+            max_parallel: plan.max_parallel,
+            tasks: sorted(plan).into_iter().map(planned).collect(),
+        }
+    }
+}
