@@ -13,7 +13,7 @@ use contract::plan::PlanTask;
 
 use choice::{Candidate, choose};
 
-/// So often may others be started in the way of a task that could start; then it is its turn.
+/// Starvation limit: how many conflicting tasks may start before a waiting one takes priority.
 const PATIENCE: u32 = 3;
 
 /// What the scheduler knows of a task.
@@ -27,7 +27,7 @@ pub struct Slot {
     pub writes: Vec<Scope>,
     /// A retry that has to wait, on the boot clock.
     pub not_before_ms: i64,
-    /// How often others were started in its way while it could have started.
+    /// How many conflicting tasks started while this one was ready.
     pub passed_over: u32,
 }
 

@@ -30,7 +30,7 @@ pub fn follow<E: From<io::Error>>(
     wanted: impl FnOnce() -> Result<Vec<u8>, E>,
 ) -> Result<Followed, E> {
     let (folder, name) = folder(root, path)?;
-    // Whoever writes holds the folder: the file itself may be replaced under a lock on it.
+    // Writers lock the folder: the file itself may be replaced under a lock on it.
     rustix::fs::flock(&folder, FlockOperation::LockExclusive).map_err(io::Error::from)?;
     let wanted = wanted()?;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;

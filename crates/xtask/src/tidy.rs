@@ -5,6 +5,7 @@ mod crates;
 mod documents;
 mod exceptions;
 mod modules;
+mod phrases;
 mod purity;
 mod sizes;
 mod tree;
@@ -61,6 +62,7 @@ fn check_tree(tree: &Tree) -> Vec<Violation> {
         sizes::blobs,
         modules::check,
         words::check,
+        phrases::check,
         conformance::check,
         documents::decisions,
         documents::changelog,

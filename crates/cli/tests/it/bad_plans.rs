@@ -122,7 +122,7 @@ fn every_fault_is_told_at_once() {
 
 #[test]
 fn a_literal_secret_is_refused_and_repeated_nowhere() {
-    // Written in pieces: whoever looks for secrets in this repository shall find none.
+    // Written in pieces, so that secret scanners find nothing in this repository.
     let secrets = [
         ("API_TOKEN", ["ghp", "_", "0123456789abcdefghijABCDEFGHIJ456789"].concat()),
         ("DB_PASSWORD", ["correct", "-horse-", "battery-9"].concat()),

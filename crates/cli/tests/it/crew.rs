@@ -116,7 +116,7 @@ fn the_senders_heartbeat_continues_while_its_checks_run() {
     let before = heard()["last_heartbeat_at"].clone();
     let document = result(run, "T-1", &issued["data"]["packet"], "src/a/a.txt");
     let submitted = cli.call(["result", "submit"]).stdin(document).spawn();
-    eventually(SOON, "it is heard of", || heard()["last_heartbeat_at"] != before);
+    eventually(SOON, "a heartbeat arrives", || heard()["last_heartbeat_at"] != before);
     assert_eq!(heard()["status"], "in_progress");
     cli.scratch().write(cli.project().join("go"), "");
     let done = submitted.wait(SOON).success().json();

@@ -127,7 +127,7 @@ fn l2_an_intent_that_nobody_serves_has_no_route_and_gets_an_error() {
     assert_eq!(reply["payload"]["message"], "no route for the intent shop.order.ship");
 }
 
-/// The envelope that goes back to whoever asked.
+/// The envelope that goes back to the caller.
 fn answer(worked: &Worked<'_>) -> Value {
     let trace = worked.trace();
     let asked = trace.first().unwrap();

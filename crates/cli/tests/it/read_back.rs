@@ -1,4 +1,4 @@
-//! What came of a document: the printed answer, the stored run, the trace.
+//! The result of a document: the printed answer, the stored run, the trace.
 
 use serde_json::Value;
 use testkit::{Cli, Output};

@@ -154,7 +154,7 @@ fn the_same_id_finishes_what_a_killed_writ_began() {
 }
 
 #[test]
-fn whoever_waits_for_a_killed_writ_takes_its_place() {
+fn a_writ_that_waits_for_a_killed_one_takes_its_place() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     let slow = "echo two >> two.txt; touch begun; until [ -e go ]; do sleep 0.01; done; exit 0";
     write_plan(&cli, &(plan(0).replace("echo two >> two.txt; exit 0", slow) + "retry_safe = true\n"));

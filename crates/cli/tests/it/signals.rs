@@ -305,7 +305,7 @@ fn ctrl_c_at_a_terminal_leaves_it_clean_too() {
     let line = format!("exec {} run plan.toml", env!("CARGO_BIN_EXE_writ"));
     let mut shown = cli.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
     eventually(SOON, "both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
-    // The terminal turns the byte into a signal for whoever is in front.
+    // The terminal turns the byte into a signal for the foreground group.
     shown.send("\x03");
     let output = shown.wait(SOON);
     output.fails_with(130);

@@ -1,4 +1,4 @@
-//! Runs of several engines in one workspace: what one task writes no other writes meanwhile, whoever dies or falls asleep.
+//! Several engines in one workspace: no two tasks write the same path at once, even if an engine dies or is stopped.
 
 use std::time::Duration;
 

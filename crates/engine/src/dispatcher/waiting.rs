@@ -43,7 +43,7 @@ impl Dispatcher<'_> {
     /// A sign of life: the hold on the run and on everything its tasks write is renewed, and those who gave no such
     /// sign are swept. A child whose locks were taken back is ended at once.
     pub(super) fn beat(&mut self, now_ms: i64) -> Result<()> {
-        // Whoever was away itself, as in a machine that slept, cannot tell who was silent meanwhile.
+        // An engine that was suspended, as on a machine that slept, cannot tell which holders were silent meanwhile.
         if now_ms - self.renewed_ms > millis(limits::ENGINE_LOCK_LEASE) / 2 {
             self.watches_from_ms = now_ms.saturating_add(millis(limits::OWNER_RENEWAL * 2));
         }
@@ -120,7 +120,7 @@ impl Dispatcher<'_> {
         self.waiting.insert(task, Waiting { since_ms, told: awaited, hindrance });
     }
 
-    /// An attempt could not begin: it is tried again when what stands in its way may have passed, or left to a person.
+    /// An attempt could not begin: it is tried again when the obstacle may be gone, or left to a person.
     pub(super) fn hindered(&mut self, task: usize, hindrance: Obstacle) -> Result<()> {
         if !hindrance.passes() {
             return self.block(task, &hindrance);

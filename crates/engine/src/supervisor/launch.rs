@@ -33,7 +33,7 @@ pub enum Stdin {
     /// These bytes, and then the end.
     Bytes(Vec<u8>),
     /// These bytes, and no end while the executor runs. Only for a program that needs it: several agent programs
-    /// wait for ever on an idle pipe.
+    /// wait without end on an idle pipe.
     KeptOpen(Vec<u8>),
 }
 

@@ -16,11 +16,11 @@ pub struct Process {
     pub session: u32,
     /// Has ended and only waits to be reaped. A process whose first thread ended while others go on is not.
     pub is_zombie: bool,
-    /// In clock ticks since boot. Together with the pid it names one process for ever.
+    /// In clock ticks since boot. Together with the pid it identifies one process of a boot.
     pub start_time: u64,
 }
 
-/// What names one process for ever on one boot.
+/// Identifies one process on one boot.
 pub type Key = (u32, u64);
 
 impl Process {

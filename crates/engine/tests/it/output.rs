@@ -1,4 +1,4 @@
-//! Input and output: whole, in order, bounded, and never in the way of an end.
+//! Input and output: complete, in order, bounded, and never a reason for a child not to end.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicUsize, Ordering};

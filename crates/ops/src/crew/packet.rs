@@ -192,10 +192,8 @@ fn step_to_work(work: &EventWriter<'_, '_>, state: &LedgerState, draft: &Draft) 
 fn active_locks(work: &EventWriter<'_, '_>, state: &LedgerState) -> Result<Value> {
     let locks = work.tx.active_locks_of_run(&state.run.asked.id)?;
     let value = |lock: &contract::domain::crew::lock::Held| {
-        json!({
-            "task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode,
-            "x_fencing_token": lock.token,
-        })
+        json!({"task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode,
+               "x_fencing_token": lock.token})
     };
     Ok(locks.iter().map(value).collect())
 }

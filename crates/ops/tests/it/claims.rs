@@ -51,7 +51,7 @@ fn a_claim_lasts_as_long_as_its_lease_and_no_longer() {
     world.clock().advance(MOMENT);
     let second = world.try_begin("b", "b-1", &id).unwrap();
     assert_eq!(second.agent, "b");
-    assert!(second.token > first.token, "whoever takes over has the higher token");
+    assert!(second.token > first.token, "a takeover gets a higher token");
     world.is_held_from("a", "a-2", &id);
 }
 

@@ -392,7 +392,7 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
         (purse.reserved.cost.0, purse.spent.cost.0, purse.free().cost.0)
     };
     assert_eq!(books(&mut crew), (400, 100, 500));
-    // Whoever never came back may have spent it all.
+    // A worker that never returned may have spent all of it.
     seconds(&crew, 61);
     crew.sweep();
     assert_eq!(books(&mut crew), (0, 500, 500));

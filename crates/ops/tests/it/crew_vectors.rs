@@ -228,7 +228,7 @@ fn stored_locks_have_the_normal_form_of_the_table() {
 }
 
 #[test]
-fn stored_locks_collide_as_the_table_says_whoever_comes_first() {
+fn stored_locks_collide_as_the_table_says_in_either_order() {
     for case in table("lock-conflict") {
         for (first, second) in [("a", "b"), ("b", "a")] {
             let mut crew = Crew::new();

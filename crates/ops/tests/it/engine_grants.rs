@@ -1,4 +1,4 @@
-//! What an engine is granted with an attempt, and gives back with its end: locks, money and a person's word.
+//! What an engine is granted with an attempt and returns at its end: locks, budget and an approval.
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ fn spent(dollars: i64) -> Outcome {
 fn holder(written: &Written) -> Held {
     match written {
         Written::Hindered(Obstacle::Lock(obstacle)) => obstacle.lock.clone(),
-        other => panic!("no lock stands in the way: {other:?}"),
+        other => panic!("expected a lock conflict: {other:?}"),
     }
 }
 
@@ -163,12 +163,12 @@ fn an_attempt_that_lost_its_locks_cannot_report_a_result() {
     let renew = |scene: &mut Scene| run::own::renew(&mut scene.world.cx, &one, &owner(7), &[old]).unwrap();
     let sweep =
         |scene: &mut Scene| watchdog::tick(&mut scene.world.cx, &caller("writ")).unwrap().released.len();
-    // Whoever gives signs of life keeps it.
+    // A holder that renews its lease keeps the lock.
     for _ in 0..3 {
         clock.advance(limits::ENGINE_LOCK_LEASE.saturating_sub(Duration::from_secs(1)));
         assert_eq!((renew(&mut scene), sweep(&mut scene)), (vec![], 0));
     }
-    // A lease that has run out still stands in the way, and goes on if its holder wakes up before anybody swept.
+    // An expired lease still blocks others, and its holder can renew it as long as no sweep has run.
     clock.advance(limits::ENGINE_LOCK_LEASE * 2);
     assert_eq!(holder(&scene.start(&two, "b")).token, old);
     assert_eq!((renew(&mut scene), sweep(&mut scene)), (vec![], 0));

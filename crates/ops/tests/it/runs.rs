@@ -166,7 +166,7 @@ fn a_worked_run_is_asked_to_stop() {
         assert_eq!(world.cancel(run.as_str(), "r-1", liveness).unwrap(), "canceling");
         assert_eq!(world.states(&run), "running done in_progress todo");
         assert!(show::state(&mut world.cx, &run).unwrap().cancel_requested);
-        // The engine dies before it sees the wish. Whoever takes the run over sees it.
+        // The engine dies before it sees the request. The engine that takes the run over sees it.
         let Owned::Mine(taken) = world.take(&run, 8, DEAD) else { panic!("its owner is dead") };
         assert!(taken.cancel_requested);
         assert_eq!(*taken, show::state(&mut world.cx, &run).unwrap());

@@ -72,7 +72,7 @@ fn unfinished(file: &File, line: &str) -> Vec<(&'static str, String)> {
     faults
 }
 
-fn has_word(line: &str, word: &str) -> bool {
+pub(super) fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + word.len()..].chars().next();

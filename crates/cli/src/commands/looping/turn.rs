@@ -75,13 +75,13 @@ fn child(job: &Loop<'_>, prompt: &Prompt) -> Child {
     }
 }
 
-/// What was taken is left for whoever comes next.
+/// Releases the task, so that the next agent can take it.
 fn give_back(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<()> {
     let key = job.key(&format!("{number}_leave"))?;
     ops::agent::leave(cx, &key, &ops::agent::Request::default()).map(|_| ())
 }
 
-/// What became of the task. One that the agent left open is marked, or the loop would take it for ever.
+/// What became of the task. One that the agent left open is marked, or the loop would take it again and again.
 fn judge(job: &Loop<'_>, cx: &mut Context, id: &str, ending: &Ending, number: u32) -> Result<&'static str> {
     let task = match ops::task::get::get(cx, id) {
         Ok(task) => task,

@@ -111,7 +111,7 @@ impl Scene {
         self.restore(&self.before);
     }
 
-    /// Makes the directory hold these files and no others. Whoever had the store open is gone.
+    /// Makes the directory hold these files and no others. No process has the store open any more.
     pub(crate) fn restore(&self, image: &Image) {
         drop(self.company.take());
         let root = self.root();

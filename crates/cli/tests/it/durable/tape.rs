@@ -30,7 +30,7 @@ pub(crate) enum Step {
         from: String,
         to: String,
     },
-    /// Something was printed: whoever reads it may rely on it.
+    /// Something was printed: a reader may rely on it.
     Say,
 }
 

@@ -116,7 +116,7 @@ impl Executor {
     }
 
     /// Moves on what is still in the pipes now that every writer should be dead. Bounded by what a pipe can
-    /// hold: someone outside the family tree may have been given the other end and write for ever.
+    /// hold: someone outside the family tree may have been given the other end and keep writing.
     pub(super) fn drain(&mut self, link: &mut Link) {
         self.stdin = None;
         for output in &mut self.outputs {

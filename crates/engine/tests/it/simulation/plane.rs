@@ -54,7 +54,7 @@ fn task_id(task: usize) -> TaskId {
     Id::from_bits(100 + task as u128)
 }
 
-/// Whoever works in the same place for another run.
+/// A worker of another run in the same workspace.
 fn stranger_id(number: usize) -> TaskId {
     Id::from_bits(1_000_000 + number as u128)
 }

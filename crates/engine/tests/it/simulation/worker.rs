@@ -11,7 +11,7 @@ pub(super) enum Character {
     Lying,
     /// Sends everything twice.
     Repeating,
-    /// Is never heard of again.
+    /// Never sends anything again.
     Dying,
 }
 

@@ -216,7 +216,7 @@ impl World {
         self.tell(format!("finished {task}"));
     }
 
-    /// Whoever waits with nothing to do wakes up late on a busy machine, but not after what it waits for.
+    /// An idle waiter wakes up late on a busy machine, but not after the event it waits for.
     fn oversleep(&mut self, patience: Duration, next_ms: Option<i64>) {
         let late = Duration::from_millis(self.dice.pick(&[0, 200, 1_000, 4_000]));
         let left = next_ms.map_or(Duration::MAX, |at_ms| {
