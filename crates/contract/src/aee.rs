@@ -28,10 +28,10 @@ words! {
     /// What an envelope is for.
     #[derive(Hash)]
     Type {
-        /// Asks for work; a result or an error answers it.
+        /// Requests work; a result or an error answers it.
         Task = "task",
         Result = "result",
-        /// Tells, and expects no answer.
+        /// Reports something; no answer is expected.
         Event = "event",
         /// The work did not succeed.
         Error = "error",
@@ -41,7 +41,7 @@ words! {
 }
 
 impl Type {
-    /// Whether an envelope of this type must say which one it answers.
+    /// Whether an envelope of this type must name the one it answers.
     pub fn is_answer(self) -> bool {
         matches!(self, Type::Result | Type::Error)
     }
@@ -69,7 +69,7 @@ pub struct Envelope {
     pub extra: Map<String, Value>,
 }
 
-/// What has to be said of every new envelope; everything else starts unset, and the priority normal.
+/// The required fields of a new envelope. The other fields start unset, and the priority is normal.
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub id: String,

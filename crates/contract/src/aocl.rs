@@ -1,4 +1,4 @@
-//! Agent Orchestration Control Layers v0.1: the layers a request walks through, and what each leaves behind.
+//! Agent Orchestration Control Layers v0.1: the layers a request passes through, and what each records.
 
 pub mod bundle;
 pub mod intents;

@@ -36,13 +36,13 @@ use judge::{Expected, ValidMessage};
 const ANY: &[MessageType] = &[MessageType::Task, MessageType::Response, MessageType::Event];
 const FROM_EXECUTOR: &[MessageType] = &[MessageType::Response, MessageType::Event];
 
-/// The shape of every message, to publish their schemas.
+/// The shape of every message, for the published schemas.
 pub fn shapes() -> Vec<&'static Object> {
     let events = EventKind::ALL.iter().map(|kind| event::shape::of(*kind));
     [Task::OBJECT, Response::OBJECT].into_iter().chain(events).collect()
 }
 
-/// Judges one message of any type. A RESPONSE is checked against the default guard rails. In strict mode the words
+/// Validates one message of any type. A RESPONSE is checked against the default guard rails. In strict mode the values
 /// of older drafts, incomplete responses and exceeded soft limits are faults too.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::judge(bytes, Expected { wanted: ANY, strict, requirements: Requirements::of(None) }) {
@@ -51,12 +51,12 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     }
 }
 
-/// Reads a TASK and gives its warnings beside it.
+/// Reads a TASK; returns it with its warnings.
 pub fn parse_task(bytes: &[u8]) -> Result<(Task, Vec<Finding>), Box<Verdict>> {
     parse(bytes, &[MessageType::Task], Requirements::of(None))
 }
 
-/// Reads a RESPONSE, checked against the guard rails of its TASK, and gives its warnings beside it.
+/// Reads a RESPONSE, checked against the guard rails of its TASK; returns it with its warnings.
 pub fn parse_response(
     bytes: &[u8],
     guard_rails: Option<&GuardRails>,
@@ -64,14 +64,14 @@ pub fn parse_response(
     parse(bytes, &[MessageType::Response], Requirements::of(guard_rails))
 }
 
-/// Reads an EVENT of any kind and gives its warnings beside it.
+/// Reads an EVENT of any kind; returns it with its warnings.
 pub fn parse_event(bytes: &[u8]) -> Result<(Event, Vec<Finding>), Box<Verdict>> {
     parse(bytes, &[MessageType::Event], Requirements::of(None))
 }
 
 /// One line of an executor's output.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "matched where it is read, never kept in numbers")]
+#[expect(clippy::large_enum_variant, reason = "matched where it is read, never stored in bulk")]
 pub enum Line {
     Event(Event),
     Response(Response),
@@ -97,7 +97,7 @@ fn parse<T: DeserializeOwned>(
     judge::judge(bytes, Expected { wanted, strict: false, requirements }).and_then(typed)
 }
 
-/// The shapes admit nothing that the types cannot hold; should that ever be untrue, the message is refused.
+/// The shapes accept only what the types can hold; if that is ever untrue, the message is refused.
 fn typed<T: DeserializeOwned>(judged: ValidMessage) -> Result<(T, Vec<Finding>), Box<Verdict>> {
     let code = match judged.message {
         MessageType::Response => Code::MalformedResponse,

@@ -1,4 +1,4 @@
-//! The OL-AO bridge: what two agent command lines hand each other, as envelopes and as files.
+//! The OL-AO bridge: what two agent command lines exchange, as envelopes and as files.
 
 use crate::shape::words;
 
@@ -53,7 +53,7 @@ pub const KINDS: [&str; 11] = [
     "stage1",
 ];
 
-/// Judges a document of the bridge by the name of its kind; `None` for an unknown kind.
+/// Validates a document of the bridge by the name of its kind; `None` for an unknown kind.
 pub fn validate(kind: &str, bytes: &[u8], strict: bool) -> Option<crate::verdict::Verdict> {
     let verdict = match kind {
         "bridge_envelope" => envelope::validate(bytes, strict),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::digest;
 use crate::json::canonical::NotCanonical;
 
-/// What stands before the first record of every stream.
+/// The hash before the first record of every stream.
 pub const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 #[derive(Serialize)]

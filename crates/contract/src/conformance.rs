@@ -1,4 +1,4 @@
-//! Conformance: the vectors of each contract as questions that any implementation can be asked, one at a time,
+//! Conformance: turns the vectors of each contract into questions for any implementation, one at a time,
 //! over file contents that the caller reads.
 
 mod aee;
@@ -39,23 +39,23 @@ pub struct Case {
     pub name: String,
     /// Files whose contents the case needs, relative to the folder of the file it was found in.
     pub needs: Vec<String>,
-    /// Whether the case is passed over where a file it needs is not there: a list may name more than is given.
+    /// Whether the case is skipped if a file it needs is missing: a list may name files that are not included.
     pub may_lack_files: bool,
     vector: Value,
     ask: Ask,
     compare: Compare,
 }
 
-/// Why a case did not pass: what was expected and what came instead.
+/// Why a case did not pass: the expected and the actual answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub String);
 
 impl Case {
-    /// What an implementation is asked: `{ask, …}`. `files` are the contents of what the case needs, in that order.
+    /// The question for an implementation: `{ask, …}`. `files` are the contents of the files in `needs`, in that order.
     pub fn question(&self, files: &[Vec<u8>]) -> Result<Value, Mismatch> {
         if files.len() != self.needs.len() {
-            return Err(Mismatch(format!("needs {} files, was given {}", self.needs.len(), files.len())));
+            return Err(Mismatch(format!("needs {} files, got {}", self.needs.len(), files.len())));
         }
         (self.ask)(&self.vector, files)
     }
@@ -71,7 +71,7 @@ impl Case {
     }
 }
 
-/// The cases in a file; none where no contract knows its shape.
+/// The cases in a file; empty if no contract recognizes it.
 pub fn cases(file: &File<'_>) -> Vec<Case> {
     let found = CONTRACTS.iter().flat_map(|contract| contract(file));
     found
@@ -79,7 +79,7 @@ pub fn cases(file: &File<'_>) -> Vec<Case> {
         .collect()
 }
 
-/// Vectors may come from strangers: a case reads nothing outside its own folder.
+/// Vectors may come from third parties: a case reads nothing outside its own folder.
 fn is_inside(path: &str) -> bool {
     let plain = |part: &str| !part.is_empty() && part != ".." && !part.contains(['\\', ':']);
     path.split('/').all(plain)
@@ -90,7 +90,7 @@ fn refused(case: Case) -> Case {
     Case { needs: Vec::new(), ask, ..case }
 }
 
-/// A file of vectors is ours or a stranger's, but no document of a contract: it may hold what a strict reader
+/// A file of vectors is not a document of a contract: it may contain input that a strict reader
 /// refuses, so that a validator can be asked about it.
 fn parsed(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok()
@@ -103,7 +103,7 @@ fn listed(value: &Value) -> &[Value] {
 
 /// The one file a case needs.
 fn only(files: &[Vec<u8>]) -> Result<&[u8], Mismatch> {
-    files.first().map(Vec::as_slice).ok_or_else(|| Mismatch("its file was not given".to_owned()))
+    files.first().map(Vec::as_slice).ok_or_else(|| Mismatch("its file is missing".to_owned()))
 }
 
 #[cfg(test)]

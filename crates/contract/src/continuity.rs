@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::domain::status::Status;
 use crate::domain::task::{Task, continuity_reason};
 
-/// A task as the agent contract shows it. `evidence` is ours: it says what stands behind a `completed`.
+/// A task as the agent contract shows it. `evidence` is our field: is a `completed` verified or claimed?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: String,
@@ -43,7 +43,7 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// The state behind the contract's word: failed and canceled tasks are `blocked` there, with a prefixed reason.
+    /// The state in the contract's terms: failed and canceled tasks are `blocked`, with a prefixed reason.
     pub fn state(&self) -> Status {
         let status = Status::from_continuity(&self.status).unwrap_or_default();
         let has_prefix =
@@ -84,14 +84,14 @@ pub struct EventView {
     pub agent_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<String>,
-    /// Empty where the event belongs to no task.
+    /// Empty if the event belongs to no task.
     pub task_id: String,
     pub message: String,
     pub metadata: Value,
     pub created_at: String,
 }
 
-/// What an event carries, in the agent contract's words for the states of tasks.
+/// An event's payload, with task states in the agent contract's terms.
 pub fn metadata(payload: &Value) -> Value {
     let mut metadata = payload.clone();
     if payload["change"] != "task_moved" {

@@ -1,4 +1,4 @@
-//! Writes a document of one contract as another's. What has no place there is listed, never dropped in silence.
+//! Converts a document of one contract to another. Values that cannot be converted are listed, never dropped silently.
 
 mod from_aop;
 mod from_operator;
@@ -19,7 +19,7 @@ use source::Source;
 /// What a conversion needs to know beyond the document.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// The time of what is made, where the document says none.
+    /// The time of the result, if the document has none.
     pub now: Timestamp,
     /// The workspace.
     pub root: Option<&'a str>,
@@ -34,11 +34,11 @@ pub struct Converted {
     pub lost: Vec<Lost>,
 }
 
-/// Which messages of a kind a conversion takes, and what it makes of them.
+/// Which messages of a kind a conversion accepts, and the function that converts them.
 type Conversion = fn(&mut Source<'_>, &Context) -> Value;
 
-/// Converts a document, or gives the verdict that says why not: it is no valid document, there is no way from it
-/// to the wanted kind, or what came out is not valid there.
+/// Converts a document, or returns the verdict that says why not: the document is invalid, there is no conversion
+/// to the requested kind, or the result is invalid.
 pub fn convert(bytes: &[u8], to: Kind, context: &Context) -> Result<Converted, Box<Verdict>> {
     let options = Options { root: context.root, ..Options::default() };
     let Some(from) = validate::detect(bytes) else {
@@ -63,7 +63,7 @@ pub fn convert(bytes: &[u8], to: Kind, context: &Context) -> Result<Converted, B
 }
 
 impl Converted {
-    /// The answer in the one shape, with `details.lost`.
+    /// The answer as a verdict, with `details.lost`.
     pub fn verdict(&self) -> Verdict {
         let reason = format!("{} written as {}", self.from, self.to);
         let mut verdict = Verdict::allowed(self.to.as_str(), reason, Findings::default());

@@ -15,7 +15,7 @@ pub fn of_value<T: Serialize>(value: &T) -> Result<String, NotCanonical> {
     Ok(of_bytes(&canonical(value)?))
 }
 
-/// A digest that is fed piece by piece.
+/// An incremental digest.
 #[derive(Default)]
 pub struct Running(Sha256);
 

@@ -1,4 +1,4 @@
-//! What the product is about, independent of any published contract.
+//! The domain model, independent of the published contracts.
 
 pub mod artifact;
 pub mod attempt;

@@ -1,4 +1,4 @@
-//! What a validator found: every fault with its place, never only the first.
+//! The findings of a validator: every fault with its path.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::domain::limits;
 /// One fault of a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// Where, as a JSON path: `$.task.inputs[2].type`.
+    /// A JSON path: `$.task.inputs[2].type`.
     pub path: String,
-    /// Which rule, a stable name: `missing`, `type`, `unknown_field`, …
+    /// The stable name of the rule: `missing`, `type`, `unknown_field`, …
     pub rule: &'static str,
     /// What is wrong and what would be right, for a person.
     pub message: String,
@@ -27,7 +27,7 @@ impl fmt::Display for Finding {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// How many more there were than the list may hold.
+    /// How many findings were dropped because the list is full.
     pub omitted: usize,
 }
 
@@ -39,7 +39,7 @@ impl Findings {
         self.list.push(Finding { path: path.into(), rule, message: message.into() });
     }
 
-    /// Whether one more would only be counted, so that its message is not needed.
+    /// Whether the list is full, so that the message of another finding is not needed.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() == limits::FINDINGS_MAX
     }

@@ -1,5 +1,5 @@
-//! A tripwire for text that tries to give orders. It is a heuristic: the boundary is that text is never run.
-//! Named rules, linear time.
+//! Detects text that tries to give instructions (prompt injection). This is a heuristic: the real protection is that
+//! text is never executed. Named rules, linear time.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::json::strict;
 
-/// A JSON packet or a verdict that hides in a text.
+/// A JSON packet or a verdict hidden in a text.
 pub const CONTROL_PLANE_FIELDS: &str = "control_plane_fields";
 /// Words that would change a role, a scope, a check or the conversation itself.
 pub const INSTRUCTION_OVERRIDE: &str = "instruction_override";
 
-/// What injection the wire. The text itself is never part of an answer.
+/// The rule that a text broke. The text itself is never part of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rule: &'static str,
@@ -26,7 +26,7 @@ pub struct Injection {
 
 /// The first rule that the text breaks.
 pub fn find(text: &str) -> Option<Injection> {
-    // Names and plain paths are most of what is looked at, and an order takes more than one word or a mark.
+    // Most texts are names and plain paths, and an instruction has more than one word or a mark.
     let may_speak = |byte: u8| {
         !byte.is_ascii()
             || byte.is_ascii_whitespace()
@@ -77,7 +77,7 @@ const CONTROL_KEYS: &[&str] = &[
 /// The one key that is enough alone.
 const PACKET_TYPE: &str = "packet_type";
 
-/// Words that any program uses. Beside one of our fields they count as ours too: `allow` and `code` are a verdict.
+/// Common names. Together with one of our fields they count too: `allow` and `code` are a verdict.
 const COMMON_KEYS: &[&str] =
     &["active", "changes", "code", "details", "owner", "priority", "reason", "resource", "status"];
 
@@ -126,11 +126,11 @@ struct Order {
     sign: &'static str,
     /// A cheap test: without a word of each of these lists, in lower case, a text cannot match.
     hints: &'static [&'static [&'static str]],
-    /// A group named `not` marks the opposite of an order: "do not skip validation".
+    /// A group named `not` marks the opposite of an instruction: "do not skip validation".
     pattern: &'static str,
 }
 
-/// What a filler between the words of an order may be, so that `skip form validation` stays a normal task.
+/// Allowed filler words inside an instruction, so that `skip form validation` stays a normal task.
 macro_rules! order {
     ($verbs:literal, $fillers:literal, $objects:literal) => {
         concat!(
@@ -150,7 +150,7 @@ const DROPPING: &[&str] =
 
 const ORDERS: &[Order] = &[
     Order {
-        sign: "tells its reader to drop earlier instructions",
+        sign: "tells its reader to ignore earlier instructions",
         hints: &[
             DROPPING,
             &[
@@ -182,7 +182,7 @@ const ORDERS: &[Order] = &[
         ),
     },
     Order {
-        sign: "asks for other rights than were granted",
+        sign: "asks for more rights than were granted",
         hints: &[&["lock", "forbidden", "required_output_schema"]],
         pattern: order!(
             "widen(?:ing)?|expand(?:ing)?|extend(?:ing)?|enlarg(?:e|ing)|broaden(?:ing)?|increas(?:e|ing)|relax(?:ing)?|remov(?:e|ing)|drop(?:ping)?|clear(?:ing)?|chang(?:e|ing)|modify(?:ing)?|overrid(?:e|ing)|ignor(?:e|ing)|bypass(?:ing)?|replac(?:e|ing)|set(?:ting)?|escap(?:e|ing)",
@@ -191,7 +191,7 @@ const ORDERS: &[Order] = &[
         ),
     },
     Order {
-        sign: "asks to leave out a check",
+        sign: "asks to skip a check",
         hints: &[&["validat", "acceptance", "lock", "reconciliation"]],
         pattern: order!(
             "skip(?:ping)?|bypass(?:ing)?|disabl(?:e|ing)|circumvent(?:ing)?|omit(?:ting)?|ignor(?:e|ing)|turn(?:ing)?\\s+off|avoid(?:ing)?",
@@ -200,7 +200,7 @@ const ORDERS: &[Order] = &[
         ),
     },
     Order {
-        sign: "pretends to be part of the conversation's frame",
+        sign: "imitates the markup of a conversation",
         hints: &[
             &["<", "["],
             &[
@@ -232,7 +232,7 @@ const ORDERS: &[Order] = &[
     },
 ];
 
-/// Compiled when first needed: most texts hold no hint of any order.
+/// Compiled when first needed: most texts contain no hint of an instruction.
 static COMPILED: [OnceLock<Regex>; ORDERS.len()] = [const { OnceLock::new() }; ORDERS.len()];
 
 fn expression(pattern: &str) -> Regex {
@@ -250,7 +250,7 @@ fn find_override(text: &str) -> Option<Injection> {
     Some(Injection { rule: INSTRUCTION_OVERRIDE, sign: order.sign })
 }
 
-/// The text as a reader takes it in: compatible letters as one, and nothing that is not seen.
+/// The text as a reader sees it: compatible letters are unified, and invisible characters removed.
 fn plain(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Turns what a user submits into one thing: a plan, whatever contract the document came from.
+//! Turns a submitted document of any contract into a plan.
 
 mod from_aee;
 mod from_aop;
@@ -13,14 +13,14 @@ use crate::plan::{KnownExecutor, Plan, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
 
-/// A document that was understood.
+/// A submitted document, read and validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intake {
     pub kind: DocumentKind,
     pub objective: String,
-    /// As the document says it; a plan's is relative to its file.
+    /// As written in the document; a plan's is relative to its file.
     pub workspace: Option<String>,
-    /// Empty where the intent is answered without running anything.
+    /// Empty if the intent is answered without running anything.
     pub plan: Plan,
     pub intent: Option<Intent>,
     pub corr: Option<String>,
@@ -51,7 +51,7 @@ fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Resul
         refuse_secrets(document)?;
     }
     match document.kind {
-        // A ledger is never read from here; where it once began as a document, it was a plan.
+        // A ledger is never read from a document here; the document it was opened from was a plan.
         DocumentKind::Plan | DocumentKind::Ledger => {
             read::from_value(&document.value, &executors.known).map(from_plan)
         }
@@ -65,7 +65,7 @@ fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Resul
 fn refuse_secrets(document: &Document) -> Result<(), Findings> {
     let mut value = document.value.clone();
     if let Some(fields) = value.as_object_mut() {
-        // A signature is made to be shown, and it is not kept.
+        // A signature is not secret, and it is not stored.
         fields.remove("sig");
     }
     let mut findings = Findings::default();

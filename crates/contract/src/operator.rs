@@ -1,8 +1,8 @@
 //! Operator contracts v1: the documents an orchestrator and its subagents exchange, and the validators for them.
 //!
-//! Every validator answers with one primary code. Where a document has several faults, the earliest of these
+//! Every validator returns one primary code. If a document has several faults, the earliest of these stages
 //! decides: parse, version, missing input, unknown fields, values, paths, scope, locks, secrets and injected
-//! orders, other documents, the ledger, completion. All faults are listed, each with its place.
+//! instructions, other documents, the ledger, completion. All faults are listed, each with its path.
 
 pub mod assignment;
 pub mod codes;
@@ -48,7 +48,7 @@ use crate::verdict::Verdict;
 /// The version that our own documents carry.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
-/// The shape of every document, to publish their schemas.
+/// The shape of every document, for the published schemas.
 pub fn shapes() -> Vec<&'static Object> {
     vec![
         Assignment::OBJECT,
@@ -63,7 +63,7 @@ pub fn shapes() -> Vec<&'static Object> {
     ]
 }
 
-/// The exit code that belongs to a verdict: 0 allowed, 1 denied, 2 the validator could not work.
+/// The exit code that belongs to a verdict: 0 allowed, 1 denied, 2 the validator could not run.
 pub fn exit_code(verdict: &Verdict) -> u8 {
     match Code::parse(&verdict.code) {
         Some(code) if verdict.allow == (code == Code::Ok) => code.exit(),

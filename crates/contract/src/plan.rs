@@ -1,4 +1,4 @@
-//! The plan file: an objective and the tasks that reach it, in TOML or JSON.
+//! The plan file: an objective and its tasks, in TOML or JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,11 +20,11 @@ pub mod order;
 pub mod read;
 pub mod shapes;
 
-/// A plan that was checked: every name resolves, the order has no cycle, writes do not collide.
+/// A valid plan: every name resolves, the order has no cycle, writes do not conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
     pub objective: String,
-    /// Where the tasks work. Relative to the plan file; the caller makes it absolute.
+    /// The working directory of the tasks. Relative to the plan file; the caller makes it absolute.
     pub workspace: Option<String>,
     pub max_parallel: usize,
     /// What the whole run may spend.
@@ -41,30 +41,30 @@ pub struct PlanTask {
     /// An argument list; with `shell` its one element is a script for `sh -c`.
     pub command: Vec<String>,
     pub shell: bool,
-    /// What an agent is asked to do.
+    /// The agent's instructions.
     pub prompt: Option<String>,
     pub writes: Vec<Scope>,
     pub reads: Vec<Scope>,
     pub scratch: Vec<Scope>,
-    /// Values are literal, or `env:NAME` for what must not be written down.
+    /// Values are literal, or `env:NAME` for secrets.
     pub env: BTreeMap<String, String>,
     pub depends_on: Vec<String>,
     pub priority: Priority,
     pub timeout_ms: u64,
-    /// How often a failed attempt is repeated.
+    /// How often a failed attempt is retried.
     pub retries: u32,
-    /// Waits before each repetition; the last one repeats.
+    /// The wait before each retry; the last one repeats.
     pub backoff_ms: Vec<u64>,
-    /// Whether running it again after an interruption does no harm.
+    /// Whether it may run again after an interruption.
     pub retry_safe: bool,
     pub budget: Budget,
     pub checks: Vec<Check>,
-    /// An AOP TASK that was submitted as such and is handed to the executor.
+    /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
 }
 
-/// What a task may spend. Absent means not limited by this task.
+/// What a task may spend. Absent means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Budget {
     pub cost: Option<MicroUsd>,
@@ -76,13 +76,13 @@ impl Budget {
         self.share().is_none()
     }
 
-    /// As the limit of a run; `None` where it names none. An amount it does not name is practically unlimited.
+    /// As the limit of a run; `None` if it has no amount. A missing amount is practically unlimited.
     pub fn limit(&self) -> Option<Amount> {
         let cost = self.cost.unwrap_or(MicroUsd(limits::AMOUNT_MAX));
         self.share().map(|_| Amount { cost, tokens: self.tokens.unwrap_or(limits::AMOUNT_MAX) })
     }
 
-    /// What has to be reserved for it; `None` where it names no amount.
+    /// What has to be reserved for it; `None` if it has no amount.
     pub fn share(&self) -> Option<Amount> {
         let said = self.cost.is_some() || self.tokens.is_some();
         said.then(|| Amount { cost: self.cost.unwrap_or_default(), tokens: self.tokens.unwrap_or_default() })

@@ -13,10 +13,10 @@ struct Rule {
     pattern: &'static str,
 }
 
-/// Specific formats stand before the generic ones, so that a match carries the most telling name.
+/// Specific formats come before the generic ones, so that a match has the most specific name.
 ///
 /// A match starts at the edge of a word and takes what is left of its last word, and only a key block goes across a
-/// bracket. So a marker in its place opens no new match beside it, and one pass of each rule is enough.
+/// bracket. So a marker in its place creates no new match next to it, and one pass of each rule is enough.
 const RULES: &[Rule] = &[
     Rule {
         name: "private_key_block",
@@ -92,7 +92,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Compiled when first needed: most texts hold no hint of any rule, and start-up must stay cheap.
+/// Compiled when first needed: most texts contain no hint of any rule, and start-up must stay cheap.
 static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
 
 fn compiled(index: usize) -> &'static Regex {
@@ -100,7 +100,7 @@ fn compiled(index: usize) -> &'static Regex {
         .get_or_init(|| Regex::new(RULES[index].pattern).expect("BUG: the rule's expression is valid"))
 }
 
-/// The generic rule's hints are everywhere; only with one of these words can it match.
+/// The generic rule's hints are common; it can only match together with one of these words.
 const CREDENTIAL_WORDS: &[&str] = &["key", "secret", "token", "passw", "pwd", "credential"];
 
 /// The name of the first rule that finds a secret. The secret itself is never part of an answer.
@@ -134,7 +134,7 @@ pub fn scrub(text: &str) -> Cow<'_, str> {
 /// Texts up to this long are searched hint by hint; building the gate would cost more.
 const SHORT: usize = 512;
 
-/// One pass over a long text says whether any rule is worth a closer look.
+/// One pass over a long text decides whether any rule can match.
 fn is_worth_a_look(text: &str) -> bool {
     static GATE: OnceLock<Regex> = OnceLock::new();
     if text.len() <= SHORT {
@@ -176,7 +176,7 @@ fn matches<'t>(
     Box::new(telling.map(|found| found.get(0).expect("BUG: group 0 is the match").range()))
 }
 
-/// Prose such as `token: refreshed` is not an assignment: a value must be long, or hold a digit or a symbol.
+/// Prose such as `token: refreshed` is not an assignment: a value must be long, or contain a digit or a symbol.
 fn is_telling(value: &str) -> bool {
     let refers = value.starts_with("env:") || value.starts_with("REDACTED");
     let odd =

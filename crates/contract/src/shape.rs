@@ -1,5 +1,5 @@
-//! Shapes describe documents once. From the same description come the validator, which reports every
-//! finding, and the published JSON Schema.
+//! Shapes describe documents once. The validator, which reports every finding, and the published JSON Schema
+//! come from the same description.
 
 pub mod check;
 mod described;
@@ -39,7 +39,7 @@ pub enum Shape {
     Anything,
     /// `null`, or the shape.
     Nullable(&'static Shape),
-    /// The first whose JSON type fits decides.
+    /// The first one whose JSON type matches is used.
     Either(&'static [Shape]),
 }
 
@@ -102,7 +102,7 @@ pub struct Form {
     pub accepts: fn(&str) -> bool,
 }
 
-/// Longer than any document may be: no limit of its own.
+/// No limit other than the size of the document.
 pub const UNBOUNDED: usize = usize::MAX;
 
 pub const TEXT: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: None });
@@ -118,7 +118,7 @@ pub const NOT_NEGATIVE: Shape = Shape::Number { min: 0.0, max: f64::MAX };
 pub static NON_BLANK_FORM: Form =
     Form { name: "text that is not blank", pattern: NOT_WHITE, accepts: |text| !text.trim().is_empty() };
 
-/// One character that is not white space, spelled out because dialects of `\\S` differ.
+/// One character that is not white space, written out because dialects of `\\S` differ.
 const NOT_WHITE: &str =
     "[^\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 

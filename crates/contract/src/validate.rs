@@ -1,4 +1,4 @@
-//! One door to every validator: a kind and bytes in, one verdict out.
+//! The entry point of all validators: takes a kind and bytes, returns one verdict.
 
 mod detect;
 mod kinds;
@@ -17,34 +17,34 @@ pub use crate::operator::Tripwire;
 use crate::plan::KnownExecutor;
 use crate::verdict::Verdict;
 
-/// What the caller knows beyond the document.
+/// What the caller knows in addition to the document.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Refuse what a contract merely allows to ignore.
+    /// Refuse what a contract only allows to ignore.
     pub strict: bool,
     /// The workspace; absolute paths in it become relative, others are refused.
     pub root: Option<&'a str>,
-    /// Needed to tell whether a heartbeat is too old.
+    /// The current time, needed to decide whether a heartbeat is too old.
     pub now: Option<Timestamp>,
-    /// What a result or a worklog answers: the bytes of an assignment.
+    /// The bytes of the assignment that a result or a worklog answers.
     pub assignment: Option<&'a [u8]>,
-    /// The worklog as it was before.
+    /// The earlier worklog.
     pub prior: Option<&'a [u8]>,
     /// How the task of a worklog ended.
     pub outcome: Option<&'a str>,
     /// The workspace's symbolic links.
     pub links: Option<&'a Links>,
-    /// The file system does not tell apart names that differ only in case.
+    /// The file system ignores case.
     pub fold: bool,
-    /// What happens when a text seems to give orders; an operator's choice, never a field of a document.
+    /// What happens if a text seems to contain instructions; an operator's choice, never a field of a document.
     pub tripwire: Tripwire,
-    /// Take over a handoff whose only fault are tasks that timed out.
+    /// Accept a handoff whose only faults are tasks that timed out.
     pub allow_stale: bool,
     /// Executors that a plan may name; empty accepts every name.
     pub executors: &'a [KnownExecutor],
 }
 
-/// Judges a document. Without a kind it is told by what is inside.
+/// Validates a document. Without a kind, it is detected from the content.
 pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &Options) -> Verdict {
     match kind.or_else(|| detect(bytes)) {
         Some(kind) => {
@@ -53,10 +53,10 @@ pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &Options) -> Verdict 
             verdict
         }
         None if bytes.iter().all(u8::is_ascii_whitespace) => {
-            *judge::refuse_whole(UNKNOWN_KIND, "empty_input", "there is no document")
+            *judge::refuse_whole(UNKNOWN_KIND, "empty_input", "the document is empty")
         }
         None => {
-            let message = "nothing in it says what kind of document it is; name the kind";
+            let message = "the kind of the document cannot be detected; name the kind";
             *judge::refuse_whole(UNKNOWN_KIND, "unknown_kind", message)
         }
     }
@@ -65,10 +65,10 @@ pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &Options) -> Verdict 
 /// The kind in the verdict on a document whose kind is unknown.
 const UNKNOWN_KIND: &str = "unknown";
 
-/// The code of a validator that could not work. The document is neither good nor bad, so it does not pass.
+/// The code of a validator that could not run. The document is neither valid nor invalid, so it is refused.
 pub const COULD_NOT_WORK: &str = "MISSING_VALIDATOR";
 
-/// The refusal of a validator that could not work, for example because a file could not be read.
+/// The refusal of a validator that could not run, for example because a file could not be read.
 pub fn could_not_work(kind: Option<Kind>, rule: &'static str, message: impl Into<String>) -> Verdict {
     let primary = Finding { path: "$".to_owned(), rule, message: message.into() };
     let findings = Findings::from_iter([primary.clone()]);
@@ -77,7 +77,7 @@ pub fn could_not_work(kind: Option<Kind>, rule: &'static str, message: impl Into
 }
 
 impl Verdict {
-    /// 0 allowed, 1 denied, 2 the validator could not work.
+    /// 0 allowed, 1 denied, 2 the validator could not run.
     pub fn exit_code(&self) -> u8 {
         match self.code.as_str() {
             _ if self.allow => 0,

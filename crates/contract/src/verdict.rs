@@ -1,10 +1,10 @@
-//! The one answer of every validator: `{allow, code, reason, details}`.
+//! The answer of every validator: `{allow, code, reason, details}`.
 
 use serde::Serialize;
 
 use crate::finding::{Finding, Findings};
 
-/// Whether a document may pass, and every reason why not.
+/// Whether a document is allowed, and every reason why not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     pub allow: bool,
@@ -14,10 +14,10 @@ pub struct Verdict {
     pub details: Details,
 }
 
-/// What stands behind the code. `rule` and `path` are those of the finding that decided.
+/// The details of the code. `rule` and `path` are those of the finding that decided.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Details {
-    /// The kind of document that was judged: `aop`, `aee`, `assignment`, …
+    /// The kind of the document: `aop`, `aee`, `assignment`, …
     pub kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -25,7 +25,7 @@ pub struct Details {
     pub path: Option<String>,
     pub findings: Vec<Finding>,
     pub warnings: Vec<Finding>,
-    /// Facts particular to one validator, such as `timed_out` or `issues`.
+    /// Facts of one validator, such as `timed_out` or `issues`.
     #[serde(flatten)]
     pub more: serde_json::Map<String, serde_json::Value>,
 }

@@ -73,7 +73,7 @@ pub(crate) fn beat(store: &mut Store, now: &Now, request: &Request) -> Result<An
     }
     let timeout_ms = held.iter().find(|lock| lock.token == request.token).map_or(0, |lock| lock.timeout_ms);
     tx.renew_locks(request.token, &lease(now, Duration::from_millis(timeout_ms)))?;
-    tx.hear(&task.id, now)?;
+    tx.record_heartbeat(&task.id, now)?;
     tx.commit()?;
     Ok(Answer { task_id: name.to_string(), token: request.token, last_heartbeat_at: now.at, timeout_ms })
 }

@@ -43,7 +43,7 @@ struct KeyedCall<'c> {
 impl Context {
     /// Whether this key has been used: a repeated request gets the stored answer.
     pub fn was_answered(&mut self, key: &Key) -> Result<bool> {
-        Ok(self.store.read()?.answered(&key.caller.agent, &key.request_id)?.is_some())
+        Ok(self.store.read()?.stored_answer(&key.caller.agent, &key.request_id)?.is_some())
     }
 
     /// Runs `work` once for this key. A later call with the same request gets the stored answer; one with another
@@ -115,7 +115,7 @@ impl Context {
         let KeyedCall { key, operation, fingerprint } = call;
         let now = self.clock.now();
         let tx = self.store.begin()?;
-        if let Some(known) = tx.answered(&key.caller.agent, &key.request_id)? {
+        if let Some(known) = tx.stored_answer(&key.caller.agent, &key.request_id)? {
             let same = known.fingerprint == *fingerprint;
             return replay(key, operation, &known, same);
         }
@@ -133,7 +133,7 @@ impl Context {
             return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
         }
         let (operation, fingerprint) = ((*operation).to_owned(), fingerprint.clone());
-        let answered = store::Answered { operation, fingerprint, answer: Some(stored) };
+        let answered = store::StoredAnswer { operation, fingerprint, answer: Some(stored) };
         tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
         tx.forget_answers(kept_since(now.at), PRUNED_AT_ONCE)?;
         tx.commit()?;
@@ -155,7 +155,7 @@ pub(crate) fn kept_since(now: Timestamp) -> Timestamp {
 fn replay<A: DeserializeOwned>(
     key: &Key,
     operation: &str,
-    known: &store::Answered,
+    known: &store::StoredAnswer,
     same: bool,
 ) -> Result<Reply<A>> {
     if !same {

@@ -2,6 +2,7 @@
 
 mod observe;
 pub mod submit;
+mod transition;
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use contract::domain::time::Now;
 use contract::operator::fencing::Refused;
 use contract::operator::{Code, Options, SubagentResult, TaskRef, read_result, recall_assignment};
 use serde_json::Value;
-use store::{Issued, Tx};
+use store::{AssignmentRow, Tx};
 
 use crate::context::Context;
 use crate::crew::denial::{denied, deny, refused};
@@ -26,7 +27,7 @@ use crate::host::HostView;
 /// A result that answers an open assignment by its current holder.
 pub struct Judged {
     pub result: SubagentResult,
-    pub issued: Issued,
+    pub issued: AssignmentRow,
     pub workspace: String,
     /// When it was sent: what writ does with it afterwards does not make it late.
     pub arrived: Now,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was exported or imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Moved {
+pub struct TransferSummary {
     pub rows: u64,
     /// Rows by table.
     pub tables: BTreeMap<String, u64>,
@@ -20,8 +20,8 @@ pub struct Moved {
     pub digest: String,
 }
 
-impl From<store::Moved> for Moved {
-    fn from(moved: store::Moved) -> Self {
+impl From<store::TransferSummary> for TransferSummary {
+    fn from(moved: store::TransferSummary) -> Self {
         Self { rows: moved.rows, tables: moved.tables, digest: moved.digest }
     }
 }

@@ -1,4 +1,4 @@
-//! What each agent is looking at, and how far it has read.
+//! Each agent's focus, and the cursor up to which it has read events.
 
 use contract::domain::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::Tx;
 use crate::error::Result;
 
-/// What is known of an agent.
+/// The stored state of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentState {
     pub focus_task_id: Option<String>,
@@ -46,7 +46,7 @@ impl Tx<'_> {
         Ok(state.optional()?)
     }
 
-    /// The last event an agent has been shown in a project; without one, outside of projects.
+    /// The last event that an agent has been shown in a project; with `None`, outside of projects.
     pub fn cursor(&self, agent: &str, project: Option<&str>) -> Result<i64> {
         let mut statement =
             self.prepare("SELECT last_event_id FROM cursors WHERE agent = ?1 AND project_id = ?2")?;
@@ -54,7 +54,7 @@ impl Tx<'_> {
         Ok(seen.optional()?.unwrap_or(0))
     }
 
-    /// Moves a cursor forward; it never goes back. Bookkeeping of delivery, no event.
+    /// Moves a cursor forward; it never goes back. A row update, not an event.
     pub fn advance_cursor(&self, agent: &str, project: Option<&str>, to: i64, at: Timestamp) -> Result<()> {
         self.prepare(
             "INSERT INTO cursors (agent, project_id, last_event_id, updated_at) VALUES (?1, ?2, ?3, ?4)

@@ -18,20 +18,20 @@ impl Tx<'_> {
         self.attempt_list(&sql, task.as_str())
     }
 
-    /// Whether an attempt of the task is in the journal and has no end.
+    /// Whether the journal has an attempt of the task that has not ended.
     pub fn has_open_attempt(&self, task: &TaskId) -> Result<bool> {
         let sql = "SELECT 1 FROM attempts WHERE task_id = ?1 AND state = 'started' LIMIT 1";
         Ok(self.prepare(sql)?.exists([task.as_str()])?)
     }
 
-    /// Attempts of a run that are in the journal and have no end.
+    /// Attempts of a run in the journal that have not ended.
     pub fn open_attempts(&self, run: &RunId) -> Result<Vec<Attempt>> {
         let sql =
             format!("SELECT {COLUMNS} FROM attempts WHERE run_id = ?1 AND state = 'started' ORDER BY id");
         self.attempt_list(&sql, run.as_str())
     }
 
-    /// Notes that an attempt is alive. A row update, no event.
+    /// Records a heartbeat of an attempt. A row update, not an event.
     pub fn heartbeat(&self, attempt: &AttemptId, at: Timestamp) -> Result<()> {
         self.prepare("UPDATE attempts SET heartbeat_at = ?2 WHERE id = ?1")?
             .execute(params![attempt.as_str(), at.millis()])?;

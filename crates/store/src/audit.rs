@@ -1,4 +1,4 @@
-//! Verification: damage to the file, and of the log integrity (no row changed) and completeness (none missing).
+//! Verification: damage to the file, integrity of the log (no row changed), and completeness of the log (none missing).
 
 mod walk;
 
@@ -14,22 +14,22 @@ use crate::error::{Error, Result};
 use crate::events;
 use walk::Walk;
 
-/// Faults listed of each kind; the rest is counted. Beyond this the log is beyond reading anyway.
+/// Faults listed of each kind; further ones are only counted. A longer list would not help a reader.
 const FAULTS_MAX: usize = 100;
-/// The stream of faults that belong to no single one.
+/// The stream name for faults that belong to no single stream.
 const ALL_STREAMS: &str = "*";
 
-/// Where every stream ended at one moment. Kept elsewhere, it makes a removed tail or stream visible.
+/// The last event of every stream at one moment. If it is kept elsewhere, a removed tail or stream can be detected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tip {
     pub events: i64,
     pub streams: BTreeMap<String, Head>,
-    /// Over all of the above.
+    /// Digest of all fields above.
     pub digest: String,
 }
 
 impl Tip {
-    /// Whether its digest fits what it says.
+    /// Whether the digest matches the content.
     pub fn is_genuine(&self) -> bool {
         digest::of_value(&(self.events, &self.streams)).is_ok_and(|digest| digest == self.digest)
     }
@@ -45,7 +45,7 @@ pub struct Head {
 pub struct Fault {
     pub stream: String,
     pub seq: i64,
-    /// Where the fault is one event's.
+    /// Set if the fault concerns one event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event_id: Option<String>,
     pub message: String,
@@ -55,7 +55,7 @@ pub struct Fault {
 pub struct Verification {
     pub events: i64,
     pub streams: usize,
-    /// What is wrong with the file itself: pages that cannot be read, indexes that miss a row.
+    /// Damage to the file itself: pages that cannot be read, indexes that miss a row.
     pub damage: Vec<String>,
     /// Rows that were changed.
     pub integrity: Vec<Fault>,
@@ -88,16 +88,16 @@ fn push(faults: &mut Vec<Fault>, fault: Fault) -> usize {
     usize::from(full)
 }
 
-/// What the head table says about a stream.
-struct Known {
+/// A stream's row in the head table.
+struct HeadRow {
     head: Head,
-    /// What stands before the first row that was not pruned.
+    /// The event before the first row that was not pruned.
     anchor: Head,
 }
 
-impl Known {
-    /// A stream the head table does not have.
-    fn nothing() -> Self {
+impl HeadRow {
+    /// For a stream without a row.
+    fn missing() -> Self {
         let genesis = Head { seq: 0, hash: chain::GENESIS.to_owned() };
         Self { head: genesis.clone(), anchor: genesis }
     }
@@ -111,11 +111,11 @@ impl Tx<'_> {
         Ok(Tip { events, streams, digest })
     }
 
-    /// Reads the whole file and walks every stream. With an earlier tip, also checks that nothing it names has gone.
+    /// Reads the whole file and walks every stream. With an earlier tip, also checks that no event it names is missing.
     pub fn verify(&self, earlier: Option<&Tip>) -> Result<Verification> {
         let mut found = Verification { damage: self.damage(FAULTS_MAX)?, ..Verification::default() };
         match self.verify_log(earlier, &mut found) {
-            // What can still be said is said.
+            // Report what can still be read.
             Err(Error::Corrupt(message)) => found.damage.push(message),
             done => done?,
         }
@@ -132,7 +132,7 @@ impl Tx<'_> {
             let walk = Walk::new(stream, known, promised, ever, found);
             accounted += self.walk(&Value::from(stream.clone()), walk)?;
         }
-        let nothing = Known::nothing();
+        let nothing = HeadRow::missing();
         for stream in self.streams_in_log()? {
             let name = shown(&stream);
             if !heads.contains_key(&name) {
@@ -162,7 +162,7 @@ impl Tx<'_> {
         Ok(walk.end())
     }
 
-    /// The names of all streams that have an event, each found from the one before. A name may be damaged too.
+    /// The names of all streams that have an event, each found from the previous one. A name may be damaged too.
     fn streams_in_log(&self) -> Result<Vec<Value>> {
         let first = "SELECT stream FROM events ORDER BY stream LIMIT 1";
         let next = "SELECT stream FROM events WHERE stream > ?1 ORDER BY stream LIMIT 1";
@@ -179,30 +179,30 @@ impl Tx<'_> {
         }
     }
 
-    fn heads(&self) -> Result<BTreeMap<String, Known>> {
+    fn heads(&self) -> Result<BTreeMap<String, HeadRow>> {
         let mut statement =
             self.prepare("SELECT stream, seq, hash, anchor_seq, anchor_hash FROM heads ORDER BY stream")?;
         let rows = statement.query_map([], |row| {
             let head = Head { seq: row.get(1)?, hash: row.get(2)? };
             let anchor = Head { seq: row.get(3)?, hash: row.get(4)? };
-            Ok((row.get(0)?, Known { head, anchor }))
+            Ok((row.get(0)?, HeadRow { head, anchor }))
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }
 
-/// What a tip knows and the store does not.
-fn compare(tip: &Tip, heads: &BTreeMap<String, Known>, ever: i64, found: &mut Verification) {
+/// Reports what is in a tip but not in the store.
+fn compare(tip: &Tip, heads: &BTreeMap<String, HeadRow>, ever: i64, found: &mut Verification) {
     if !tip.is_genuine() {
-        let message = "the tip is not what it was when it was taken".to_owned();
+        let message = "the tip was changed after it was taken".to_owned();
         found.changed(Fault { stream: ALL_STREAMS.to_owned(), seq: 0, event_id: None, message });
     }
     if ever < tip.events {
-        let message = format!("the tip knows {} events, only {ever} were ever written", tip.events);
+        let message = format!("the tip has {} events, but only {ever} were ever written", tip.events);
         found.missing(ALL_STREAMS, 0, message);
     }
     for (stream, head) in tip.streams.iter().filter(|(stream, _)| !heads.contains_key(*stream)) {
-        let message = format!("the whole stream is missing; the tip knows {} events of it", head.seq);
+        let message = format!("the whole stream is missing; the tip has {} events of it", head.seq);
         found.missing(stream, head.seq, message);
     }
 }

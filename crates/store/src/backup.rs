@@ -11,17 +11,17 @@ use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
 use crate::{OpenTransactions, Store, Verification};
 
-/// A copy that was made and read back.
+/// A backup that was made and verified.
 #[derive(Debug)]
-pub struct Copied {
+pub struct Backup {
     pub bytes: u64,
-    /// Of the log in the copy.
+    /// Verification of the log in the copy.
     pub verification: Verification,
 }
 
 impl Store {
-    /// Copies the store as it is at one moment to `target`, and reads the copy back before it gets its name.
-    pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Copied> {
+    /// Copies a snapshot of the store to `target`, and verifies the copy before it gets its name.
+    pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Backup> {
         self.refuse_own_file(target)?;
         let (whole, _) = WholeFile::begin(target, overwrite)?;
         sqlite::copy(&self.path, whole.part())?;
@@ -29,10 +29,10 @@ impl Store {
         let unreadable = |source| Error::Output { path: target.to_owned(), source };
         let bytes = fs::metadata(whole.part()).map_err(unreadable)?.len();
         whole.finish()?;
-        Ok(Copied { bytes, verification })
+        Ok(Backup { bytes, verification })
     }
 
-    /// The store's own files are never written over, whoever insists: they hold what was acknowledged.
+    /// The store's own files are never overwritten, not even with `overwrite`: they hold what was acknowledged.
     pub(crate) fn refuse_own_file(&self, target: &Path) -> Result<()> {
         let real = |path: &Path| fs::canonicalize(path).ok();
         let own = ["", "-wal", "-shm", "-journal"].map(|ending| beside(&self.path, ending));
@@ -47,16 +47,16 @@ impl Store {
     }
 }
 
-/// Whether every page of the copy is sound, and what is in its log.
+/// Checks every page of the copy and verifies its log.
 fn read_back(copy: &Path) -> Result<Verification> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags)?;
     let said: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if said != "ok" {
-        return Err(Error::Corrupt(format!("the copy is not sound: {said}")));
+        return Err(Error::Corrupt(format!("the copy is damaged: {said}")));
     }
     if !matches!(sqlite::header(&connection)?, Header::Ours { .. }) {
-        return Err(Error::Corrupt("the copy is no store".to_owned()));
+        return Err(Error::Corrupt("the copy is not a store".to_owned()));
     }
     let mut copied = Store {
         connection,

@@ -1,4 +1,4 @@
-//! The conditions of a list, gathered one by one.
+//! Builds the conditions of a query.
 
 use rusqlite::types::Value;
 
@@ -9,13 +9,13 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    /// One more condition, such as `status =`; the value stands behind it.
+    /// Adds a condition such as `status =` with its value.
     pub(crate) fn and(&mut self, beginning: &str, value: impl Into<Value>) {
         self.values.push(value.into());
         self.texts.push(format!("{beginning} ?{}", self.values.len()));
     }
 
-    /// One more condition that needs no value.
+    /// Adds a condition without a value.
     pub(crate) fn hold(&mut self, condition: &str) {
         self.texts.push(condition.to_owned());
     }
@@ -31,7 +31,7 @@ impl Conditions {
     }
 }
 
-/// A number of rows as the database counts them.
+/// A number of rows as an SQL integer.
 pub(crate) fn rows(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

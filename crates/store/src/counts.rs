@@ -1,4 +1,4 @@
-//! How much there is of everything.
+//! Counts of tasks, runs, events and the rest.
 
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
@@ -8,7 +8,7 @@ use crate::error::{Result, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts {
-    /// The states that some task is in.
+    /// The states that at least one task is in.
     pub tasks: Vec<(Status, i64)>,
     pub events: i64,
     pub archived_events: i64,
@@ -21,7 +21,7 @@ pub struct Counts {
 
 impl Tx<'_> {
     /// Counts at `at`; an agent counts as active if it did something since `active_since`. Tasks and events, of which
-    /// there may be many, are counted by their tallies and by the heads of their streams.
+    /// there may be many, are counted from tallies and stream heads.
     pub fn counts(&self, at: Timestamp, active_since: Timestamp) -> Result<Counts> {
         let number = |sql: &str, values: &[i64]| -> Result<i64> {
             Ok(self.prepare(sql)?.query_row(rusqlite::params_from_iter(values), |row| row.get(0))?)
@@ -53,7 +53,7 @@ impl Tx<'_> {
         self.tallies(sql, [])
     }
 
-    /// The same for one project; without one, for the tasks outside of projects.
+    /// The same for one project; with `None`, for the tasks outside of projects.
     pub fn task_tallies(&self, project: Option<&str>) -> Result<Vec<(Status, i64)>> {
         let sql = "SELECT status, tasks FROM task_tallies WHERE project_id = ?1";
         self.tallies(sql, [project.unwrap_or_default()])

@@ -1,4 +1,4 @@
-//! Reading what a crew was granted.
+//! Reads assignments, approvals, budgets, ledgers, locks and worklogs.
 
 mod approvals;
 mod assignments;
@@ -7,7 +7,7 @@ mod ledger;
 mod locks;
 mod worklogs;
 
-pub use assignments::{Accepted, Issued};
+pub use assignments::{AssignmentRow, ResultRow};
 pub use budgets::Reservation;
-pub use ledger::{Heard, LedgerRow};
+pub use ledger::{LastHeartbeat, LedgerRow};
 pub use worklogs::WorklogEnd;

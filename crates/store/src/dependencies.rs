@@ -1,4 +1,4 @@
-//! Which task waits for which.
+//! Reads dependencies between tasks.
 
 use contract::domain::id::Id;
 use contract::domain::task::{Task, TaskId};
@@ -10,7 +10,7 @@ use crate::error::{Result, unreadable};
 use crate::tasks::COLUMNS;
 
 impl Tx<'_> {
-    /// The tasks that this one waits for, or waited for.
+    /// The tasks that this one depends on, done or not.
     pub fn dependencies(&self, task: &TaskId) -> Result<Vec<TaskId>> {
         let mut statement =
             self.prepare("SELECT depends_on FROM task_dependencies WHERE task_id = ?1 ORDER BY depends_on")?;
@@ -18,7 +18,7 @@ impl Tx<'_> {
         ids.map(|id| parsed(id?)).collect()
     }
 
-    /// The tasks that wait for this one, or waited for it.
+    /// The tasks that depend on this one, whether they still wait or not.
     pub fn dependents(&self, task: &TaskId, limit: usize) -> Result<Vec<TaskId>> {
         let mut statement = self.prepare(
             "SELECT task_id FROM task_dependencies WHERE depends_on = ?1 ORDER BY task_id LIMIT ?2",
@@ -33,7 +33,7 @@ impl Tx<'_> {
         Ok(statement.query_row([task.as_str()], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
-    /// Tasks blocked for `reason` that wait for this one.
+    /// Tasks blocked for `reason` that depend on this one.
     pub fn dependents_waiting(&self, task: &TaskId, reason: &str) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)
@@ -42,7 +42,7 @@ impl Tx<'_> {
         self.task_list(&sql, params![task.as_str(), reason])
     }
 
-    /// Tasks blocked for `reason` that waited for this one and now wait for nothing.
+    /// Tasks blocked for `reason` that depend on this one and have no open dependency any more.
     pub fn unblocked_dependents(&self, task: &TaskId, reason: &str) -> Result<Vec<Task>> {
         let mut freed = Vec::new();
         for dependent in self.dependents_waiting(task, reason)? {

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, named by what was attempted.
+//! Errors of the store, named after what was attempted.
 
 use std::path::{Path, PathBuf};
 
@@ -12,45 +12,49 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     #[error("could not open the store at {}", path.display())]
     Open { path: PathBuf, source: rusqlite::Error },
-    #[error("could not make the store's directory {}", path.display())]
+    #[error("could not create the store's directory {}", path.display())]
     Directory { path: PathBuf, source: std::io::Error },
-    #[error("could not make the store's file {}", path.display())]
+    #[error("could not create the store's file {}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("could not make the backup {}", path.display())]
+    #[error("could not create the backup {}", path.display())]
     Backup { path: PathBuf, source: std::io::Error },
     #[error("could not write {}", path.display())]
     Output { path: PathBuf, source: std::io::Error },
     #[error("could not read {}", path.display())]
     Input { path: PathBuf, source: std::io::Error },
-    #[error("{} exists already", path.display())]
+    #[error("{} already exists", path.display())]
     Exists { path: PathBuf },
-    #[error("the store is not empty: there is something in {table}")]
+    #[error("the store is not empty: table {table} has rows")]
     NotEmpty { table: String },
-    #[error("the export was made by another writ: its schema is {found}, this one knows {known}")]
+    #[error(
+        "the export was made by another version of writ: it has schema {found}, this version supports {known}"
+    )]
     OtherExport { found: usize, known: usize },
     #[error("the export cannot be imported{}: {message}", at_line(*line))]
     Transfer { line: u64, message: String },
-    #[error("{} is no vybe database: it has no table {table}", path.display())]
+    #[error("{} is not a vybe database: it has no table {table}", path.display())]
     NotVybe { path: PathBuf, table: &'static str },
     #[error("{} belongs to another program", path.display())]
     Foreign { path: PathBuf },
-    #[error("the store was written by a newer writ: its schema is {found}, this one knows {known}")]
+    #[error(
+        "the store was written by a newer version of writ: it has schema {found}, this version supports {known}"
+    )]
     Newer { found: i64, known: i64 },
     #[error("{} is on a network file system ({name}), where the write-ahead log is not safe", path.display())]
     NetworkFileSystem { path: PathBuf, name: &'static str },
-    #[error("the store stayed busy")]
+    #[error("the store is busy: other writers did not finish in time")]
     Busy,
     #[error("the disk that holds the store is full")]
     Full,
-    #[error("the store cannot be written")]
+    #[error("the store is not writable")]
     ReadOnly,
-    #[error("the store's file could not be used")]
+    #[error("could not read or write the store's file")]
     Unavailable(#[source] rusqlite::Error),
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    #[error("the store refused a statement")]
+    #[error("a database statement failed")]
     Sql(#[source] rusqlite::Error),
-    #[error("a change does not fit the tables: it would change {rows} rows instead of one")]
+    #[error("a change does not match the tables: it would change {rows} rows instead of one")]
     Unfit { rows: usize },
     #[error("an event has no canonical form")]
     NotCanonical(#[from] NotCanonical),
@@ -85,37 +89,37 @@ impl Error {
         match self {
             Error::Foreign { .. } => Some(
                 "choose another file with --db-path or WRIT_DB; `writ import --from vybe FILE` reads a vybe database \
-                 into a store of its own",
+                 into a new store",
             ),
             Error::Input { .. } => Some("check the path and its permissions"),
-            Error::Output { .. } => Some("check the directory, its permissions and its space"),
+            Error::Output { .. } => Some("check that the directory exists, is writable and has free space"),
             Error::Exists { .. } => Some("choose another name, or replace the file with --force"),
-            Error::NotEmpty { .. } => Some("import into a new file with --db-path; nothing was written"),
+            Error::NotEmpty { .. } => Some("nothing was written; import into a new file with --db-path"),
             Error::OtherExport { .. } => {
                 Some("import it with the version of writ that wrote it, then upgrade")
             }
-            Error::Transfer { .. } => Some("nothing was written; make the export again"),
-            Error::Newer { .. } => Some("use the newer writ, or another file with --db-path"),
+            Error::Transfer { .. } => Some("nothing was written; create the export again"),
+            Error::Newer { .. } => Some("use the newer version of writ, or another file with --db-path"),
             Error::NetworkFileSystem { .. } => {
                 Some("put the store on a local disk with --db-path or WRIT_DB")
             }
             Error::Directory { .. } | Error::File { .. } | Error::Open { .. } | Error::ReadOnly => {
-                Some("check the permissions, or choose another place with --db-path or WRIT_DB")
+                Some("check the permissions, or choose another file with --db-path or WRIT_DB")
             }
             Error::Backup { .. } => {
-                Some("an older store is copied before it is changed; make room beside it")
+                Some("writ copies an older store before it migrates it; free some space in its directory")
             }
-            Error::Full => Some("free some space; nothing was lost and nothing was half written"),
+            Error::Full => Some("free some disk space; nothing was lost and nothing was partly written"),
             Error::Unavailable(_) => {
                 Some("check the disk that holds the store, then send the same request again")
             }
             Error::Busy => Some("send the same request again with the same request id"),
-            Error::Corrupt(_) => Some("`writ audit verify` says what is damaged"),
+            Error::Corrupt(_) => Some("run `writ audit verify` to see what is damaged"),
             Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
     }
 
-    /// What a failure means while the file at `path` is opened.
+    /// The error for a failure to open the file at `path`.
     pub(crate) fn opening(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
@@ -135,7 +139,7 @@ impl From<rusqlite::Error> for Error {
         match failure.code {
             Kind::DatabaseBusy | Kind::DatabaseLocked | Kind::FileLockingProtocolFailed => Error::Busy,
             Kind::DiskFull => Error::Full,
-            // The index of the log could not grow.
+            // The shared-memory index of the write-ahead log could not grow.
             Kind::SystemIoFailure if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
                 Error::Full
             }
@@ -152,7 +156,7 @@ impl From<rusqlite::Error> for Error {
 }
 
 impl Error {
-    /// A value of a type that this version of writ does not write was put there by someone else.
+    /// A value whose type writ never stores was written by another program.
     fn from_conversion(error: rusqlite::Error) -> Self {
         match error {
             rusqlite::Error::InvalidColumnType(..)
@@ -164,15 +168,15 @@ impl Error {
     }
 }
 
-/// Nothing where the fault is in the whole and not in one line.
+/// Empty if the fault is not in one line.
 fn at_line(line: u64) -> String {
     if line == 0 { String::new() } else { format!(", line {line}") }
 }
 
-/// What a message shows of a value: enough to recognise it, and never a whole document.
+/// How much of a value a message shows: enough to recognize it, never a whole document.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// A column that holds what this version of writ cannot have written.
+/// The error for a column value that this version of writ cannot have written.
 pub(crate) fn unreadable(what: &str, id: &str, value: &str) -> Error {
     let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
     let rest = if shown.len() < value.len() { "…" } else { "" };

@@ -1,4 +1,4 @@
-//! The event log: appended, hash-chained per stream, printable as AEE envelopes.
+//! The event log: append-only, hash-chained per stream, printable as AEE envelopes.
 
 use contract::chain;
 use contract::domain::change::Change;
@@ -19,7 +19,7 @@ use crate::error::{Result, unreadable};
 pub enum Stream {
     Run(RunId),
     Project(String),
-    /// What belongs to no project and no run.
+    /// Events that belong to no project and no run.
     Store,
 }
 
@@ -32,7 +32,7 @@ impl Stream {
         }
     }
 
-    /// The stream of this name; nothing for a name that writ never gave.
+    /// The stream of this name; `None` if writ does not use such a name.
     pub fn named(name: &str) -> Option<Self> {
         match name.split_once(':') {
             None => (name == "store").then_some(Stream::Store),
@@ -77,7 +77,7 @@ pub struct Event {
     pub record: Record,
 }
 
-/// What the chain binds: every column that says something.
+/// The columns that the hash chain covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
     pub event_id: String,
@@ -97,7 +97,7 @@ pub struct Record {
     pub task_id: Option<String>,
     pub run_id: Option<String>,
     pub message: String,
-    /// Whether the payload is a change that was made with this event. Others may say what they like in theirs.
+    /// Whether the payload is a change that was made with this event. Other payloads have any form.
     pub is_change: bool,
 }
 
@@ -134,13 +134,13 @@ pub struct EventFilter {
     pub kind: Option<String>,
     pub corr: Option<String>,
     pub after_id: i64,
-    /// Leaves out what a summary stands for.
+    /// Leaves out archived events, which a summary replaces.
     pub without_archived: bool,
     pub oldest_first: bool,
     pub limit: usize,
 }
 
-/// Not archived. A look-up in the heads for each event, so that archiving a thousand changes one row.
+/// Not archived. Looks up the head for each event, so that archiving a thousand events changes one row.
 pub(crate) const LIVE: &str =
     "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)";
 
@@ -148,7 +148,7 @@ pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sen
      priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
 
 impl Tx<'_> {
-    /// Appends an event that changes no table. Returns its number.
+    /// Appends an event that changes no table. Returns the number of the event.
     pub fn append(&self, stream: &Stream, event: NewEvent) -> Result<i64> {
         self.record(stream, &Record::from(event))
     }
@@ -171,7 +171,7 @@ impl Tx<'_> {
         Ok(number)
     }
 
-    /// Appends the event of a change and makes the change, in that order and in one place.
+    /// Appends the event of a change, then applies the change to the tables. No other function does.
     pub fn change(&self, stream: &Stream, mut event: NewEvent, change: &Change) -> Result<i64> {
         event.payload = serde_json::to_value(change)
             .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
@@ -181,7 +181,7 @@ impl Tx<'_> {
         Ok(number)
     }
 
-    /// Returns the event's number, which is known only until the next row is inserted anywhere.
+    /// Returns the event's number. SQLite reports it only until the next insert into any table.
     fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
         self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
@@ -215,7 +215,7 @@ impl Tx<'_> {
         Ok(self.sql.last_insert_rowid())
     }
 
-    /// The events that fit the filter, newest first unless it says otherwise.
+    /// The events that match the filter, newest first unless it says otherwise.
     pub fn events(&self, filter: &EventFilter) -> Result<Vec<Event>> {
         let mut conditions = Conditions::default();
         conditions.and("id >", filter.after_id);

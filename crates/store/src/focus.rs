@@ -1,4 +1,4 @@
-//! What an agent that resumes could work on, and what happened since it last looked.
+//! Reads what `writ resume` shows: the tasks an agent can take, and the events since its last call.
 
 use contract::domain::task::Task;
 use contract::domain::time::Now;
@@ -10,49 +10,49 @@ use crate::error::Result;
 use crate::events::{self, Event};
 use crate::tasks::COLUMNS;
 
-/// Free for this agent: unclaimed, its own, or under a lease that has ended.
+/// Free for this agent: unclaimed, claimed by itself, or with an expired lease.
 const FREE: &str = "(claim_agent IS NULL OR claim_agent = ?1 OR claim_boot_id <> ?2 OR claim_until <= ?3)";
 
-/// A state in which tasks outside of runs wait to be taken.
+/// The states in which an agent can take a task that belongs to no run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waiting {
-    /// Never started, and nothing stands in its way.
+pub enum TakeableState {
+    /// Never started, and all dependencies are done.
     Ready,
-    /// Started, and left by whoever held it.
-    Left,
+    /// Started, but its claim was released or has expired.
+    Abandoned,
 }
 
-/// Who looks for work, and in which project; without one, in all of them.
+/// The agent that looks for a task, and the project; with `None`, all projects.
 #[derive(Debug, Clone, Copy)]
-pub struct Seeker<'s> {
+pub struct TaskSearch<'s> {
     pub agent: &'s str,
     pub project: Option<&'s str>,
 }
 
-impl Waiting {
+impl TakeableState {
     fn condition(self) -> &'static str {
         match self {
-            Waiting::Ready => "status = 'todo' AND open_dependencies = 0 AND run_id IS NULL",
-            Waiting::Left => "status = 'in_progress' AND run_id IS NULL",
+            TakeableState::Ready => "status = 'todo' AND open_dependencies = 0 AND run_id IS NULL",
+            TakeableState::Abandoned => "status = 'in_progress' AND run_id IS NULL",
         }
     }
 }
 
 impl Tx<'_> {
-    /// Tasks that this agent could take, of one project or of all: highest priority first, then oldest.
+    /// Tasks that this agent can take, of one project or of all: highest priority first, then oldest.
     pub fn takeable(
         &self,
-        waiting: Waiting,
-        seeker: Seeker<'_>,
+        state: TakeableState,
+        search: TaskSearch<'_>,
         now: &Now,
         limit: usize,
     ) -> Result<Vec<Task>> {
-        let Seeker { agent, project } = seeker;
+        let TaskSearch { agent, project } = search;
         let narrowed = if project.is_some() { "project_id = ?5 AND " } else { "" };
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE {narrowed}{} AND {FREE}
              ORDER BY priority DESC, created_at, id LIMIT ?4",
-            waiting.condition()
+            state.condition()
         );
         let (boot, millis, limit) = (&now.boot.boot_id, now.boot.millis, rows(limit));
         match project {
@@ -61,8 +61,8 @@ impl Tx<'_> {
         }
     }
 
-    /// Events after number `after`, oldest first: of one project and of none, or all of them. Archived ones too: who
-    /// was away must not miss what a summary only counts.
+    /// Events after number `after`, oldest first: those of one project and of no project, or all. Includes archived
+    /// ones: an agent that was away must not miss events that a summary only counts.
     pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<Event>> {
         let columns = events::COLUMNS;
         let Some(project) = project else {
@@ -87,7 +87,7 @@ impl Tx<'_> {
         self.event_list(&sql, params![project, rows(limit)])
     }
 
-    /// Tasks of a project that were done, the last one first.
+    /// The done tasks of a project, last finished first.
     pub fn finished_tasks(&self, project: Option<&str>, limit: usize) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE status = 'done' AND project_id IS ?1

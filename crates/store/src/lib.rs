@@ -36,28 +36,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Fault, Head, Tip, Verification};
-pub use backup::Copied;
+pub use backup::Backup;
 pub use counts::Counts;
-pub use crew::{Accepted, Heard, Issued, LedgerRow, Reservation, WorklogEnd};
+pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
-pub use focus::{Seeker, Waiting};
-pub use requests::Answered;
+pub use focus::{TakeableState, TaskSearch};
+pub use requests::StoredAnswer;
 pub use runs::RunFilter;
 pub use tasks::TaskFilter;
-pub use transfer::Moved;
+pub use transfer::TransferSummary;
 pub use vybe_sqlite::{Vybe, VybeRow};
 
 /// One open database.
 pub struct Store {
     connection: rusqlite::Connection,
     path: PathBuf,
-    /// The schema that the file had when it was opened; 0 for one that was just made.
+    /// The schema version that the file had when it was opened; 0 for a new file.
     found_schema: usize,
     open: OpenTransactions,
 }
 
-/// One transaction: everything in it happens, or nothing does. Dropping it undoes it.
+/// One transaction. Dropping it rolls it back.
 pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
     _open: OpenTransaction,
@@ -94,7 +94,7 @@ impl Store {
         Ok(Tx { sql, _open: self.open.enter() })
     }
 
-    /// Begins a transaction that only reads, and sees one moment of the store.
+    /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
         Ok(Tx { sql, _open: self.open.enter() })
@@ -109,19 +109,19 @@ impl Store {
         self.open.clone()
     }
 
-    /// The schema that the file had when it was opened, and the one it has now. A new file had 0.
+    /// The schema version that the file had when it was opened, and the one it has now. A new file had 0.
     pub fn schemas(&self) -> (usize, usize) {
         (self.found_schema, sqlite::MIGRATIONS.len())
     }
 
-    /// Waits for other writers no longer than this from now on.
+    /// Sets how long later calls wait for other writers.
     pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
         Ok(self.connection.busy_timeout(wait)?)
     }
 }
 
 impl Tx<'_> {
-    /// Makes everything durable. When this returns, it survives a crash and a power cut.
+    /// Commits durably: after this returns, the changes survive a crash and a power cut.
     pub fn commit(self) -> Result<()> {
         Ok(self.sql.commit()?)
     }
@@ -135,7 +135,7 @@ impl Tx<'_> {
         Ok(statement.query_row([counter], |row| row.get(0))?)
     }
 
-    /// The counter gives no number up to this one any more.
+    /// Raises the counter: later numbers are above `least`.
     pub fn raise_number(&self, counter: &str, least: i64) -> Result<()> {
         self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, ?2)
@@ -145,13 +145,13 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The last number that a counter gave.
+    /// The last number that a counter returned.
     pub fn last_number(&self, counter: &str) -> Result<i64> {
         let sql = "SELECT coalesce(max(value), 0) FROM counters WHERE name = ?1";
         Ok(self.prepare(sql)?.query_row([counter], |row| row.get(0))?)
     }
 
-    /// Every statement of a transaction passes here, so that a test can look at the plans of all of them.
+    /// Prepares every statement of a transaction, so that a test can check all query plans.
     pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>> {
         #[cfg(test)]
         plans::note(sql);

@@ -12,7 +12,7 @@ pub(crate) const COLUMNS: &str = "m.id, m.scope, m.scope_id, m.key, m.value, m.v
      m.expires_at, m.source_task_id, m.source_event_id, m.created_at, m.updated_at, m.access_count, \
      m.last_accessed_at";
 
-/// A memory that expires is there until its moment; a pinned one stays.
+/// Not expired. Pinned memories never expire.
 pub(crate) const ALIVE: &str = "(m.pinned = 1 OR m.expires_at IS NULL OR m.expires_at > ?1)";
 
 impl Tx<'_> {
@@ -26,7 +26,7 @@ impl Tx<'_> {
             .transpose()
     }
 
-    /// The memories of one place that are alive at `at`: pinned ones first, then the newest.
+    /// The memories of one place that have not expired at `at`: pinned ones first, then the newest.
     pub fn memories(&self, place: &Place, at: Timestamp, limit: usize) -> Result<Vec<Memory>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM memories m WHERE m.scope = ?2 AND m.scope_id = ?3 AND {ALIVE}
@@ -36,7 +36,7 @@ impl Tx<'_> {
         self.memory_list(&sql, values)
     }
 
-    /// Memories whose time is over at `at`, the longest first. Pinned ones are never among them.
+    /// Memories that have expired at `at`, longest expired first. Pinned ones never expire.
     pub fn expired_memories(&self, at: Timestamp, limit: usize) -> Result<Vec<i64>> {
         let mut statement = self.prepare(
             "SELECT id FROM memories WHERE expires_at IS NOT NULL AND pinned = 0 AND expires_at <= ?1
@@ -46,7 +46,7 @@ impl Tx<'_> {
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Notes that memories were handed to an agent. A row update, no event.
+    /// Records that memories were shown to an agent. A row update, not an event.
     pub fn memories_handed_out(&self, ids: &[i64], at: Timestamp) -> Result<()> {
         if ids.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Finding memories by their words: `SQLite` full-text search.
+//! Full-text search in memories, with `SQLite`'s FTS.
 
 use contract::domain::memory::Memory;
 use contract::domain::time::Timestamp;
@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::memories::{ALIVE, COLUMNS};
 
 impl Tx<'_> {
-    /// Memories alive at `at` that contain every one of the words, the best match first.
+    /// Memories that have not expired at `at` and contain every word, best match first.
     pub fn memories_with(&self, words: &[&str], at: Timestamp, limit: usize) -> Result<Vec<Memory>> {
-        // Each word as a quoted string: what people type is never syntax.
+        // Quote each word, so that user input is never query syntax.
         let quoted: Vec<String> =
             words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
         let sql = format!(

@@ -1,4 +1,4 @@
-//! Opening a store: made on first use, backed up before it is migrated, refused where it is not ours.
+//! Opens a store: creates it on first use, backs it up before a migration, and refuses files of other programs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,12 +13,12 @@ use crate::sqlite::{self, Header};
 use crate::{OpenTransactions, Store};
 
 impl Store {
-    /// Opens the store at `path`, making it if there is none. `now` names the backup of an older schema.
+    /// Opens the store at `path`, or creates it. `now` is part of the name of a backup before a migration.
     pub fn open(path: &Path, now: Timestamp) -> Result<Store> {
         Self::open_knowing(sqlite::MIGRATIONS, path, now)
     }
 
-    /// Opens with these migrations; their number is the schema that is known.
+    /// Opens with these migrations; their number is the supported schema version.
     fn open_knowing(migrations: &[&str], path: &Path, now: Timestamp) -> Result<Store> {
         make_directory(path)?;
         sqlite::refuse_network(path)?;
@@ -27,27 +27,27 @@ impl Store {
         let had_log = beside(path, "-wal").exists();
         let connection = sqlite::connect(path).map_err(failed)?;
         let header = sqlite::header(&connection).map_err(failed)?;
-        let needed = needed(&header, migrations.len(), path);
-        // Another's log stays as it is. One that only our look has made goes away with us.
+        let needed = preparation(&header, migrations.len(), path);
+        // Keep another program's write-ahead log as it is. Remove a log that only our connection has created.
         if needed.is_ok() || !had_log {
             sqlite::clean_up_on_close(&connection).map_err(failed)?;
         }
         let needed = needed?;
         sqlite::use_wal(&connection).map_err(failed)?;
         let found_schema = match needed {
-            Needed::Nothing => migrations.len(),
-            Needed::Schema => 0,
-            Needed::Migration { from } => from,
+            Preparation::Nothing => migrations.len(),
+            Preparation::Schema => 0,
+            Preparation::Migration { from } => from,
         };
         let mut store =
             Store { connection, path: path.to_owned(), found_schema, open: OpenTransactions::default() };
-        if needed != Needed::Nothing {
+        if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
         Ok(store)
     }
 
-    /// A store that is gone with the value; for comparing a replay with the real one.
+    /// An in-memory store, for comparing a replay with the real store.
     pub(crate) fn in_memory() -> Result<Store> {
         let connection = Connection::open_in_memory()?;
         sqlite::configure(&connection)?;
@@ -63,11 +63,11 @@ impl Store {
     fn bring_up_to_date(&mut self, migrations: &[&str], now: Timestamp) -> Result<()> {
         let path = self.path.clone();
         let tx = self.begin()?;
-        // Another process may have done it while this one waited for the lock.
-        match needed(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
-            Needed::Nothing => return Ok(()),
-            Needed::Schema => sqlite::migrate(&tx.sql, migrations, 0)?,
-            Needed::Migration { from } => {
+        // Another process may have migrated the store while this one waited for the lock.
+        match preparation(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
+            Preparation::Nothing => return Ok(()),
+            Preparation::Schema => sqlite::migrate(&tx.sql, migrations, 0)?,
+            Preparation::Migration { from } => {
                 back_up(&path, from, now)?;
                 sqlite::migrate(&tx.sql, migrations, from)?;
             }
@@ -76,34 +76,34 @@ impl Store {
     }
 }
 
-/// What has to happen before a file can be used.
+/// What to do before a file can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needed {
+enum Preparation {
     Nothing,
     Schema,
     Migration { from: usize },
 }
 
-fn needed(header: &Header, known: usize, path: &Path) -> Result<Needed> {
+fn preparation(header: &Header, known: usize, path: &Path) -> Result<Preparation> {
     match header {
         Header::Foreign => Err(Error::Foreign { path: path.to_owned() }),
-        Header::Fresh => Ok(Needed::Schema),
+        Header::Fresh => Ok(Preparation::Schema),
         Header::Ours { schema } => match usize::try_from(*schema) {
-            Ok(found) if found == known => Ok(Needed::Nothing),
-            Ok(from) if (1..known).contains(&from) => Ok(Needed::Migration { from }),
+            Ok(found) if found == known => Ok(Preparation::Nothing),
+            Ok(from) if (1..known).contains(&from) => Ok(Preparation::Migration { from }),
             Ok(found) if found > known => {
                 let known = i64::try_from(known).expect("BUG: few migrations");
                 Err(Error::Newer { found: i64::from(*schema), known })
             }
-            Ok(_) | Err(_) => Err(Error::Corrupt(format!("its schema is {schema}"))),
+            Ok(_) | Err(_) => Err(Error::Corrupt(format!("its schema version is {schema}"))),
         },
     }
 }
 
-/// Copies the store as it is before a migration. The caller holds the lock, so nothing is written meanwhile.
+/// Copies the store before a migration. The caller holds the write lock, so nothing is written meanwhile.
 fn back_up(path: &Path, schema: usize, now: Timestamp) -> Result<()> {
     let target = beside(path, &format!(".schema{schema}-{}.backup", now.millis()));
-    // Under its own name only when it is whole: a backup must not be half of one.
+    // The backup gets its name only when it is complete.
     let part = beside(&target, ".part");
     let failed = |source| Error::Backup { path: target.clone(), source };
     private().create(true).truncate(true).open(&part).map_err(failed)?;
@@ -113,7 +113,7 @@ fn back_up(path: &Path, schema: usize, now: Timestamp) -> Result<()> {
     fs::File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(failed)
 }
 
-/// The file next to `path` whose name has this ending.
+/// `path` with `ending` appended to its file name.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(OsStr::new(ending));
@@ -124,7 +124,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes the directory where it is missing, for the user alone.
+/// Creates the directory if it is missing, readable by the user only.
 fn make_directory(path: &Path) -> Result<()> {
     let directory = directory(path);
     if directory.is_dir() {
@@ -137,20 +137,21 @@ fn make_directory(path: &Path) -> Result<()> {
         .mode(0o700)
         .create(directory)
         .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
-    // A power cut must not take the directory from under a store that has answered. SQLite syncs only what is in it.
+    // Sync the parents: a power cut must not lose the directory of a store that has answered. SQLite syncs only
+    // what is in the directory.
     for made in missing {
         let above = self::directory(made);
-        // One that may be written but not read cannot be synced; there the file system decides alone.
+        // A directory without read permission cannot be synced.
         fs::File::open(above).and_then(|above| above.sync_all()).ok();
     }
     Ok(())
 }
 
-/// Makes the file where it is missing, for the user alone.
+/// Creates the file if it is missing, readable by the user only.
 // An existing file is never opened here: closing it would drop the locks that SQLite holds on it in this process.
 fn make_file(path: &Path) -> Result<()> {
     if let Ok(found) = fs::metadata(path) {
-        // SQLite takes a file of one byte for an empty one and would write over it.
+        // SQLite treats a file of one byte as empty and would overwrite it.
         let note = found.is_file() && found.len() == 1;
         return if note { Err(Error::Foreign { path: path.to_owned() }) } else { Ok(()) };
     }

@@ -1,4 +1,4 @@
-//! No statement may read a table that grows from its beginning to its end.
+//! No statement may scan a table that grows.
 
 mod crew;
 
@@ -18,18 +18,20 @@ use contract::domain::time::{Clock, Lease, Now};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
-use crate::{Answered, EventFilter, NewEvent, RunFilter, Seeker, Store, Stream, TaskFilter, Tx, Waiting};
+use crate::{
+    EventFilter, NewEvent, RunFilter, Store, StoredAnswer, Stream, TakeableState, TaskFilter, TaskSearch, Tx,
+};
 
 thread_local! {
     static NOTED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Notes a statement that was prepared on this thread.
+/// Records a statement that was prepared on this thread.
 pub(crate) fn note(sql: &str) {
     NOTED.with_borrow_mut(|noted| noted.insert(sql.to_owned()));
 }
 
-/// What the plans of the statements that `call` prepares should not say.
+/// The faults in the query plans of the statements that `call` prepares.
 fn faults(tx: &Tx<'_>, call: impl FnOnce(&Tx<'_>)) -> Vec<String> {
     NOTED.take();
     call(tx);
@@ -38,11 +40,11 @@ fn faults(tx: &Tx<'_>, call: impl FnOnce(&Tx<'_>)) -> Vec<String> {
     let mut faults = Vec::new();
     for sql in statements {
         let mut explained = tx.sql.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        // Values do not matter: no statistics are kept, so a plan follows from its statement alone.
+        // Values do not matter: there are no statistics, so a plan depends on its statement alone.
         let mut rows = explained.raw_query();
         while let Some(row) = rows.next().unwrap() {
             let line: String = row.get(3).unwrap();
-            // A row for each table, and there is one such table.
+            // `sqlite_sequence` has one row per AUTOINCREMENT table, and there is one such table.
             if line == "SCAN sqlite_sequence" {
                 continue;
             }
@@ -125,10 +127,10 @@ fn what_a_resuming_agent_reads_are_look_ups() {
     looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
     looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
     looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
-    for waiting in [Waiting::Ready, Waiting::Left] {
+    for waiting in [TakeableState::Ready, TakeableState::Abandoned] {
         for project in [None, Some("p")] {
             looks_up(&tx, &format!("{waiting:?} in {project:?}"), |tx| {
-                drop(tx.takeable(waiting, Seeker { agent: "a", project }, &now, 10).unwrap());
+                drop(tx.takeable(waiting, TaskSearch { agent: "a", project }, &now, 10).unwrap());
             });
         }
     }
@@ -184,7 +186,7 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "approvals of a run", |tx| drop(tx.approvals_of_run(&id(1), 5).unwrap()));
     let pending = contract::domain::crew::approval::ApprovalState::Pending;
     looks_up(&tx, "open approvals", |tx| drop(tx.approvals_in(pending, 5).unwrap()));
-    // What is held at all is walked by its own index, and nothing beside it.
+    // Active locks are read from their own index, and nothing else is read.
     let held = faults(&tx, |tx| drop(tx.expired_locks(&now).unwrap()));
     assert_eq!(
         held.iter().map(|fault| plan_of(fault)).collect::<Vec<_>>(),
@@ -209,7 +211,7 @@ fn words_are_looked_up_and_only_what_matches_is_sorted() {
     let now = ManualClock::new().now();
     let found = faults(&tx, |tx| drop(tx.memories_with(&["a", "b"], now.at, 10).unwrap()));
     let plans: Vec<String> = found.iter().map(|fault| plan_of(fault)).collect();
-    // A virtual table says it is scanned even where its own index answers; `M` is the match that is looked up.
+    // A virtual table reports a scan even if its own index is used; `M` stands for a full-text match.
     assert_eq!(plans, ["SCAN w VIRTUAL TABLE INDEX 0", "USE TEMP B-TREE FOR ORDER BY"]);
     assert!(found[0].starts_with("SCAN w VIRTUAL TABLE INDEX 0:M"), "{found:?}");
 }
@@ -222,7 +224,7 @@ fn a_verification_reads_each_stream_once() {
     tx.append(&Stream::Store, event(&mut SeededIds::new(1), &now)).unwrap();
     let found = faults(&tx, |tx| assert!(tx.verify(None).unwrap().is_clean()));
     let plans: Vec<String> = found.iter().map(|fault| plan_of(fault)).collect();
-    // The heads are all needed; of the events only the first is looked at to begin with.
+    // All heads are needed; of the events, only the first one is read here.
     assert_eq!(plans.len(), 2, "{found:?}");
     assert!(
         plans[0].starts_with("SCAN events USING COVERING INDEX") && found[0].ends_with("LIMIT 1"),
@@ -248,7 +250,7 @@ fn writes_touch_only_their_rows() {
     }
     let lease = Lease { boot_id: "b".to_owned(), until_millis: 5 };
     let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
-    let answered = Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: None };
+    let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: None };
     looks_up(&tx, "renew a claim", |tx| tx.renew_claim(&id(2), &lease).unwrap());
     looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", &now, &lease).unwrap());
     looks_up(&tx, "renew a run", |tx| tx.renew_ownership(&id(1), &lease).unwrap());
@@ -256,9 +258,9 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
     looks_up(&tx, "memories handed out", |tx| tx.memories_handed_out(&[1], now.at).unwrap());
     looks_up(&tx, "renew locks", |tx| assert!(!tx.renew_locks(1, &lease).unwrap()));
-    looks_up(&tx, "hear a worker", |tx| tx.hear(&id(2), &now).unwrap());
+    looks_up(&tx, "record a worker heartbeat", |tx| tx.record_heartbeat(&id(2), &now).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
-    looks_up(&tx, "no answer yet", |tx| drop(tx.answered(&agent, &request).unwrap()));
+    looks_up(&tx, "no answer yet", |tx| drop(tx.stored_answer(&agent, &request).unwrap()));
     looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
     let (number, stream) = (tx.events_ever().unwrap(), Stream::Store.name());
     looks_up(&tx, "streams", |tx| drop(tx.streams_after("", 10).unwrap()));
@@ -306,7 +308,7 @@ fn memory(number: i64) -> NewMemory {
     }
 }
 
-/// Every change of tasks and runs, in an order in which each fits.
+/// One change of each kind for tasks and runs, in an order in which each is valid.
 fn one_of_each(now: &Now) -> Vec<Change> {
     let crew = crew::one_of_each(now).into_iter().map(Change::Crew);
     one_of_each_task_and_run(now).into_iter().chain(crew).collect()
@@ -369,7 +371,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
     ]
 }
 
-/// Every change that only the agents' own verbs make, behind the others.
+/// One change of each kind that only the agents' verbs make, to be applied after the others.
 fn one_of_each_for_agents() -> Vec<Change> {
     vec![
         Change::TaskPrioritized { task_id: id(2), priority: 5 },

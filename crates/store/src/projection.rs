@@ -1,4 +1,4 @@
-//! What each change does to the tables. The only place that writes them, so a replay rebuilds them exactly.
+//! Applies each change to the tables. No other code writes them, so a replay rebuilds them exactly.
 
 mod crew;
 mod dependencies;
@@ -122,7 +122,7 @@ impl Tx<'_> {
         self.tally(task_id, Status::Todo, 1)
     }
 
-    /// Counts a task in the state it comes into, or out of the one it leaves.
+    /// Adds `step` to the tally of the task's project and state.
     fn tally(&self, task_id: &TaskId, status: Status, step: i64) -> Result<()> {
         self.change_one(
             "INSERT INTO task_tallies (project_id, status, tasks)
@@ -184,7 +184,7 @@ impl Tx<'_> {
         let Change::RunMoved { run_id, from, to, result } = change else { return Ok(()) };
         let result = result.as_ref().map(json).transpose()?;
         let ended = to.is_terminal().then(|| at.millis());
-        // An owner works only while the run is running; a new attempt starts without an old wish to cancel.
+        // Only a running run has an owner; a run that starts again must not inherit an old cancel request.
         let keeps_owner = i64::from(*to == RunState::Running);
         self.change_one(
             "UPDATE runs SET state = ?3, result = ?4, ended_at = ?5, cancel_requested = 0,
@@ -212,7 +212,8 @@ impl Tx<'_> {
         )
     }
 
-    /// Changes one row. Where there is none in the state that the change names, it was decided on something else.
+    /// Changes exactly one row. Fails if there is none in the state that the change names: then the change was
+    /// decided on stale data.
     pub(crate) fn change_one(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
         match self.prepare(sql)?.execute(values)? {
             1 => Ok(()),

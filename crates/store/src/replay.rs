@@ -1,4 +1,4 @@
-//! Rebuilding the tables from the log, to prove that the log holds everything.
+//! Rebuilds the tables from the log, to prove that the log is complete.
 
 use contract::domain::change::Change;
 use contract::domain::time::Timestamp;
@@ -8,7 +8,7 @@ use crate::Store;
 use crate::error::{Error, Result};
 use crate::events::EventFilter;
 
-/// What a replay must reproduce. Leases and heartbeats are no events and are left out.
+/// The columns that a replay must reproduce. Leases and heartbeats are not events and are left out.
 const TABLES: &[(&str, &str)] = &[
     (
         "tasks",
@@ -26,7 +26,7 @@ const TABLES: &[(&str, &str)] = &[
          source_event_id, created_at, updated_at",
     ),
     ("artifacts", "id, number, task_id, event_id, project_id, file_path, content_type, created_at"),
-    // A state that was left for good is counted as none, or not at all.
+    // A tally of 0 and a missing tally are the same.
     ("task_tallies WHERE tasks <> 0", "project_id, status, tasks"),
     ("ledgers", "run_id, version"),
     ("ledger_rows", "task_id, run_id, reference, row"),
@@ -49,7 +49,7 @@ const TABLES: &[(&str, &str)] = &[
 const PAGE: usize = 1000;
 
 impl Store {
-    /// A store in memory whose tables were built by nothing but this store's events.
+    /// An in-memory store whose tables were rebuilt from this store's events alone.
     pub fn rebuilt(&mut self) -> Result<Store> {
         let mut copy = Store::in_memory()?;
         let source = self.read()?;
@@ -63,7 +63,7 @@ impl Store {
             // Events without a change, such as the records of layers, touch no table.
             for event in events.into_iter().filter(|event| event.record.is_change) {
                 let change: Change = serde_json::from_value(event.record.payload).map_err(|error| {
-                    Error::Corrupt(format!("event {} holds a change that is not known: {error}", event.id))
+                    Error::Corrupt(format!("event {} has an unknown change: {error}", event.id))
                 })?;
                 target.project(&change, Timestamp::from_millis(event.record.at), event.id)?;
             }
@@ -72,7 +72,7 @@ impl Store {
         Ok(copy)
     }
 
-    /// Every row of every table that the log accounts for, as text in a fixed order.
+    /// Every row of every table that a replay rebuilds, as text in a fixed order.
     pub fn rows(&mut self) -> Result<Vec<String>> {
         let tx = self.read()?;
         let mut rows = Vec::new();
@@ -90,7 +90,7 @@ impl Store {
     }
 }
 
-/// A value so that a person can read it, and no two look the same.
+/// A readable form of a value. Different values have different forms.
 fn shown(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "-".to_owned(),

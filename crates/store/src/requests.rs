@@ -1,4 +1,4 @@
-//! Answers by request id, so that a retry is recognised and never executed twice.
+//! Stored answers by request id, so that a retry is recognized and never executed twice.
 
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Timestamp;
@@ -9,9 +9,9 @@ use crate::Tx;
 use crate::conditions::rows;
 use crate::error::{Result, unreadable};
 
-/// What is known about a request id.
+/// The stored answer of a request id.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct StoredAnswer {
     pub operation: String,
     pub fingerprint: String,
     /// `None` once the answer was pruned.
@@ -19,7 +19,7 @@ pub struct Answered {
 }
 
 impl Tx<'_> {
-    pub fn answered(&self, agent: &Agent, request: &RequestId) -> Result<Option<Answered>> {
+    pub fn stored_answer(&self, agent: &Agent, request: &RequestId) -> Result<Option<StoredAnswer>> {
         let mut statement = self.prepare(
             "SELECT operation, fingerprint, answer FROM requests WHERE agent = ?1 AND request_id = ?2",
         )?;
@@ -32,14 +32,14 @@ impl Tx<'_> {
                 serde_json::from_str(&text).map_err(|_| unreadable("answer", request.as_str(), &text))
             })
             .transpose()?;
-        Ok(Some(Answered { operation, fingerprint, answer }))
+        Ok(Some(StoredAnswer { operation, fingerprint, answer }))
     }
 
-    /// Keeps an answer under its key, for whoever asks again.
+    /// Stores an answer under its key, for retries.
     pub fn keep_answer(
         &self,
         (agent, request): (&Agent, &RequestId),
-        answered: &Answered,
+        answered: &StoredAnswer,
         at: Timestamp,
     ) -> Result<()> {
         let answer = answered.answer.as_ref().map(Value::to_string);
@@ -58,7 +58,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Forgets the answers given before `before`, at most `limit` of them. The rows stay as tombstones.
+    /// Deletes answers stored before `before`, at most `limit` of them. Their rows stay as tombstones.
     pub fn forget_answers(&self, before: Timestamp, limit: usize) -> Result<usize> {
         let mut statement = self.prepare(
             "UPDATE requests SET answer = NULL WHERE (agent, request_id) IN (SELECT agent, request_id FROM requests

@@ -1,4 +1,4 @@
-//! Archiving and removing the beginnings of streams. What may go is decided elsewhere.
+//! Archives and removes old events. `ops` decides which ones.
 
 use contract::domain::retention::{Extent, Outline};
 use contract::domain::time::Timestamp;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const EXTENT: &str = "SELECT stream, seq, anchor_seq, archived_seq FROM heads";
 
 impl Tx<'_> {
-    /// Streams by name behind `after`, with how far each has come.
+    /// Streams whose name sorts after `after`, with the extent of each.
     pub fn streams_after(&self, after: &str, limit: usize) -> Result<Vec<(String, Extent)>> {
         let mut statement = self.prepare(&format!("{EXTENT} WHERE stream > ?1 ORDER BY stream LIMIT ?2"))?;
         let found = statement.query_map(params![after, rows(limit)], extent_of)?;
@@ -24,7 +24,7 @@ impl Tx<'_> {
         Ok(found.map(|(_, extent)| extent))
     }
 
-    /// The events of a stream behind `after`, oldest first.
+    /// The events of a stream after number `after`, oldest first.
     pub fn outlines(&self, stream: &str, after: i64, limit: usize) -> Result<Vec<Outline>> {
         let mut statement = self.prepare(
             "SELECT seq, at, kind, task_id FROM events WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
@@ -40,7 +40,7 @@ impl Tx<'_> {
         Ok(found.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Lists leave out the stream's events up to `to` from now on.
+    /// Archives the stream's events up to `to`: lists leave them out.
     pub fn archive(&self, stream: &str, to: i64) -> Result<()> {
         self.change_one(
             "UPDATE heads SET archived_seq = max(archived_seq, ?2) WHERE stream = ?1 AND seq >= ?2",
@@ -48,8 +48,8 @@ impl Tx<'_> {
         )
     }
 
-    /// Removes the stream's events up to `to` and leaves its hash as the anchor that verification starts from.
-    /// Returns that hash and how many events went.
+    /// Removes the stream's events up to `to` and keeps the last hash as the anchor that verification starts from.
+    /// Returns that hash and how many events were removed.
     pub fn prune(&self, stream: &str, to: i64) -> Result<(String, usize)> {
         let mut last = self.prepare("SELECT hash FROM events WHERE stream = ?1 AND seq = ?2")?;
         let hash: Option<String> = last.query_row(params![stream, to], |row| row.get(0)).optional()?;
@@ -67,7 +67,7 @@ impl Tx<'_> {
         Ok((hash, gone))
     }
 
-    /// How many events were removed from the log for good.
+    /// How many events were ever removed from the log.
     pub fn pruned_ever(&self) -> Result<i64> {
         let mut statement = self.prepare("SELECT coalesce(sum(anchor_seq), 0) FROM heads")?;
         Ok(statement.query_row([], |row| row.get(0))?)

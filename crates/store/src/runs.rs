@@ -1,4 +1,4 @@
-//! Reading runs, and the lease by which one engine holds a run.
+//! Reads runs, and renews the lease by which an engine owns a run.
 
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::time::{Lease, Timestamp};
@@ -55,7 +55,7 @@ impl Tx<'_> {
         self.ids_with_prefix("SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
     }
 
-    /// Keeps the owner's hold on a run. A row update, no event.
+    /// Renews the owner's lease on a run. A row update, not an event.
     pub fn renew_ownership(&self, run: &RunId, lease: &Lease) -> Result<()> {
         self.prepare("UPDATE runs SET lease_boot_id = ?2, lease_until = ?3 WHERE id = ?1")?
             .execute(params![run.as_str(), lease.boot_id, lease.until_millis])?;

@@ -1,4 +1,4 @@
-//! What only `SQLite` has: pragmas, the file header, file systems that cannot hold a write-ahead log.
+//! `SQLite` specifics: pragmas, the file header, file systems that do not support a write-ahead log.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -22,16 +22,16 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0004_worklogs.sql"),
 ];
 
-/// The state of a file before we touch it.
+/// The state of a file before we change it.
 pub(crate) enum Header {
     Fresh,
     Ours { schema: i32 },
     Foreign,
 }
 
-/// Opens a file that may be another's: it is left as it is until [`clean_up_on_close`] says that it is ours.
+/// Opens a file that may belong to another program. It stays unchanged until [`clean_up_on_close`] is called.
 pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    // No CREATE: the file was made by us with its own permissions. No URI: a path is only a path.
+    // No CREATE: we have created the file with its permissions. No URI: a path is only a path.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -39,10 +39,11 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Settings of each connection. The busy wait comes first: every later statement may meet another writer.
+/// Settings of each connection. The busy timeout comes first, because every later statement may have to wait for
+/// another writer.
 pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(limits::BUSY_WAIT_MAX)?;
-    // A plan depends on the statement alone. Otherwise each value that is bound has its statement compiled again.
+    // Query plans must depend on the statement alone. Otherwise SQLite recompiles a statement when its values change.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -50,12 +51,12 @@ pub(crate) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The last to close the file moves its log into it and removes the log.
+/// Lets the last connection move the write-ahead log into the file and remove the log.
 pub(crate) fn clean_up_on_close(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map(|_| ())
 }
 
-/// Turns on the write-ahead log, which stays on for everyone. Only one process can, while no one else looks.
+/// Turns on the write-ahead log, permanently. This needs a moment in which no other process uses the file.
 pub(crate) fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     let begun = Instant::now();
     loop {
@@ -63,7 +64,7 @@ pub(crate) fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
         match connection.pragma_update_and_check(None, "journal_mode", "WAL", mode) {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => return Err(no_wal(&mode)),
-            // SQLite does not wait here as it does elsewhere. The wait for an empty transaction takes its place.
+            // SQLite does not use its busy timeout here, so wait for an empty transaction instead.
             Err(error) if is_busy(&error) && begun.elapsed() < limits::BUSY_WAIT_MAX => {
                 connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
             }
@@ -73,7 +74,7 @@ pub(crate) fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn no_wal(mode: &str) -> rusqlite::Error {
-    let message = format!("no write-ahead log can be kept here; the journal mode stays {mode}");
+    let message = format!("the write-ahead log cannot be used here; the journal mode stays {mode}");
     rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CANTOPEN), Some(message))
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
     if pragma("application_id")? == APPLICATION_ID {
         return Ok(Header::Ours { schema: pragma("user_version")? });
     }
-    // One statement sees one moment: another process may be making the store right now.
+    // One statement, so that both values come from one snapshot: another process may be creating the store right now.
     let numbers = "SELECT (SELECT application_id FROM pragma_application_id),
                           (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)";
     let (application, schema, tables): (i32, i32, i64) =
@@ -98,7 +99,7 @@ pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
     })
 }
 
-/// Brings the schema from number `from` to the last of `migrations`, in the caller's transaction.
+/// Migrates the schema from version `from` to the last of `migrations`, in the caller's transaction.
 pub(crate) fn migrate(connection: &Connection, migrations: &[&str], from: usize) -> rusqlite::Result<()> {
     for migration in &migrations[from..] {
         connection.execute_batch(migration)?;
@@ -118,7 +119,7 @@ pub(crate) fn copy(path: &Path, target: &Path) -> Result<()> {
 }
 
 impl Tx<'_> {
-    /// What `SQLite` finds wrong with the file, up to `max` sentences. Reads all of it.
+    /// The damage that `SQLite` finds in the file, at most `max` messages. Reads the whole file.
     pub(crate) fn damage(&self, max: usize) -> Result<Vec<String>> {
         let sentences = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.sql.prepare(&format!("PRAGMA integrity_check({max})"))?;
@@ -126,25 +127,25 @@ impl Tx<'_> {
         };
         match sentences().map_err(Error::from) {
             Ok(found) => Ok(found.into_iter().filter(|sentence| sentence != "ok").collect()),
-            // Too damaged to be looked through.
+            // Too damaged to be checked.
             Err(Error::Corrupt(message)) => Ok(vec![message]),
             Err(other) => Err(other),
         }
     }
 
-    /// How many events were ever appended. `SQLite` keeps this number itself and never takes it back.
+    /// How many events were ever appended. `SQLite` keeps this number and never lowers it.
     pub fn events_ever(&self) -> Result<i64> {
         let mut statement = self.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'events'")?;
         Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 }
 
-/// Refuses file systems whose locks other machines do not see.
+/// Refuses network file systems: other machines do not see our locks there.
 pub(crate) fn refuse_network(path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
         let place = if path.exists() { path } else { open::directory(path) };
-        // A place that cannot be looked at is refused by whoever opens the file.
+        // If the file system cannot be queried, opening the file reports the error.
         if let Ok(stat) = rustix::fs::statfs(place)
             && let Some(name) = network(u64::try_from(stat.f_type).unwrap_or(0))
         {
@@ -156,7 +157,7 @@ pub(crate) fn refuse_network(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The name of a network file system by the number that `statfs` gives it.
+/// The name of a network file system, by its `statfs` type number.
 #[cfg(target_os = "linux")]
 fn network(kind: u64) -> Option<&'static str> {
     const KINDS: [(u64, &str); 8] = [
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn network_file_systems_are_known_by_number_and_local_ones_are_let_through() {
+    fn network_file_systems_are_known_by_number_and_local_ones_are_allowed() {
         let (ext4, tmpfs, btrfs, overlay) = (0xEF53, 0x0102_1994, 0x9123_683E, 0x794C_7630);
         assert!([ext4, tmpfs, btrfs, overlay, 0].iter().all(|kind| network(*kind).is_none()));
         assert_eq!(network(0x6969), Some("NFS"));

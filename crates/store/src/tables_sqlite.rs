@@ -1,4 +1,4 @@
-//! Which tables there are and what is in them, as `SQLite` tells it: for moving a whole store.
+//! Lists the tables and their columns from `SQLite`'s catalog, for exporting and importing a whole store.
 
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub(crate) struct Table {
     pub(crate) name: String,
     pub(crate) columns: Vec<String>,
-    /// What orders its rows.
+    /// The columns that its rows are ordered by.
     key: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Table {
 }
 
 impl Tx<'_> {
-    /// Every table that holds something of its own, by name. Indexes of words follow from other tables.
+    /// Every table with data of its own, by name. Full-text indexes are rebuilt from other tables.
     pub(crate) fn tables(&self) -> Result<Vec<Table>> {
         let sql = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
              AND name NOT LIKE 'sqlite_%' ORDER BY name";
@@ -50,19 +50,19 @@ impl Tx<'_> {
         Ok(Table { name, columns: columns.into_iter().map(|(name, _)| name).collect(), key })
     }
 
-    /// Foreign keys count only when everything is there.
+    /// Checks foreign keys only at commit, when all rows are inserted.
     pub(crate) fn defer_foreign_keys(&self) -> Result<()> {
         Ok(self.sql.pragma_update(None, "defer_foreign_keys", true)?)
     }
 
-    /// The first row that refers to one which is not there.
+    /// The table of the first row that refers to a missing row.
     pub(crate) fn dangling(&self) -> Result<Option<String>> {
         let mut statement = self.prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1")?;
         let mut rows = statement.query([])?;
         Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
     }
 
-    /// The count of all events ever written, where it is higher than what the events themselves say.
+    /// Raises the number of events ever written to `ever`, if it is lower.
     pub(crate) fn count_events_from(&self, ever: i64) -> Result<()> {
         let known = self.events_ever()?;
         if ever > known {
@@ -77,7 +77,7 @@ impl Tx<'_> {
     }
 }
 
-/// A value as JSON that [`value_of`] turns back into the same.
+/// A value as JSON. [`value_of`] converts it back to the same value.
 pub(crate) fn json_of(value: ValueRef<'_>) -> Result<Value> {
     Ok(match value {
         ValueRef::Null => Value::Null,
@@ -86,13 +86,13 @@ pub(crate) fn json_of(value: ValueRef<'_>) -> Result<Value> {
             Ok(text) => Value::from(text),
             Err(_) => return Err(Error::Corrupt("a text is not UTF-8".to_owned())),
         },
-        // In words: a reader of JSON may round, this must not.
+        // As text, because a JSON reader may round numbers.
         ValueRef::Real(number) => json!({"real": number.to_string()}),
-        ValueRef::Blob(_) => return Err(Error::Corrupt("writ stores no bytes".to_owned())),
+        ValueRef::Blob(_) => return Err(Error::Corrupt("writ does not store blobs".to_owned())),
     })
 }
 
-/// Nothing for what [`json_of`] cannot have written.
+/// `None` for JSON that [`json_of`] cannot have written.
 pub(crate) fn value_of(value: &Value) -> Option<rusqlite::types::Value> {
     use rusqlite::types::Value as Sql;
     match value {

@@ -34,7 +34,7 @@ impl TaskFilter {
     }
 }
 
-/// Where a task stands in a list; higher comes first.
+/// The sort key of a task in a list; higher comes first.
 fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
     (task.priority, task.created_at, &task.id)
 }
@@ -49,7 +49,7 @@ impl Tx<'_> {
         row.map(|row| self.with_dependencies(row?)).transpose()
     }
 
-    /// The state of the task with this id, whoever gave it.
+    /// The state of the task with this id. Accepts any text as id.
     pub fn task_status(&self, id: &str) -> Result<Option<Status>> {
         let mut statement = self.prepare("SELECT status FROM tasks WHERE id = ?1")?;
         let word: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
@@ -59,7 +59,7 @@ impl Tx<'_> {
     /// Highest priority first, then newest.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
-        // A look-up for each state: the index has the tasks of one state in their order, and those of several not.
+        // One look-up per state: the index orders the tasks of one state, but not of several.
         for status in filter.states() {
             tasks.extend(self.tasks_in(status, filter)?);
         }
@@ -100,19 +100,19 @@ impl Tx<'_> {
         self.task_list(&sql, params![run.as_str()])
     }
 
-    /// Ids that begin with `prefix`, at most two: enough to know whether it names one task.
+    /// Ids that start with `prefix`, at most two: enough to know whether the prefix is unique.
     pub fn task_ids_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
         self.ids_with_prefix("SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
     }
 
     pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str) -> Result<Vec<String>> {
-        // Ids are ASCII, so `~` sorts behind every one of them.
+        // Ids are ASCII, so `~` sorts after all of them.
         let mut statement = self.prepare(sql)?;
         let ids = statement.query_map(params![prefix, format!("{prefix}~")], |row| row.get(0))?;
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Any call by the holder renews its claim. A row update, no event.
+    /// Renews a claim; every call by the holder does this. A row update, not an event.
     pub fn renew_claim(&self, task: &TaskId, lease: &Lease) -> Result<()> {
         self.prepare(
             "UPDATE tasks SET claim_boot_id = ?2, claim_until = ?3 WHERE id = ?1 AND claim_agent IS NOT NULL",
@@ -121,7 +121,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The same for everything an agent holds at `now`. What has expired stays expired.
+    /// Renews all claims that an agent holds at `now`. Expired claims stay expired.
     pub fn renew_claims(&self, agent: &str, now: &Now, lease: &Lease) -> Result<()> {
         self.prepare(
             "UPDATE tasks SET claim_until = ?4 WHERE claim_agent = ?1 AND claim_boot_id = ?2 AND claim_until > ?3",
@@ -130,7 +130,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Claims of an agent that are still live: what it is working on.
+    /// The tasks of which an agent has a live claim.
     pub fn claimed_by(&self, agent: &str, now: &Now) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE claim_agent = ?1
@@ -144,7 +144,7 @@ impl Tx<'_> {
         tasks.into_iter().map(|task| self.with_dependencies(task)).collect()
     }
 
-    /// Tasks whose dependencies are still to be read.
+    /// Tasks without their dependencies.
     fn bare_tasks(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(values)?;

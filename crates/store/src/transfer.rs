@@ -1,4 +1,4 @@
-//! A whole store as lines of JSON, and back: every row of every table, with counts and a digest at the end.
+//! Exports a whole store as lines of JSON, and imports it: every row of every table, then counts and a digest.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
@@ -14,9 +14,9 @@ use crate::tables_sqlite::{Table, json_of, value_of};
 use crate::whole_file::WholeFile;
 use crate::{Store, Tx};
 
-/// The form of the lines. The schema says what is in them.
+/// The version of the line format. The schema version determines their content.
 const FORM: u32 = 1;
-/// A line holds one row; the largest are answers and plans, of a mebibyte and not much more.
+/// A line holds one row; the largest rows are answers and plans of little more than a mebibyte.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -24,7 +24,7 @@ const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 struct Beginning {
     writ_export: u32,
     schema: usize,
-    /// How many events were ever written, also those that are gone.
+    /// How many events were ever written, including removed ones.
     events_ever: i64,
 }
 
@@ -35,25 +35,25 @@ struct Row {
     row: Map<String, Value>,
 }
 
-/// What was moved.
+/// What was exported or imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Moved {
+pub struct TransferSummary {
     pub rows: u64,
     pub tables: BTreeMap<String, u64>,
-    /// Over every line before the last one.
+    /// Digest of all lines before the last one.
     pub digest: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct End {
-    end: Moved,
+    end: TransferSummary,
 }
 
 impl Store {
-    /// Writes the store as it is at one moment. Reads row by row.
-    pub fn export(&mut self, out: &mut dyn Write) -> Result<Moved> {
+    /// Writes a snapshot of the store. Reads row by row.
+    pub fn export(&mut self, out: &mut dyn Write) -> Result<TransferSummary> {
         let tx = self.read()?;
         let mut lines = Lines { out, digest: Running::default() };
         let schema = sqlite::MIGRATIONS.len();
@@ -64,15 +64,15 @@ impl Store {
             tables.insert(table.name, rows);
         }
         let Lines { out, digest } = lines;
-        let moved = Moved { rows: tables.values().sum(), tables, digest: digest.finish() };
+        let moved = TransferSummary { rows: tables.values().sum(), tables, digest: digest.finish() };
         let mut last = Lines { out, digest: Running::default() };
         last.write(&End { end: moved.clone() })?;
         last.out.flush().map_err(writing)?;
         Ok(moved)
     }
 
-    /// The same into a file that appears when it is whole.
-    pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<Moved> {
+    /// Exports into a file that appears only when it is complete.
+    pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<TransferSummary> {
         self.refuse_own_file(target)?;
         let (whole, file) = WholeFile::begin(target, overwrite)?;
         let moved = self.export(&mut io::BufWriter::new(file))?;
@@ -80,15 +80,15 @@ impl Store {
         Ok(moved)
     }
 
-    /// The same from a file.
-    pub fn import_from(&mut self, file: &Path) -> Result<Moved> {
+    /// Imports an export from a file.
+    pub fn import_from(&mut self, file: &Path) -> Result<TransferSummary> {
         let opened =
             std::fs::File::open(file).map_err(|source| Error::Input { path: file.to_owned(), source })?;
         self.import(&mut io::BufReader::new(opened))
     }
 
-    /// Fills this store, which must be empty, with an export. Writes all of it or nothing.
-    pub fn import(&mut self, input: &mut dyn BufRead) -> Result<Moved> {
+    /// Imports an export into this store, which must be empty. Writes all of it or nothing.
+    pub fn import(&mut self, input: &mut dyn BufRead) -> Result<TransferSummary> {
         let tx = self.begin()?;
         let tables = tx.tables()?;
         for table in &tables {
@@ -105,7 +105,7 @@ impl Store {
             return Err(Error::Transfer { line: 0, message });
         }
         if let Some(table) = tx.dangling()? {
-            let message = format!("a row of {table} refers to one that is not there");
+            let message = format!("a row of {table} refers to a row that does not exist");
             return Err(Error::Transfer { line: 0, message });
         }
         tx.commit()?;
@@ -152,7 +152,7 @@ fn writing(source: io::Error) -> Error {
     Error::Output { path: "the export".into(), source }
 }
 
-/// An import on its way.
+/// An import in progress.
 struct Import<'i, 't> {
     tx: &'i Tx<'t>,
     tables: BTreeMap<String, Table>,
@@ -169,18 +169,17 @@ impl<'i, 't> Import<'i, 't> {
         Self { tx, tables, input, line: 0, digest: Running::default(), counts }
     }
 
-    fn run(mut self) -> Result<Moved> {
-        let first = self.next()?.ok_or_else(|| self.wrong("it is empty"))?;
+    fn run(mut self) -> Result<TransferSummary> {
+        let first = self.next()?.ok_or_else(|| self.wrong("the input is empty"))?;
         let beginning: Beginning =
-            serde_json::from_slice(&first).map_err(|_| self.wrong("this is no export of writ"))?;
+            serde_json::from_slice(&first).map_err(|_| self.wrong("this is not an export of writ"))?;
         if beginning.writ_export != FORM || beginning.schema != sqlite::MIGRATIONS.len() {
             let (found, known) = (beginning.schema, sqlite::MIGRATIONS.len());
             return Err(Error::OtherExport { found, known });
         }
         self.digest.update(&first);
         loop {
-            let line =
-                self.next()?.ok_or_else(|| self.wrong("it ends too early: its last line is missing"))?;
+            let line = self.next()?.ok_or_else(|| self.wrong("the last line is missing"))?;
             if line.starts_with(b"{\"end\"") {
                 let end: End =
                     serde_json::from_slice(&line).map_err(|error| self.wrong(&error.to_string()))?;
@@ -194,21 +193,21 @@ impl<'i, 't> Import<'i, 't> {
 
     fn insert(&mut self, row: Row) -> Result<()> {
         let Some(table) = self.tables.get(&row.table) else {
-            return Err(self.wrong(&format!("there is no table `{}`", row.table)));
+            return Err(self.wrong(&format!("unknown table `{}`", row.table)));
         };
         if row.row.len() != table.columns.len() {
-            return Err(self.wrong(&format!("a row of {} has other columns", row.table)));
+            return Err(self.wrong(&format!("a row of {} has the wrong columns", row.table)));
         }
         let value = |column: &String| row.row.get(column).and_then(value_of);
         let values: Option<Vec<rusqlite::types::Value>> = table.columns.iter().map(value).collect();
         let Some(values) = values else {
-            return Err(self.wrong(&format!("a row of {} holds what no store holds", row.table)));
+            return Err(self.wrong(&format!("a row of {} has an invalid value", row.table)));
         };
         let insert = self.tx.prepare(&table.insert())?.execute(rusqlite::params_from_iter(values));
         match insert {
             Ok(_) => {}
             Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
-                return Err(self.wrong(&format!("a row of {} does not fit: {error}", row.table)));
+                return Err(self.wrong(&format!("a row of {} cannot be inserted: {error}", row.table)));
             }
             Err(error) => return Err(error.into()),
         }
@@ -216,21 +215,22 @@ impl<'i, 't> Import<'i, 't> {
         Ok(())
     }
 
-    fn end(mut self, said: Moved, events_ever: i64) -> Result<Moved> {
+    fn end(mut self, said: TransferSummary, events_ever: i64) -> Result<TransferSummary> {
         if self.next()?.is_some() {
-            return Err(self.wrong("something stands behind its last line"));
+            return Err(self.wrong("there is more input after the last line"));
         }
         let (line, tables) = (self.line, self.counts);
-        let found = Moved { rows: tables.values().sum(), tables, digest: self.digest.finish() };
+        let found = TransferSummary { rows: tables.values().sum(), tables, digest: self.digest.finish() };
         if found != said {
-            let message = "its lines are not what its last line says: it was changed".to_owned();
+            let message =
+                "the counts or the digest in the last line do not match: the export was changed".to_owned();
             return Err(Error::Transfer { line, message });
         }
         self.tx.count_events_from(events_ever)?;
         Ok(found)
     }
 
-    /// The next line with its end; nothing at the end of the input.
+    /// The next line with its newline; `None` at the end of the input.
     fn next(&mut self) -> Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let limit = LINE_BYTES_MAX as u64 + 1;
@@ -238,13 +238,13 @@ impl<'i, 't> Import<'i, 't> {
         self.line += 1;
         read.map_err(|source| self.wrong(&source.to_string()))?;
         if line.len() > LINE_BYTES_MAX {
-            return Err(self.wrong(&format!("it is longer than {LINE_BYTES_MAX} bytes")));
+            return Err(self.wrong(&format!("the line is longer than {LINE_BYTES_MAX} bytes")));
         }
         let is_whole = line.is_empty() || line.ends_with(b"\n");
         if is_whole {
             Ok(Some(line).filter(|line| !line.is_empty()))
         } else {
-            Err(self.wrong("it is cut off"))
+            Err(self.wrong("the line is truncated"))
         }
     }
 

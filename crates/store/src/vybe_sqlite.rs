@@ -1,4 +1,4 @@
-//! Reading a vybe database. Its columns are not all known, so rows are read by whatever columns there are.
+//! Reads a vybe database. Its columns differ between versions, so rows are read by the columns that exist.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ pub struct Vybe {
     connection: Connection,
 }
 
-/// One row by the names of its columns.
+/// One row, by column name.
 pub struct VybeRow(BTreeMap<String, Value>);
 
-/// Without these it is something else.
+/// Tables that every vybe database has.
 const NEEDED: [&str; 3] = ["events", "tasks", "memory"];
 
 impl Vybe {
@@ -54,7 +54,7 @@ impl Vybe {
         Ok(u64::try_from(rows).unwrap_or(0))
     }
 
-    /// Calls `each` with every row of a table, in the order they were made; with none where there is no such table.
+    /// Calls `each` with every row of a table, in insertion order. A missing table has no rows.
     pub fn each<E: From<Error>>(
         &self,
         table: &'static str,
@@ -71,7 +71,7 @@ impl Vybe {
             let mut values = BTreeMap::new();
             for (number, column) in columns.iter().enumerate() {
                 let value = row.get::<_, Value>(number);
-                // Bytes that are no text are nothing that could be carried.
+                // Bytes that are not UTF-8 cannot be imported.
                 values.insert(column.clone(), value.unwrap_or(Value::Null));
             }
             each(&VybeRow(values))?;
@@ -81,7 +81,7 @@ impl Vybe {
 }
 
 impl VybeRow {
-    /// The text under the first of these names that has one; empty text is none.
+    /// The text of the first of these columns that has one; empty text does not count.
     pub fn text(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| match self.0.get(*name)? {
             Value::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),

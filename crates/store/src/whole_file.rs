@@ -1,4 +1,4 @@
-//! A file that appears under its name only when it is whole, for its user alone.
+//! A file that gets its name only when it is complete, readable by its user only.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) struct WholeFile {
 }
 
 impl WholeFile {
-    /// Makes an empty file beside `target` to write into.
+    /// Creates an empty file beside `target` to write into.
     pub(crate) fn begin(target: &Path, overwrite: bool) -> Result<(Self, fs::File)> {
         if target.exists() && !overwrite {
             return Err(Error::Exists { path: target.to_owned() });
@@ -29,7 +29,7 @@ impl WholeFile {
         &self.part
     }
 
-    /// Makes it durable and gives it its name.
+    /// Syncs the file and gives it its name.
     pub(crate) fn finish(self) -> Result<()> {
         self.name_it().map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => Error::Exists { path: self.target.clone() },
@@ -42,7 +42,7 @@ impl WholeFile {
         if self.overwrite {
             fs::rename(&self.part, &self.target)?;
         } else {
-            // A second name, unlike a new one, never takes the place of a file that came meanwhile.
+            // Unlike a rename, a hard link never replaces a file that was created meanwhile.
             fs::hard_link(&self.part, &self.target)?;
         }
         fs::File::open(directory(&self.target))?.sync_all()
@@ -51,7 +51,7 @@ impl WholeFile {
 
 impl Drop for WholeFile {
     fn drop(&mut self) {
-        // It is gone already where it got its name by being renamed.
+        // After a rename the temporary file no longer exists.
         fs::remove_file(&self.part).ok();
     }
 }

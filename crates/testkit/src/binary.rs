@@ -1,4 +1,4 @@
-//! Where cargo put the programs that tests start.
+//! Finds the programs that tests start.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ pub fn fake_agent() -> PathBuf {
     beside_the_tests("fake-agent", "testkit")
 }
 
-/// The program of this name in the directory the tests were built into; panics with the command that builds it.
+/// The program of this name in the directory that the tests were built into. Panics with the command that builds it.
 pub(crate) fn beside_the_tests(name: &str, package: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a running test knows its own file");
     // target/debug/deps/it-0123 is a test, target/debug/writ a program.
@@ -18,7 +18,7 @@ pub(crate) fn beside_the_tests(name: &str, package: &str) -> PathBuf {
 
 fn missing(test: &Path, name: &str, package: &str) -> ! {
     panic!(
-        "there is no `{name}` near {}: run `cargo xtask test`, or `cargo build -p {package}` first",
+        "`{name}` was not found near {}: run `cargo xtask test`, or `cargo build -p {package}` first",
         test.display()
     )
 }

@@ -1,4 +1,4 @@
-//! `writ` as a stranger's machine would run it: nothing of this one leaks in, nothing leaks out.
+//! Runs `writ` hermetically: nothing of this machine leaks in, nothing leaks out.
 
 mod background;
 
@@ -16,10 +16,10 @@ use rustix::process::Signal;
 use crate::{Output, Scratch, binary, process};
 pub use background::Background;
 
-/// Long enough for a slow machine under load, short enough that a hang is named by us and not by the runner.
+/// Long enough for a slow machine under load, short enough that we report a hang before the test runner does.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A program with a home of its own. When it is dropped, whatever still runs there is killed.
+/// A program with its own home directory. Dropping it kills all processes that still run there.
 #[derive(Debug)]
 pub struct Cli {
     program: PathBuf,
@@ -29,14 +29,14 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The given program: `Cli::new(env!("CARGO_BIN_EXE_writ"))` in the cli's own tests.
+    /// Uses the given program: `Cli::new(env!("CARGO_BIN_EXE_writ"))` in the tests of `cli`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let scratch = Scratch::new();
         let env = hermetic_environment(&scratch);
         Self { program: program.into(), scratch, env, calls: AtomicU32::new(0) }
     }
 
-    /// The `writ` that stands in the directory the tests were built into.
+    /// Uses the `writ` in the directory that the tests were built into.
     pub fn writ() -> Self {
         Self::new(binary::beside_the_tests("writ", "cli"))
     }
@@ -48,12 +48,12 @@ impl Cli {
         self
     }
 
-    /// Everything below is gone after the test.
+    /// The directory of this runner, removed after the test.
     pub fn scratch(&self) -> &Scratch {
         &self.scratch
     }
 
-    /// The directory calls are made in: an empty project.
+    /// The working directory of calls: an empty project.
     pub fn project(&self) -> PathBuf {
         self.scratch.join("project")
     }
@@ -63,19 +63,19 @@ impl Cli {
         self.scratch.join("writ.db")
     }
 
-    /// Calls and waits for the end.
+    /// Runs the program and waits for its end.
     #[track_caller]
     pub fn run<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         self.call(args).run()
     }
 
-    /// Calls and comes back at once.
+    /// Starts the program and returns at once.
     #[track_caller]
     pub fn spawn<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Background<'_> {
         self.call(args).spawn()
     }
 
-    /// A call that still wants its details.
+    /// Prepares a call.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call<'_> {
         Call {
             cli: self,
@@ -88,7 +88,7 @@ impl Cli {
         }
     }
 
-    /// Processes that were started from here, by whatever detour, and still run.
+    /// Processes that were started from here, directly or indirectly, and are still running.
     pub fn leftovers(&self) -> Vec<u32> {
         process::around(self.scratch.path())
     }
@@ -109,7 +109,7 @@ enum Input {
     Pipe,
 }
 
-#[must_use = "a call happens with .run() or .spawn()"]
+#[must_use = "start the call with .run() or .spawn()"]
 pub struct Call<'a> {
     cli: &'a Cli,
     args: Vec<OsString>,
@@ -131,7 +131,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// The name the program sees as its own.
+    /// Sets the program's argv[0].
     pub fn named(mut self, name: impl Into<OsString>) -> Self {
         self.name = Some(name.into());
         self
@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// What it reads from standard input, then the end of file.
+    /// Sets standard input; the program reads an end of file after it.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Input::Text(bytes.into());
         self
@@ -154,13 +154,13 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// How long it may take; 20 seconds if nothing is said.
+    /// Sets how long the call may take; 20 seconds by default.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Calls and waits for the end; panics with what was printed so far when the deadline passes.
+    /// Runs the program and waits for its end. Panics with its output so far when the deadline passes.
     #[track_caller]
     pub fn run(self) -> Output {
         let deadline = self.deadline;

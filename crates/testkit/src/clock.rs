@@ -1,4 +1,4 @@
-//! A clock that moves only when a test says so.
+//! A clock that moves only when a test moves it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl ManualClock {
         Self::at("2026-01-01T12:00:00Z")
     }
 
-    /// Starts at this time; panics if it is not one.
+    /// Starts at this time. Panics if the text is not a time.
     pub fn at(text: &str) -> Self {
         let at = Timestamp::parse(text).expect("a test names a time in RFC 3339 form");
         let boot = BootTime { boot_id: "boot-1".to_owned(), millis: 600_000 };
@@ -28,21 +28,22 @@ impl ManualClock {
     pub fn advance(&self, length: Duration) {
         self.change(|now| {
             now.at = now.at.plus(length);
-            now.boot.millis += i64::try_from(length.as_millis()).expect("a test waits for less than an age");
+            now.boot.millis +=
+                i64::try_from(length.as_millis()).expect("BUG: the length of a test fits into 64 bits");
         });
     }
 
-    /// Somebody sets the wall clock, forth or back. No time passes.
+    /// Sets the wall clock, forward or back. No time passes.
     pub fn set_wall(&self, at: Timestamp) {
         self.change(|now| now.at = at);
     }
 
-    /// The wall clock jumps by this many milliseconds, forth or back. No time passes.
+    /// Moves the wall clock by this many milliseconds, forward or back. No time passes.
     pub fn jump_wall(&self, millis: i64) {
         self.change(|now| now.at = Timestamp::from_millis(now.at.millis() + millis));
     }
 
-    /// The machine starts again: the boot clock begins at zero under another name.
+    /// Reboots: the boot clock starts at zero with a new boot id.
     pub fn reboot(&self) {
         self.change(|now| {
             let number = now.boot.boot_id.trim_start_matches("boot-").parse::<u32>();
@@ -52,7 +53,7 @@ impl ManualClock {
     }
 
     fn change(&self, change: impl FnOnce(&mut Now)) {
-        // A test that panicked in another thread has failed already; the time is still a time.
+        // A test that panicked in another thread has failed already; the time is still valid.
         change(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

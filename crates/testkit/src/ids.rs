@@ -15,7 +15,7 @@ impl SeededIds {
         Self { state: seed }
     }
 
-    /// Another seed each time, for tests that look for what nobody thought of. It is printed, and `WRIT_SEED` sets it.
+    /// Uses a random seed, for tests that search for unknown cases. Prints the seed; `WRIT_SEED` sets it.
     #[expect(clippy::print_stdout, reason = "shown with a test that failed")]
     #[expect(clippy::disallowed_methods, reason = "tests have no command line of their own")]
     pub fn surprising() -> Self {
@@ -35,7 +35,7 @@ impl SeededIds {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `limit`; panics if there is none.
+    /// A number below `limit`. Panics if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         assert!(limit > 0, "there is no number below zero");
         self.next_bits() % limit

@@ -1,4 +1,4 @@
-//! What tests of every crate share: time that stands still, ids from a seed, a hermetic `writ`, a scripted agent.
+//! Shared test tools: a manual clock, seeded ids, a hermetic `writ` runner, a scripted agent.
 
 mod binary;
 mod cli;

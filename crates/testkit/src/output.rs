@@ -1,4 +1,4 @@
-//! What a finished program left: its status and its two streams.
+//! The result of a finished program: its status and its two streams.
 
 use std::fmt;
 use std::process::ExitStatus;
@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "say what is expected: .success(), .fails_with(code), or compare the streams"]
+#[must_use = "check the result: .success(), .fails_with(code), or compare the streams"]
 pub struct Output {
-    /// The words it was called with, for messages.
+    /// The command line, for messages.
     pub line: String,
     pub status: ExitStatus,
     pub stdout: String,
@@ -25,7 +25,7 @@ impl Output {
     /// Panics with both streams unless the program exited with this code, which is not 0.
     #[track_caller]
     pub fn fails_with(&self, code: i32) -> &Output {
-        assert!(code != 0, "exit code 0 is no failure: use .success()");
+        assert!(code != 0, "exit code 0 is not a failure: use .success()");
         self.ended_with(code)
     }
 
@@ -36,7 +36,7 @@ impl Output {
             .unwrap_or_else(|error| panic!("standard output is not one JSON document: {error}\n{self}"))
     }
 
-    /// Standard output as one JSON document a line; panics if a line is anything else.
+    /// Standard output as one JSON document per line. Panics if a line is anything else.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<Value> {
         let parse = |line| {

@@ -1,4 +1,4 @@
-//! Looking at processes from outside (Linux: through `/proc`).
+//! Observes processes from outside (Linux: through `/proc`).
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use rustix::process::{Pid, Signal};
 /// Whether the process exists and is not just waiting to be reaped.
 pub fn is_running(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    // The program's name stands in parentheses and may hold anything; the state follows the last one.
+    // The program's name is in parentheses and may contain any character; the state follows the last parenthesis.
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     !matches!(state, Some('Z' | 'X') | None)
 }
 
-/// The running processes that have something to do with the directory: it is in their environment, or they work in it.
+/// The running processes that use the directory: it is in their environment, or it contains their working directory.
 pub fn around(dir: &Path) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -31,7 +31,7 @@ fn is_around(pid: u32, dir: &Path) -> bool {
     works_there || environment.windows(needle.len()).any(|window| window == needle)
 }
 
-/// Sends the signal. A process that is gone already is no fault: that is what the signal was for.
+/// Sends the signal. It is not an error if the process is gone already.
 #[track_caller]
 pub fn signal(pid: u32, signal: Signal) {
     judge(pid, rustix::process::kill_process(raw(pid), signal));

@@ -1,10 +1,10 @@
-//! A directory that is gone when the test is over.
+//! A temporary directory that is removed after the test.
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Panics instead of returning errors: a test without its files has nothing to say.
+/// Panics instead of returning errors: a test cannot continue without its files.
 #[derive(Debug)]
 pub struct Scratch {
     dir: TempDir,

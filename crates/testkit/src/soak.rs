@@ -1,8 +1,8 @@
-//! How long a test repeats itself.
+//! How many rounds a repeating test runs.
 
 use std::ffi::OsStr;
 
-/// How many rounds a test does: `usual` in every run, and `WRIT_SOAK` times as many under `cargo xtask soak`.
+/// The number of rounds: `usual`, or `WRIT_SOAK` times as many under `cargo xtask soak`.
 #[expect(clippy::disallowed_methods, reason = "tests have no command line of their own")]
 pub fn rounds(usual: u32) -> u32 {
     usual.saturating_mul(factor(std::env::var_os("WRIT_SOAK").as_deref()))

@@ -1,4 +1,4 @@
-//! A store of its own for each test, and events to put into it.
+//! A temporary store for each test, and events to put into it.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use store::{NewEvent, Store};
 
 use crate::{ManualClock, Scratch, SeededIds};
 
-/// A place for one store, with time that stands still. Everything in it is gone after the test.
+/// A temporary directory for one store, with a manual clock. It is removed after the test.
 #[derive(Debug)]
 pub struct TempStore {
     scratch: Scratch,
@@ -25,7 +25,7 @@ impl TempStore {
         &self.scratch
     }
 
-    /// Where the store is. Nothing is there before it is opened.
+    /// The path of the store. The file does not exist before the store is opened.
     pub fn path(&self) -> PathBuf {
         self.scratch.join("writ.db")
     }
@@ -38,7 +38,7 @@ impl TempStore {
         self.clock.now()
     }
 
-    /// Opens the store, making it at the first call. Each call is one more user of the same file.
+    /// Opens the store; the first call creates it. Each call opens another connection to the same file.
     #[track_caller]
     pub fn open(&self) -> Store {
         let opened = Store::open(&self.path(), self.now().at);
@@ -52,7 +52,7 @@ impl Default for TempStore {
     }
 }
 
-/// An event that says `message` and nothing else.
+/// An event with only a message.
 pub fn event(ids: &mut SeededIds, now: &Now, message: &str) -> NewEvent {
     NewEvent {
         event_id: mint(ids, now.at),

@@ -1,4 +1,4 @@
-//! Waiting for a state, always with a deadline. The one place in the tests that sleeps.
+//! Waits for a condition, always with a deadline. No other code in the tests sleeps.
 
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ pub fn eventually(deadline: Duration, what: &str, mut condition: impl FnMut() ->
 pub fn eventually_some<T>(deadline: Duration, what: &str, value: impl FnMut() -> Option<T>) -> T {
     match within(deadline, value) {
         Some(value) => value,
-        None => panic!("waited {deadline:?} in vain: {what}"),
+        None => panic!("timed out after {deadline:?}: {what}"),
     }
 }
 
-/// The value, if there is one before the deadline. It is asked for at least once.
+/// The value, if there is one before the deadline. Calls `value` at least once.
 pub(crate) fn within<T>(deadline: Duration, mut value: impl FnMut() -> Option<T>) -> Option<T> {
     let started = Instant::now();
     loop {
@@ -33,7 +33,7 @@ pub(crate) fn within<T>(deadline: Duration, mut value: impl FnMut() -> Option<T>
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test that watches another process can only look again")]
+#[expect(clippy::disallowed_methods, reason = "a test can observe another process only by polling")]
 fn pause() {
     std::thread::sleep(PAUSE);
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: ours and its limit in the same run, taking turns, so that a busy machine slows both.
+//! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
 mod changes;
 pub(crate) mod instructions;
@@ -18,7 +18,7 @@ use crate::job::{Job, knows, root, target_dir};
 use report::Report;
 
 pub(crate) const ABOUT: &str = "\
-Measure against the limits of the machine
+Measure writ and compare it with what the machine can do
 
 Builds the `dist` profile and runs all benchmarks, or those named. Contenders take turns (A, B, A, B, …);
 the table shows medians and their ratios, which can be compared between machines. The results are also
@@ -31,7 +31,7 @@ written to target/bench.json.
                     crates/xtask/instructions.json
   --bless           with --instructions: store the new counts";
 
-/// To add one: a file beside these, and a line here.
+/// To add a benchmark, add a file and a line here.
 const BENCHES: &[Bench] = &[
     changes::CREATE,
     changes::PUSH,
@@ -49,19 +49,19 @@ struct Bench {
     run: fn(&Setup) -> Result<Report>,
 }
 
-/// What a benchmark is given.
+/// Input of a benchmark.
 struct Setup {
     writ: PathBuf,
     /// Another binary to compare with.
     against: Option<PathBuf>,
-    /// A directory of its own, on the disk that holds the build: a memory file system would hide what a sync costs.
+    /// A scratch directory on the disk that holds the build: a memory file system would hide the cost of a sync.
     dir: PathBuf,
     quick: bool,
     rounds: usize,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct Options {
     names: Vec<String>,
     quick: bool,
     rounds: Option<usize>,
@@ -71,13 +71,13 @@ struct Asked {
 }
 
 pub(crate) fn run(args: &[String]) -> Result {
-    let asked = parse(args)?;
-    if asked.instructions {
-        return instructions::run(asked.bless);
+    let options = parse(args)?;
+    if options.instructions {
+        return instructions::run(options.bless);
     }
-    let chosen = chosen(&asked)?;
-    let writ = build(asked.quick)?;
-    let against = asked.against.as_deref().map(|path| installed(path, "bench-against")).transpose()?;
+    let chosen = chosen(&options)?;
+    let writ = build(options.quick)?;
+    let against = options.against.as_deref().map(|path| installed(path, "bench-against")).transpose()?;
     for bench in &chosen {
         if !knows(&writ, bench.needs) {
             return Err(format!(
@@ -89,12 +89,12 @@ pub(crate) fn run(args: &[String]) -> Result {
     }
     let mut reports = Vec::new();
     for bench in chosen {
-        let rounds = asked.rounds.unwrap_or(if asked.quick { 2 } else { 60 });
+        let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 60 });
         let setup = Setup {
             writ: writ.clone(),
             against: against.clone(),
             dir: target_dir().join(format!("bench-{}-{}", bench.name, std::process::id())),
-            quick: asked.quick,
+            quick: options.quick,
             rounds,
         };
         let report = in_fresh_directory(bench, &setup)?;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     }
     let path = target_dir().join("bench.json");
     let document =
-        json!({"quick": asked.quick, "benches": reports.iter().map(Report::json).collect::<Vec<_>>()});
+        json!({"quick": options.quick, "benches": reports.iter().map(Report::json).collect::<Vec<_>>()});
     std::fs::write(&path, format!("{document:#}\n"))
         .map_err(|error| format!("could not write {}: {error}", path.display()))
 }
@@ -114,44 +114,44 @@ pub(crate) fn can_run_quickly() -> bool {
     BENCHES.iter().all(|bench| knows(&writ, bench.needs))
 }
 
-fn parse(args: &[String]) -> Result<Asked> {
-    let mut asked = Asked::default();
+fn parse(args: &[String]) -> Result<Options> {
+    let mut options = Options::default();
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--quick" => asked.quick = true,
-            "--instructions" => asked.instructions = true,
-            "--bless" => asked.bless = true,
+            "--quick" => options.quick = true,
+            "--instructions" => options.instructions = true,
+            "--bless" => options.bless = true,
             "--against" => {
                 let path = words.next().ok_or("--against needs the path of a `writ` binary")?;
-                asked.against = Some(root().join(path));
+                options.against = Some(root().join(path));
             }
             "--rounds" => {
                 let number = words.next().and_then(|text| text.parse().ok()).filter(|number| *number > 0);
-                asked.rounds = Some(number.ok_or("--rounds needs a number above zero")?);
+                options.rounds = Some(number.ok_or("--rounds needs a number above zero")?);
             }
-            name if BENCHES.iter().any(|bench| bench.name == name) => asked.names.push(name.to_owned()),
+            name if BENCHES.iter().any(|bench| bench.name == name) => options.names.push(name.to_owned()),
             other => {
                 let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
-                return Err(format!("there is no benchmark `{other}`; there are {}", names.join(", ")));
+                return Err(format!("unknown benchmark `{other}`; the benchmarks are {}", names.join(", ")));
             }
         }
     }
     let is_timed =
-        asked.quick || asked.rounds.is_some() || asked.against.is_some() || !asked.names.is_empty();
-    if asked.instructions && is_timed {
+        options.quick || options.rounds.is_some() || options.against.is_some() || !options.names.is_empty();
+    if options.instructions && is_timed {
         return Err("--instructions takes no other option than --bless".to_owned());
     }
-    if asked.bless && !asked.instructions {
+    if options.bless && !options.instructions {
         return Err("--bless needs --instructions".to_owned());
     }
-    Ok(asked)
+    Ok(options)
 }
 
-/// The benchmarks that are named, or all; with `--against` those that can run another binary.
-fn chosen(asked: &Asked) -> Result<Vec<&'static Bench>> {
-    let is_named = |bench: &&Bench| asked.names.iter().any(|name| name == bench.name);
-    let can_run = |bench: &&Bench| asked.against.is_none() || changes::NAMES.contains(&bench.name);
+/// The named benchmarks, or all of them; with `--against` those that can run another binary.
+fn chosen(options: &Options) -> Result<Vec<&'static Bench>> {
+    let is_named = |bench: &&Bench| options.names.iter().any(|name| name == bench.name);
+    let can_run = |bench: &&Bench| options.against.is_none() || changes::NAMES.contains(&bench.name);
     if let Some(bench) = BENCHES.iter().find(|bench| is_named(bench) && !can_run(bench)) {
         return Err(format!(
             "--against does not work with `{}`, only with {}",
@@ -159,7 +159,7 @@ fn chosen(asked: &Asked) -> Result<Vec<&'static Bench>> {
             changes::NAMES.join(", ")
         ));
     }
-    Ok(BENCHES.iter().filter(|bench| asked.names.is_empty() || is_named(bench)).filter(can_run).collect())
+    Ok(BENCHES.iter().filter(|bench| options.names.is_empty() || is_named(bench)).filter(can_run).collect())
 }
 
 /// Arguments for cargo and the folder of the result.
@@ -173,8 +173,8 @@ fn build(quick: bool) -> Result<PathBuf> {
     installed(&target_dir().join(folder).join("writ"), "bench-writ")
 }
 
-/// A copy, as `cargo install` makes it. A file that the linker has just written is in the page cache in small pieces,
-/// and starting it measures the linker.
+/// Copies the binary, as `cargo install` does. A file that the linker has just written is in the page cache in small
+/// pieces, and starting it measures the linker.
 fn installed(linked: &Path, name: &str) -> Result<PathBuf> {
     let copy = target_dir().join(name);
     std::fs::copy(linked, &copy).map_err(|error| format!("could not copy {}: {error}", linked.display()))?;
@@ -190,7 +190,7 @@ fn in_fresh_directory(bench: &Bench, setup: &Setup) -> Result<Report> {
 }
 
 impl Setup {
-    /// `writ` with a store of its own and nothing of the caller's configuration.
+    /// `writ` with its own store and without the caller's configuration.
     fn writ(&self, db: &str, args: &[&str]) -> Job {
         self.program(&self.writ, db, args)
     }

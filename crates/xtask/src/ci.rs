@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: every check there is, in one order, with the time each took.
+//! `cargo xtask ci`: runs every check in a fixed order and shows how long each took.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use crate::{Result, bench, test, tidy};
 pub(crate) const ABOUT: &str = "\
 Run every check: format, tidy, clippy, tests, benchmarks, instruction counts, conformance
 
-A failed step does not hide the next one; the closing lines list them all. The conformance step
-runs when a folder of test vectors is beside the checkout, and the instruction step when valgrind
+All steps run even if one fails; a summary at the end lists them all. The conformance step
+runs if there is a folder of test vectors beside the checkout, and the instruction step if valgrind
 and sqlite3 are installed (as root on Debian they are installed first).";
 
-/// Test vectors beside the checkout. A fresh clone has none, and needs none.
+/// Test vectors beside the checkout. A fresh clone has none and does not need them.
 const VECTORS: &str = "../shared/vectors";
 
 type Step = fn() -> Outcome;
@@ -25,7 +25,7 @@ enum Outcome {
 
 pub(crate) fn run(args: &[String]) -> Result {
     if let Some(word) = args.first() {
-        return Err(format!("takes no arguments, got `{word}`"));
+        return Err(format!("unexpected argument `{word}`"));
     }
     let steps: [(&str, Step); 7] = [
         ("fmt", || job(&Job::cargo(&["fmt", "--all", "--check"]))),

@@ -1,4 +1,4 @@
-//! One command to run: described as data first, so that plans can be tested without running them.
+//! A command to run, described as data, so that tests can check it without running it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ impl Job {
         Job::new("cargo", args)
     }
 
-    /// Program and arguments, for another program that starts them.
+    /// Program and arguments, to be passed to another program that starts them.
     pub(crate) fn words(&self) -> Vec<String> {
         std::iter::once(&self.program).chain(&self.args).cloned().collect()
     }
@@ -40,14 +40,14 @@ impl Job {
         self
     }
 
-    /// Runs it with our own standard streams, after saying what is run.
+    /// Prints the command, then runs it with our standard streams.
     pub(crate) fn run(&self) -> Result {
         println!("$ {self}");
         let status = self.command().status().map_err(|error| self.unstartable(&error))?;
         if status.success() { Ok(()) } else { Err(format!("`{self}` failed: {status}")) }
     }
 
-    /// Runs it quietly and gives what it printed.
+    /// Runs the command and returns its output.
     pub(crate) fn output(&self) -> Result<String> {
         let output = self.command().output().map_err(|error| self.unstartable(&error))?;
         if !output.status.success() {
@@ -57,7 +57,7 @@ impl Job {
         String::from_utf8(output.stdout).map_err(|_| format!("`{self}` printed something that is not UTF-8"))
     }
 
-    /// Whether it starts and says yes; what it prints is of no interest.
+    /// Whether the command starts and exits with 0. Its output is discarded.
     pub(crate) fn succeeds(&self) -> bool {
         self.command().output().is_ok_and(|output| output.status.success())
     }
@@ -93,7 +93,7 @@ pub(crate) fn root() -> PathBuf {
     // Cargo sets it for `cargo run`; the value at compile time could be another checkout's when they share a target directory.
     let crate_dir = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    crate_dir.parent().and_then(Path::parent).expect("BUG: xtask lives in crates/xtask").to_owned()
+    crate_dir.parent().and_then(Path::parent).expect("BUG: xtask is in crates/xtask").to_owned()
 }
 
 /// Where cargo puts what it builds.
@@ -101,7 +101,7 @@ pub(crate) fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// A binary that does not know a command may still exit with 0, so its help has to say something.
+/// Whether `writ` has a command. A binary may exit with 0 for an unknown command, so its help must not be empty.
 pub(crate) fn knows(writ: &Path, words: &[&str]) -> bool {
     let help = Job::new(&writ.display().to_string(), words).args(&["--help"]);
     help.output().is_ok_and(|text| !text.trim().is_empty())

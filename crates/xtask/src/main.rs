@@ -1,9 +1,9 @@
-//! The project's automation: one place, one command, the same for people and for CI.
+//! Automation of the project: the same commands for developers and for CI.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    reason = "automation talks to a terminal, reads the environment and starts cargo; the product's walls do not apply to it"
+    reason = "automation talks to a terminal, reads the environment and starts cargo; the product's rules do not apply to it"
 )]
 
 mod bench;
@@ -15,7 +15,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-/// A failure is a sentence for the person who ran the command; no program branches on it.
+/// An error is a message for the person who ran the command; no program branches on it.
 type Result<T = ()> = std::result::Result<T, String>;
 
 struct Task {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let Some(task) = TASKS.iter().find(|task| task.name == name) else {
-        eprint!("xtask: there is no `{name}`\n\n{}", help());
+        eprint!("xtask: unknown task `{name}`\n\n{}", help());
         return ExitCode::from(2);
     };
     if rest.first().is_some_and(|word| word == "--help" || word == "-h") {
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line a task; `cargo xtask TASK --help` says the rest.
+/// One line per task; `cargo xtask TASK --help` prints the rest.
 fn help() -> String {
     let line = |task: &Task| {
         let words = format!("{} {}", task.name, task.usage);

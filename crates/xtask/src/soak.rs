@@ -1,14 +1,14 @@
-//! `cargo xtask soak`: the same tests, many times over.
+//! `cargo xtask soak`: runs the long tests with many more rounds.
 
 use crate::Result;
 use crate::job::Job;
 use crate::test::{self, Runner};
 
 pub(crate) const ABOUT: &str = "\
-Run the long tests for longer
+Run the long tests with more rounds
 
 Runs every test whose name starts with `soak_` with N times its usual rounds (20 unless --factor says
-otherwise). In an ordinary run the same tests do a few rounds, so none is ever left out. ARGS go to
+otherwise). `cargo xtask test` runs the same tests with a few rounds. ARGS go to
 the runner.";
 
 const FACTOR: u32 = 20;
@@ -23,9 +23,9 @@ fn parse(args: &[String]) -> Result<(u32, &[String])> {
     let Some(("--factor", rest)) = args.split_first().map(|(word, rest)| (word.as_str(), rest)) else {
         return Ok((FACTOR, args));
     };
-    let (number, rest) = rest.split_first().ok_or("--factor wants a number")?;
+    let (number, rest) = rest.split_first().ok_or("--factor needs a number")?;
     let number = number.parse().ok().filter(|number| *number > 0);
-    Ok((number.ok_or("--factor wants a number above zero")?, rest))
+    Ok((number.ok_or("--factor needs a number above zero")?, rest))
 }
 
 fn plan(runner: Runner, factor: u32, args: &[String]) -> Vec<Job> {

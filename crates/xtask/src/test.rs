@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything a test needs is there before the first one runs.
+//! `cargo xtask test`: provides everything that tests need, then runs them.
 
 use crate::Result;
 use crate::job::Job;
@@ -45,7 +45,7 @@ pub(crate) enum Runner {
 }
 
 impl Runner {
-    /// The one to use, after saying which.
+    /// The runner to use. Prints which one it is.
     pub(crate) fn installed() -> Runner {
         let nextest = Job::cargo(&["nextest", "--version"]).succeeds();
         let runner = if nextest { Runner::Nextest } else { Runner::CargoTest };
@@ -81,7 +81,7 @@ fn plan(runner: Runner, ci: bool, args: &[String]) -> Vec<Job> {
     vec![helpers(), job]
 }
 
-/// What tests start as child processes; a test must never find an old one.
+/// Builds the binaries that tests start, so that no test starts an outdated one.
 pub(crate) fn helpers() -> Job {
     Job::cargo(&["build", "--quiet", "-p", "testkit", "-p", "cli", "--bins"])
 }
@@ -98,7 +98,7 @@ fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
-/// Installs the programs that are missing, as root on Debian; gives those that are still missing.
+/// Installs missing programs if running as root on Debian. Returns those that are still missing.
 pub(crate) fn provide(programs: &[Program]) -> Vec<Program> {
     let missing = missing(programs);
     if missing.is_empty() || !can_install() {

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that a compiler does not know.
+//! `cargo xtask tidy`: the project rules that the compiler does not check.
 
 mod conformance;
 mod crates;
@@ -17,17 +17,17 @@ use crate::job::Job;
 use tree::Tree;
 
 pub(crate) const ABOUT: &str = "\
-Check the rules a compiler does not know
+Check the project rules that the compiler does not
 
-Crate edges and walls, the purity of `contract`, sizes, forgotten files, forbidden words, machine
+Crate dependencies, the purity of `contract`, sizes, forgotten files, forbidden words, machine
 paths, the lockfile budget, the form of documents, the tests that docs/conformance.md names. Every
 violation is listed with file and line.
---verbose also names what has grown enough to deserve a look.";
+--verbose also lists files that are close to their limit.";
 
 pub(crate) fn run(args: &[String]) -> Result {
     let verbose = args.iter().any(|arg| arg == "--verbose");
     if let Some(word) = args.iter().find(|arg| *arg != "--verbose") {
-        return Err(format!("does not understand `{word}`"));
+        return Err(format!("unknown argument `{word}`"));
     }
     let tree = Tree::of_checkout()?;
     let metadata = Job::cargo(&["metadata", "--format-version", "1", "--no-deps", "--locked"]).output()?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     Err(format!("{} violations", found.len()))
 }
 
-/// The rules that need nothing but the files.
+/// The rules that need only the files.
 fn check_tree(tree: &Tree) -> Vec<Violation> {
     let rules: &[fn(&Tree) -> Vec<Violation>] = &[
         sizes::files,

@@ -74,7 +74,7 @@ fn a_dependency_that_is_no_task_is_named() {
     let plan = plan([marks("build"), with(marks("test"), json!({"depends_on": ["biuld"]}))]);
     refused_saying(
         plan.to_string(),
-        &["$.task[1].depends_on[0]: there is no task `biuld`; did you mean `build`?"],
+        &["$.task[1].depends_on[0]: unknown task `biuld`; did you mean `build`?"],
     );
 }
 

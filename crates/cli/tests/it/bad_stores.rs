@@ -62,7 +62,7 @@ fn a_store_of_a_newer_writ_is_not_written_to() {
     fs::remove_file(cli.project().join("mark.txt")).unwrap();
     sqlite(&cli.db(), "PRAGMA user_version = 999999;");
     let before = fs::read(cli.db()).unwrap();
-    all_refused(&cli, "NEWER_STORE", "newer writ");
+    all_refused(&cli, "NEWER_STORE", "newer version of writ");
     assert_eq!(fs::read(cli.db()).unwrap(), before);
 }
 

@@ -262,7 +262,7 @@ fn names_and_values_over_their_limits_are_refused() {
         (&["set", "-k", "k", "-v", &huge], large, "value has 70000 bytes; the limit is 65536"),
         (&["set", "-k", "", "-v", "v"], invalid, "key is required"),
         (&["set", "-k", "a\nb", "-v", "v"], invalid, "key has control characters"),
-        (&["set", "-k", "k", "-v", &secret], invalid, "the text looks like it holds a secret (github_token)"),
+        (&["set", "-k", "k", "-v", &secret], invalid, "the text appears to contain a secret (github_token)"),
         (&["search", " "], invalid, "the query has no words"),
         (&["search", "a b c d e f g h i j k l m n o p q"], large, "the query has 17 words; the limit is 16"),
         (&["gc", "--limit", "0"], invalid, "limit must be > 0"),

@@ -300,7 +300,7 @@ fn a_memory_or_an_artifact_that_breaks_a_rule_leaves_nothing() {
         ("/memories/1/key", json!("k".repeat(100_000)), large, "$.memories[1]: key has 100000 bytes"),
         ("/memories/1/key", json!("a\0b"), invalid, "$.memories[1]: key has control characters"),
         ("/memories/0/value", json!("a\0b"), invalid, "$.memories[0]: value has a NUL character"),
-        ("/memories/0/value", secret, invalid, "$.memories[0]: the text looks like it holds a secret"),
+        ("/memories/0/value", secret, invalid, "$.memories[0]: the text appears to contain a secret"),
         ("/memories/0/scope", json!("galaxy"), invalid, "$.memories[0]: invalid scope 'galaxy'"),
         ("/memories/0/scope", json!("global"), invalid, "$.memories[0]: global scope cannot have a scope_id"),
         ("/memories/1/scope", json!("agent"), invalid, "$.memories[1]: agent scope requires a scope_id"),

@@ -1,4 +1,4 @@
-//! Judges an envelope: parse, version, what is missing, types, then the payload where the intent is known.
+//! Validates an envelope: syntax, version, missing fields, types, then the payload if the intent is known.
 
 use crate::aee::{Envelope, Type, VERSION, evidence, intents, judge, parts, shape};
 use crate::domain::priority::Priority;
@@ -10,7 +10,7 @@ use crate::verdict::Verdict;
 
 const KIND: &str = "aee";
 
-/// Judges one envelope. Strict: recommendations are rules, and unknown fields are mistakes.
+/// Validates one envelope. Strict: recommendations are rules, and unknown fields are faults.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read_object(KIND, bytes) {
         Ok(document) => verdict(&document, strict),
@@ -50,7 +50,7 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
 fn faults(document: &Value, strict: bool) -> Findings {
     let mut findings = Findings::default();
     if let Some(v) = document.get("v").filter(|v| !v.is_null() && *v != VERSION) {
-        // Nothing else can be said: another version may have other fields.
+        // Stop here: another version may have other fields.
         let message = format!("only version \"{VERSION}\" is known; this is {}", shortened(v));
         findings.push("$.v", "version", message);
         return findings;
@@ -76,12 +76,12 @@ fn check_reply(findings: &mut Findings, document: &Value) {
             let message = format!("needs at least {} characters, like every id", shape::ID_CHARS_MIN);
             findings.push("$.reply_to", "min_length", message);
         }
-        // Any other type was found by the shape.
+        // The shape reports any other type.
         Some(_) => {}
     }
 }
 
-/// What is allowed but probably a mistake.
+/// Warnings about what is allowed but probably a mistake.
 fn advice(document: &Value) -> Findings {
     let mut warnings = Findings::default();
     if text(document, "ts").is_some_and(|ts| ts.len() >= 10 && Timestamp::parse(ts).is_err()) {
@@ -131,7 +131,7 @@ fn shortened(value: &Value) -> String {
     value.to_string().chars().take(40).collect()
 }
 
-/// Takes a document apart in which no fault was found.
+/// Reads a document that has no faults.
 pub(super) fn read(document: Value) -> Envelope {
     let Value::Object(mut document) = document else { unreachable!("BUG: it was checked to be an object") };
     document.remove("v");

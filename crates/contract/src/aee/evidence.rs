@@ -1,4 +1,4 @@
-//! Decision evidence: how a result shows why it was reached.
+//! Decision evidence: why a result was reached.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ words! {
 }
 
 impl Level {
-    /// What must be there at this level.
+    /// The required fields at this level.
     pub fn fields(self) -> &'static [&'static str] {
         const ALL: [&str; 7] = [
             "decision",
@@ -52,18 +52,18 @@ document! {
         // Which fields are required depends on the level; see `check`.
         #[shape(optional)]
         pub decision: String,
-        /// Why, in one to three sentences.
+        /// The reason, in one to three sentences.
         #[shape(optional)]
         pub reason_summary: String,
-        /// What was looked at.
+        /// Sources that were considered.
         pub inputs_used: Option<Vec<String>>,
-        /// What was called.
+        /// Tools that were called.
         pub tools_used: Option<Vec<String>>,
-        /// What was done.
+        /// Actions that were taken.
         pub action_taken: Option<String>,
-        /// How sure the decider is.
+        /// Confidence in the decision.
         pub confidence: Option<f64> as CONFIDENCE,
-        /// Where the context can be found.
+        /// References to the context.
         pub context_refs: Option<Vec<String>>,
     }
 }

@@ -1,4 +1,4 @@
-//! The seven intents that AEE keeps for itself, and the payloads of their tasks and results.
+//! The seven intents that AEE reserves, and the payloads of their tasks and results.
 
 use crate::aee::{Type, parts};
 use crate::finding::Findings;
@@ -23,12 +23,12 @@ pub const ALL: [&str; 7] = [
     VALIDATE_PAYLOAD,
 ];
 
-/// Whether the name belongs to the protocol, also where this version does not know it.
+/// Whether the name is reserved for the protocol, known to this version or not.
 pub fn is_reserved(intent: &str) -> bool {
     intent.starts_with("aee.")
 }
 
-/// The shape of the payload that `intent` fixes for this type, if it fixes one.
+/// The payload shape that `intent` defines for this type, if any.
 pub fn payload_shape(intent: &str, kind: Type) -> Option<&'static Object> {
     match (intent, kind) {
         (_, Type::Error) if ALL.contains(&intent) => Some(&parts::FAILURE),
@@ -48,7 +48,7 @@ pub fn payload_shape(intent: &str, kind: Type) -> Option<&'static Object> {
     }
 }
 
-/// The faults of a payload under a reserved intent; other intents are not judged here.
+/// The faults of a payload under a reserved intent; payloads of other intents are not checked.
 pub fn check(intent: &str, kind: Type, payload: &Value) -> Findings {
     let Some(object) = payload_shape(intent, kind) else { return Findings::default() };
     let mut findings = shape_check::check(&Shape::Object(object), payload, false);

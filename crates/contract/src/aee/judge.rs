@@ -1,4 +1,4 @@
-//! From findings to one verdict, with the codes and the precedence that all validators here share.
+//! Turns findings into one verdict, with the codes and the precedence that all validators here share.
 
 use crate::domain::limits;
 use crate::finding::{Finding, Findings};
@@ -8,12 +8,12 @@ use crate::verdict::Verdict;
 
 const SCHEMA_INVALID: &str = "SCHEMA_INVALID";
 
-/// Reads one JSON object, or says why the bytes are none.
+/// Reads one JSON object, or explains why the bytes are not one.
 pub(crate) fn read_object(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
     read_object_within(kind, bytes, limits::DOCUMENT_BYTES_MAX)
 }
 
-/// The same for documents that may have `most` bytes.
+/// The same, for documents of at most `most` bytes.
 pub(crate) fn read_object_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdict>> {
     let document = read_within(kind, bytes, most)?;
     if document.is_object() {
@@ -33,7 +33,7 @@ fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdi
         return Err(refuse_whole(kind, "too_large", message));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(refuse_whole(kind, "empty_input", "there is no document"));
+        return Err(refuse_whole(kind, "empty_input", "the document is empty"));
     }
     strict::parse(bytes).map_err(|error| {
         refuse_whole(
@@ -52,7 +52,7 @@ pub(crate) fn refuse_whole(kind: &str, rule: &'static str, message: impl Into<St
     Box::new(Verdict::denied(kind, SCHEMA_INVALID, &primary, findings, Findings::default()))
 }
 
-/// Allows a document without findings; otherwise the finding that comes first in the precedence decides.
+/// Allows a document without findings; otherwise the finding with the highest precedence decides.
 pub(crate) fn rule(kind: &str, allowed: &str, findings: Findings, warnings: Findings) -> Verdict {
     let primary = findings.iter().min_by_key(|finding| (rank(finding), &finding.path)).cloned();
     match primary {
@@ -61,7 +61,7 @@ pub(crate) fn rule(kind: &str, allowed: &str, findings: Findings, warnings: Find
     }
 }
 
-/// Version before what is missing, because another version may need other fields; then the rest.
+/// Version before missing fields, because another version may need other fields; then the rest.
 fn rank(finding: &Finding) -> u8 {
     match finding.rule {
         "version" => 0,
@@ -74,7 +74,7 @@ fn rank(finding: &Finding) -> u8 {
 fn code(finding: &Finding) -> &'static str {
     match finding.rule {
         "version" => "UNKNOWN_SCHEMA_VERSION",
-        // An incomplete element of a list is a fault of the list, not an input the caller forgot.
+        // An incomplete list element is a fault of the list, not a missing input.
         "missing" | "empty" if !is_in_list(&finding.path) => "MISSING_REQUIRED_INPUT",
         _ => SCHEMA_INVALID,
     }
@@ -94,7 +94,7 @@ pub(crate) fn absorb(into: &mut Findings, place: &str, part: Findings) {
 }
 
 /// Checks a document against its shape. An empty text in a required field of the document itself is called
-/// `empty`, and null there `missing`: both are inputs that were not given.
+/// `empty`, and null there `missing`: in both cases the input was not given.
 pub(crate) fn check(object: &'static Object, document: &Value, strict: bool) -> Findings {
     let found = shape_check::check(&Shape::Object(object), document, strict);
     let is_required = |name: &str| object.fields.iter().any(|field| field.required && field.name == name);
@@ -104,7 +104,7 @@ pub(crate) fn check(object: &'static Object, document: &Value, strict: bool) -> 
         let field = finding.path.strip_prefix("$.").filter(|name| is_required(name));
         match (field.and_then(|name| document.get(name)), field) {
             (Some(Value::Null), Some(name)) => {
-                named.push(finding.path.as_str(), "missing", format!("`{name}` is required and is null"));
+                named.push(finding.path.as_str(), "missing", format!("`{name}` is required but null"));
             }
             (Some(Value::String(text)), Some(name)) if text.is_empty() => {
                 named.push(finding.path.as_str(), "empty", format!("`{name}` must not be empty"));

@@ -1,4 +1,4 @@
-//! Reads log lines, where the five-field subset is allowed beside whole envelopes; a message is never read so.
+//! Reads log lines: whole envelopes, or the five-field subset, which is not allowed in messages.
 
 use crate::aee::check::{check, read};
 use crate::aee::{Envelope, Type, judge};
@@ -13,14 +13,14 @@ pub enum Line {
     Short(Short),
 }
 
-/// The five fields a log may be content with. It cannot be answered or correlated.
+/// The five-field subset of an envelope. It cannot be answered or correlated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Short {
     pub id: String,
     pub kind: Type,
     pub from: String,
     pub intent: String,
-    /// Everything else the line says.
+    /// All other fields of the line.
     pub extra: Map<String, Value>,
 }
 
@@ -44,13 +44,13 @@ pub fn parse_line(line: &[u8]) -> Result<Line, Box<Verdict>> {
     Err(Box::new(judge::rule(KIND, "log line valid", faults, Findings::default())))
 }
 
-/// A field beyond the five may be left out; one that is there must still be right.
+/// Fields beyond the five are optional; if present, they must be valid.
 fn may_be_absent(finding: &Finding) -> bool {
     let name = finding.path.strip_prefix("$.").unwrap_or_default();
     finding.rule == "missing" && !REQUIRED.contains(&name) && !name.contains('.')
 }
 
-/// Takes a line apart whose five fields are right.
+/// Reads a line whose five fields are valid.
 fn short(document: Value) -> Short {
     let Value::Object(mut line) = document else { unreachable!("BUG: the line was checked to be an object") };
     line.remove("v");

@@ -9,7 +9,7 @@ use crate::shape::{
     List, NATURAL, Object, Shape, TEXT, TEXTS, UNBOUNDED, Unknown, check as shape_check, optional, required,
 };
 
-/// What an envelope of type error says.
+/// The payload of an envelope of type error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub code: String,
@@ -39,13 +39,13 @@ pub struct Reference {
 
 pub static FAILURE: Object = Object {
     name: "aee_error_payload",
-    about: "Why the work did not succeed, and whether asking again can help.",
+    about: "Why the work did not succeed, and whether a retry can help.",
     fields: &[
-        required("code", TEXT, "What a program may branch on."),
-        required("message", TEXT, "What a person reads."),
+        required("code", TEXT, "Error code for programs."),
+        required("message", TEXT, "Message for people."),
         optional("retryable", Shape::Bool, "Whether the same task may succeed later."),
-        optional("backoff_ms", NATURAL, "How long to wait before that."),
-        optional("evidence_refs", TEXTS, "Where the proof can be found."),
+        optional("backoff_ms", NATURAL, "How long to wait before a retry."),
+        optional("evidence_refs", TEXTS, "References to evidence."),
     ],
     unknown: Unknown::Kept,
 };

@@ -24,7 +24,7 @@ impl Serialize for Envelope {
         map.serialize_entry("payload", &self.payload)?;
         map.serialize_entry("sig", &self.sig)?;
         for (name, value) in &self.extra {
-            // A known name here would print a field twice, which no strict reader takes.
+            // A known name here would print a field twice, and strict readers refuse duplicates.
             if !shape::FIELDS.contains(&name.as_str()) {
                 map.serialize_entry(name, value)?;
             }
@@ -33,7 +33,7 @@ impl Serialize for Envelope {
     }
 }
 
-/// Reads only what would pass the validator.
+/// Accepts only what the validator allows.
 impl<'de> Deserialize<'de> for Envelope {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let document = Value::deserialize(deserializer)?;

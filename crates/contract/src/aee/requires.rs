@@ -1,4 +1,4 @@
-//! What the sender of a task expects, typed.
+//! The typed expectations of a task's sender.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::aee::Envelope;
 use crate::aee::evidence::Level;
 use crate::json::Value;
 
-/// The known keys of `requires`; what is not set is not asked for.
+/// The known keys of `requires`; an unset key means no requirement.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Requires {
     pub timeout: Option<Duration>,
@@ -37,7 +37,7 @@ impl Envelope {
     }
 }
 
-/// The contract says a number, so fractions of a millisecond are legal. Longer than we can count is for ever.
+/// The contract says a number, so fractions of a millisecond are legal. A number that is too large means no timeout.
 fn timeout(millis: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(millis / 1000.0).ok()
 }

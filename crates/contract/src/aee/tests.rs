@@ -32,7 +32,7 @@ fn all_fourteen_fields_are_printed_in_order_and_unknown_ones_after_them() {
 }
 
 #[test]
-fn an_answer_goes_back_to_the_sender_in_the_same_work() {
+fn an_answer_goes_back_to_the_sender_with_the_same_corr() {
     let task = task();
     let at = Timestamp::parse("2026-03-01T10:00:05Z").unwrap();
     let answer = task.answer(Type::Result, "evt_result01".to_owned(), at, Map::new());
@@ -45,7 +45,7 @@ fn an_answer_goes_back_to_the_sender_in_the_same_work() {
 }
 
 #[test]
-fn expectations_that_are_not_set_are_not_asked_for() {
+fn unset_expectations_require_nothing() {
     assert_eq!(task().expectations(), requires::Requires::default());
     let asked =
         json!({"timeout_ms": 1500.5, "human_approval": true, "decision_evidence": "full", "color": "red"});

@@ -1,4 +1,4 @@
-//! The context bundle: what the layers know, in seven partitions, changed only by deltas and bound by a digest.
+//! The context bundle: what the layers know, in seven partitions, changed only by deltas and identified by a digest.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -6,7 +6,7 @@ use crate::digest;
 use crate::json::canonical::{NotCanonical, canonical};
 use crate::json::{Map, Value};
 
-/// The partitions: the number says whose knowledge it is, the name says it to a person.
+/// The partitions: a number and a readable name.
 pub const PARTITIONS: [(&str, &str); 7] = [
     ("C0", "Event"),
     ("C1", "Identity"),
@@ -17,7 +17,7 @@ pub const PARTITIONS: [(&str, &str); 7] = [
     ("C6", "Audit"),
 ];
 
-/// Segments of one path: deeper context is a document of its own and belongs behind a reference.
+/// Segments of one path. Deeper context belongs in a separate document that is referenced.
 pub const PATH_SEGMENTS_MAX: usize = 32;
 
 /// The context of one run. It always has all seven partitions and always has a canonical form.
@@ -25,7 +25,7 @@ pub const PATH_SEGMENTS_MAX: usize = 32;
 #[serde(transparent)]
 pub struct Bundle(Value);
 
-/// Why a delta was refused. The bundle is then as it was.
+/// Why a delta was refused. The bundle is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidDelta {
     #[error("`{path}` is not a context path such as C4.Policy.allowed_tools")]
@@ -35,7 +35,7 @@ pub enum InvalidDelta {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a context bundle has the partitions C0.Event to C6.Audit and nothing else beside them")]
+#[error("a context bundle has exactly the partitions C0.Event to C6.Audit")]
 pub struct InvalidBundle;
 
 impl Default for Bundle {
@@ -69,13 +69,13 @@ impl Bundle {
         &self.0
     }
 
-    /// What stands at a path such as `C4.Policy.allowed_tools`.
+    /// The value at a path such as `C4.Policy.allowed_tools`.
     pub fn get(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(&self.0, |place, segment| place.as_object()?.get(segment))
     }
 
     /// Sets each path of the delta to its value, in the order of the paths; null removes.
-    /// A value on the way to a deeper path is replaced.
+    /// If a path goes through a value that is not an object, the value is replaced.
     pub fn apply(&mut self, delta: &Map<String, Value>) -> Result<(), InvalidDelta> {
         if let Some(path) = delta.keys().find(|path| !is_context_path(path)) {
             return Err(InvalidDelta::Path { path: path.clone() });
@@ -99,7 +99,7 @@ impl Bundle {
             if !place.is_object() {
                 *place = Value::Object(Map::new());
             }
-            // Removing below something that is not there must not create it.
+            // Removing a path below a missing parent must not create the parent.
             if value.is_null() && place.get(segment).is_none() {
                 return;
             }

@@ -37,7 +37,7 @@ pub fn is_layer_event(intent: &str) -> bool {
     matches!(intent, LAYER_ENTER | LAYER_DECISION | CONTEXT_PATCH | LAYER_EXIT)
 }
 
-/// The shape of the payload that `intent` fixes, if it is a control intent we know.
+/// The payload shape that `intent` defines, if it is a known control intent.
 pub fn payload_shape(intent: &str) -> Option<&'static Object> {
     match intent {
         STACK_SELECT => Some(payload::StackSelect::OBJECT),
@@ -51,7 +51,7 @@ pub fn payload_shape(intent: &str) -> Option<&'static Object> {
     }
 }
 
-/// The faults of a control payload; other intents are not judged here.
+/// The faults of a control payload; payloads of other intents are not checked.
 pub fn check_payload(intent: &str, payload: &Value) -> Findings {
     match payload_shape(intent) {
         Some(object) => shape_check::check(&Shape::Object(object), payload, false),

@@ -1,4 +1,4 @@
-//! The eleven canonical layers, in the order in which a request meets them.
+//! The eleven canonical layers, in the order in which a request passes them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -19,7 +19,7 @@ macro_rules! layers {
             pub fn id(self) -> &'static str {
                 match self { $( Layer::$name => $id, )* }
             }
-            /// What a stack writes to get writ's own implementation.
+            /// The reference that a stack uses for writ's implementation.
             pub fn reference(self) -> &'static str {
                 match self { $( Layer::$name => $reference, )* }
             }
@@ -32,9 +32,9 @@ macro_rules! layers {
 }
 
 layers! {
-    /// Makes one event of whatever came in.
+    /// Turns any input into one event.
     Normalize, "L0.ingress.normalize", "builtin:l0.normalize", "Normalize input";
-    /// Finds out who asks, and what they may see.
+    /// Determines who asks and what they may see.
     Identity, "L1.identity.scope", "builtin:l1.identity", "Identity and scope";
     /// Chooses the route, or answers directly.
     Route, "L2.route.smart", "builtin:l2.router", "Route";
@@ -46,18 +46,18 @@ layers! {
     Context, "L5.context.retrieve", "builtin:l5.context", "Gather context";
     /// Writes the tasks in the form an executor takes.
     Shape, "L6.shape.rewrite", "builtin:l6.shape", "Shape tasks";
-    /// Has the work done.
+    /// Delegates the work.
     Delegate, "L7.delegate.execute", "builtin:l7.delegate", "Delegate";
     /// Checks what came back.
     Verify, "L8.verify.check", "builtin:l8.verify", "Verify";
     /// Puts the answer together.
     Respond, "L9.assemble.respond", "builtin:l9.respond", "Assemble answer";
-    /// Writes down what happened.
+    /// Records what happened.
     Audit, "L10.audit.writeback", "builtin:l10.audit", "Audit";
 }
 
 impl Layer {
-    /// No role and no file may skip these: without them the sender and its rights are unknown.
+    /// No role and no stack file may skip these: without them the sender and its rights are unknown.
     pub const NEVER_BYPASSED: [Layer; 2] = [Layer::Identity, Layer::Policy];
 
     /// The place in the pipeline, counted from 0.

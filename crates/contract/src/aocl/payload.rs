@@ -45,7 +45,7 @@ pub struct Digests {
 }
 
 document! {
-    // What a layer asks of the runner.
+    // What a layer requests from the runner.
     #[shape(name = "aocl_control", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub struct Control {
@@ -67,13 +67,13 @@ document! {
     #[shape(name = "aocl_layer_event", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct LayerPayload {
-        /// The run on its way through the layers.
+        /// The run.
         #[serde(default)]
         pub run_id: String,
-        /// The stack it walks.
+        /// The stack of the run.
         #[serde(default)]
         pub stack_id: String,
-        /// The layer that speaks.
+        /// The layer that reports.
         pub layer: LayerRef,
         /// How long the layer took.
         #[serde(default, deserialize_with = "whole_millis")]
@@ -81,16 +81,16 @@ document! {
         /// What was decided and why, in a few words.
         #[serde(default)]
         pub decisions: Vec<Decision>,
-        /// What the layer changed: C-paths and their new values; null removes.
+        /// The context changes: C-paths and their new values; null removes.
         #[serde(default)]
         pub delta: Map<String, Value> as DELTA,
-        /// Pointers to what is too large to be here.
+        /// References to data that is too large to include.
         #[serde(default)]
         pub refs: Vec<String>,
-        /// Of the context before and after.
+        /// Digests of the context before and after.
         #[serde(default)]
         pub digests: Digests as DIGESTS,
-        /// What the layer asks of the runner.
+        /// Requests to the runner.
         #[serde(default)]
         pub control: Control,
     }
@@ -155,17 +155,17 @@ document! {
     #[shape(name = "aocl_context_patch", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct ContextPatch {
-        /// The run on its way through the layers.
+        /// The run.
         #[serde(default)]
         pub run_id: String,
-        /// The stack it walks.
+        /// The stack of the run.
         #[serde(default)]
         pub stack_id: String,
-        /// The layer that speaks.
+        /// The layer that reports.
         pub layer: LayerRef,
-        /// What the layer changed: C-paths and their new values; null removes.
+        /// The context changes: C-paths and their new values; null removes.
         pub delta: Map<String, Value> as DELTA,
-        /// Pointers to what is too large to be here.
+        /// References to data that is too large to include.
         #[serde(default)]
         pub refs: Vec<String>,
         #[serde(default)]
@@ -178,7 +178,7 @@ document! {
     #[shape(name = "aocl_stack_select", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct StackSelect {
-        /// The run on its way through the layers.
+        /// The run.
         #[serde(default)]
         pub run_id: String,
         pub stack_id: String as NON_BLANK,
@@ -187,19 +187,19 @@ document! {
 }
 
 document! {
-    // `aocl.control.bypass`: asked for, and allowed or denied. Never silent.
+    // `aocl.control.bypass`: a request to skip layers, and whether it was allowed. Every request is recorded.
     #[shape(name = "aocl_bypass", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Bypass {
-        /// The run on its way through the layers.
+        /// The run.
         #[serde(default)]
         pub run_id: String,
-        /// Who asked.
+        /// The requester.
         pub requested_by: String as NON_BLANK,
-        /// Which layers would be skipped.
+        /// The layers to skip.
         pub layers: Vec<String>,
         pub allowed: bool,
-        /// Why it was allowed or denied.
+        /// The reason for allowing or denying it.
         pub reason: String,
         /// What permitted it.
         #[serde(default)]
@@ -212,7 +212,7 @@ document! {
     #[shape(name = "aocl_branch", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Branch {
-        /// The run on its way through the layers.
+        /// The run.
         #[serde(default)]
         pub run_id: String,
         pub from: String as NON_BLANK,
@@ -226,7 +226,7 @@ document! {
     #[shape(name = "aocl_verification", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Verification {
-        // `pass`, `fail`, or another runner's word.
+        // `pass`, `fail`, or another runner's value.
         pub status: String as NON_BLANK,
         #[serde(default)]
         pub reason: String,
@@ -240,7 +240,7 @@ document! {
     #[shape(name = "aocl_verify_result", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct VerifyResult {
-        /// The run on its way through the layers.
+        /// The run.
         #[serde(default)]
         pub run_id: String,
         pub verification: Verification,
@@ -248,7 +248,7 @@ document! {
 }
 
 document! {
-    // Work that was handed to someone.
+    // Delegated work.
     #[shape(name = "aocl_delegation", unknown = Kept)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Delegation {
@@ -264,7 +264,7 @@ document! {
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct RunSummary {
         pub run_id: String as NON_BLANK,
-        /// The stack it walks.
+        /// The stack of the run.
         #[serde(default)]
         pub stack_id: String,
         pub layers_executed: Vec<String>,
@@ -278,7 +278,7 @@ document! {
         pub delegations: Vec<Delegation>,
         #[serde(default)]
         pub verification: Nullable<Verification>,
-        /// Pointers to what is too large to be here.
+        /// References to data that is too large to include.
         #[serde(default)]
         pub refs: Vec<String>,
         #[serde(default)]
@@ -290,7 +290,7 @@ fn layer_version() -> String {
     layer::VERSION.to_owned()
 }
 
-/// Others measure in fractions; what is less than a millisecond does not matter here.
+/// Other runners write fractions; parts of a millisecond are dropped.
 fn whole_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let millis = f64::deserialize(deserializer)?;
     if millis < 0.0 {

@@ -1,4 +1,4 @@
-//! Stack files: which layers a request meets, in a row (`pipeline`) or along conditions (`dag`).
+//! Stack files: which layers a request passes, in sequence (`pipeline`) or along conditions (`dag`).
 
 pub mod check;
 mod graph;
@@ -13,11 +13,11 @@ use crate::aocl::Layer;
 use crate::shape::{NON_BLANK, Shape, document};
 use check::COUNT;
 
-/// Layers or nodes in one stack: a person must be able to read it.
+/// Layers or nodes in one stack; a stack must stay readable.
 pub const NODES_MAX: usize = 64;
 pub const EDGES_MAX: usize = 512;
 
-/// One stack that was found to be sound; [`parse`] is the way to get one from a file.
+/// A valid stack; [`parse`] reads one from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stack {
     pub stack_id: String,
@@ -91,14 +91,14 @@ document! {
         pub allowed_roles: Vec<String>,
         #[serde(default)]
         pub never_bypass: Vec<String>,
-        // Kept as it was written; writ records every bypass, whatever this says.
+        // Kept as written; writ records every bypass regardless of this value.
         #[serde(default = "yes")]
         pub audit_required: bool,
     }
 }
 
 document! {
-    // Switches for what layers may do. Only the word `enabled`, or nothing, leaves a thing switched on.
+    // Switches for what layers may do. A switch is on if it is absent or `enabled`.
     #[shape(name = "aocl_policy_overrides", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub struct PolicyOverrides {
@@ -117,7 +117,7 @@ pub enum BypassAnswer {
 }
 
 impl Stack {
-    /// The default stack: all layers in a row, and no role may skip any.
+    /// The default stack: all layers in sequence, and no role may skip any.
     pub fn standard() -> Self {
         let step = |layer: Layer| Step {
             id: layer.id().to_owned(),
@@ -134,7 +134,7 @@ impl Stack {
         }
     }
 
-    /// The layers a request can meet, in file order: enabled steps, or all nodes.
+    /// The layers a request can pass, in file order: enabled steps, or all nodes.
     pub fn members(&self) -> Vec<(&str, Reference)> {
         match &self.walk {
             Walk::Pipeline(steps) => steps
@@ -150,17 +150,17 @@ impl Stack {
     pub fn root(&self) -> &str {
         match &self.walk {
             Walk::Pipeline(_) => {
-                self.members().first().expect("BUG: a sound pipeline has an enabled layer").0
+                self.members().first().expect("BUG: a valid pipeline has an enabled layer").0
             }
             Walk::Dag { nodes, edges } => {
                 let is_target = |node: &&Node| edges.iter().any(|edge| edge.to == node.id);
                 let root = nodes.iter().find(|node| !node.reference.is_branch() && !is_target(node));
-                &root.expect("BUG: a sound dag has one root").id
+                &root.expect("BUG: a valid dag has one root").id
             }
         }
     }
 
-    /// The ways on from a node of a dag, in file order; the first whose condition holds is taken.
+    /// The edges from a node of a dag, in file order; the first whose condition holds is taken.
     pub fn edges_from(&self, id: &str) -> Vec<&Edge> {
         match &self.walk {
             Walk::Pipeline(_) => Vec::new(),
@@ -168,7 +168,7 @@ impl Stack {
         }
     }
 
-    /// Whether work done under this stack can be granted as verified: someone must look at it.
+    /// Whether work under this stack can be verified: a verify layer must be in it.
     pub fn can_verify(&self) -> bool {
         self.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Verify))
     }
@@ -177,7 +177,7 @@ impl Stack {
     pub fn bypass(&self, role: &str, layer_id: &str) -> BypassAnswer {
         let listed = |list: &[String], word: &str| list.iter().any(|item| item == word);
         let guard = Layer::NEVER_BYPASSED.iter().any(|layer| layer.id() == layer_id);
-        // A guard under another name is still that guard.
+        // A guard layer under another name is still a guard.
         let runs_guard = self.members().iter().any(|(id, reference)| {
             *id == layer_id
                 && Layer::NEVER_BYPASSED.iter().any(|layer| *reference == Reference::Layer(*layer))

@@ -21,11 +21,11 @@ const KIND: &str = "aocl_trace";
 pub struct Report {
     pub findings: Findings,
     pub warnings: Findings,
-    /// How its events are linked; none where there are too few to tell.
+    /// How its events are linked; `None` if there are too few to tell.
     pub strategy: Option<Strategy>,
 }
 
-/// Judges a trace in NDJSON: one envelope a line, blank lines ignored.
+/// Validates a trace in NDJSON: one envelope per line, blank lines ignored.
 pub fn validate(bytes: &[u8]) -> Verdict {
     let mut findings = Findings::default();
     let mut envelopes = Vec::new();
@@ -38,9 +38,9 @@ pub fn validate(bytes: &[u8]) -> Verdict {
         }
     }
     if envelopes.is_empty() && findings.is_empty() {
-        return *judge::refuse_whole(KIND, "empty_input", "there is no envelope");
+        return *judge::refuse_whole(KIND, "empty_input", "the trace is empty");
     }
-    // Links and digests of a trace with holes would only repeat the same fault.
+    // If envelopes are unreadable, the links and digests would only report the same fault again.
     if !findings.is_empty() {
         return judge::rule(KIND, "", findings, Findings::default());
     }
@@ -53,11 +53,11 @@ pub fn validate(bytes: &[u8]) -> Verdict {
     verdict
 }
 
-/// Checks envelopes that are already read. The first is the request that the others come from.
+/// Checks envelopes that are already parsed. The first is the request of the trace.
 pub fn check(envelopes: &[Envelope]) -> Report {
     let mut report = Report::default();
     let Some(root) = envelopes.first() else {
-        report.findings.push("$", "empty_input", "there is no envelope");
+        report.findings.push("$", "empty_input", "the trace is empty");
         return report;
     };
     let mut ids = BTreeSet::new();
@@ -87,7 +87,7 @@ fn absorb_refusal(findings: &mut Findings, index: usize, refused: &Verdict) {
     }
 }
 
-/// What each layer left must be what the next one found. Runs under one `corr` have a chain each.
+/// One layer's `context_out` must be the next one's `context_in`. Each run under one `corr` has its own chain.
 fn check_digests(envelopes: &[Envelope], report: &mut Report) {
     let mut last: BTreeMap<&str, (usize, Digests)> = BTreeMap::new();
     for (index, envelope) in envelopes.iter().enumerate() {
@@ -100,7 +100,7 @@ fn check_digests(envelopes: &[Envelope], report: &mut Report) {
         }
         let run = envelope.payload.get("run_id").and_then(Value::as_str).unwrap_or_default();
         let Some((earlier, before)) = last.insert(run, (index, digests.clone())) else { continue };
-        // The four-event form tells one step more than once.
+        // The four-event form repeats the digests of one step.
         if before != digests && before.context_out != digests.context_in {
             let message = format!("the context changed between $[{earlier}] and here");
             report.findings.push(format!("{place}.context_in"), "digest_chain", message);
@@ -113,14 +113,14 @@ pub(super) fn digests_of(envelope: &Envelope) -> Option<Digests> {
     serde_json::from_value(digests.clone()).ok()
 }
 
-/// Whether it is one, and not a stand-in such as `sha256:...`.
+/// Whether it is a digest, and not a placeholder such as `sha256:...`.
 pub(super) fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|hex| {
         hex.len() == 64 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     })
 }
 
-/// A summary may not speak of a bypass or a branch that no event told of.
+/// A summary may report only bypasses and branches that have an event.
 fn check_silence(envelopes: &[Envelope], findings: &mut Findings) {
     let told = |intent: &'static str| envelopes.iter().filter(move |envelope| envelope.intent == intent);
     let bypassed: BTreeSet<String> = told(intents::CONTROL_BYPASS)

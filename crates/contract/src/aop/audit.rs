@@ -1,4 +1,4 @@
-//! Audit records: what an orchestrator writes down about every message, decision and rollback.
+//! Audit records: what an orchestrator records about every message, decision and rollback.
 
 pub(crate) mod shape;
 mod validate;
@@ -51,7 +51,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The file a record is kept in. Ids of others are cleaned, so that none can name another folder.
+    /// The file of a record. Foreign ids are sanitized, so that none can name another folder.
     pub fn file_name(&self) -> String {
         let at = self.timestamp.to_string();
         let time: String =
@@ -62,7 +62,7 @@ impl Record {
     }
 }
 
-/// The longest part of a file name that comes from an id; the whole must stay under 255 bytes.
+/// The longest part of a file name that comes from an id; a file name has at most 255 bytes.
 const ID_CHARS_MAX: usize = 80;
 
 fn clean(name: &str) -> String {
@@ -215,7 +215,7 @@ document! {
 }
 
 impl BudgetStatus {
-    /// Spending exactly the budget is within it.
+    /// Spending exactly the budget is allowed.
     pub fn of(max: Option<MicroUsd>, current: MicroUsd) -> Self {
         Self {
             max_cost_usd: max.map(MicroUsd::dollars),
@@ -226,7 +226,7 @@ impl BudgetStatus {
 }
 
 document! {
-    // A record as it is read, before the type says what its payload is.
+    // A record before its payload is read by its type.
     /// one record of an AOP audit trail
     #[shape(name = "audit_record", unknown = Refused, null = absent)]
     #[derive(Deserialize)]
@@ -238,12 +238,12 @@ document! {
         /// SESSION for the summary of a session
         task_id: String as NAME,
         record_type: RecordType,
-        /// who acted
+        /// the actor
         actor: Actor,
         /// what the record is about, by its type
         payload: Value as Shape::AnyObject,
         context: Context,
-        /// which rules were applied, and what they said
+        /// the applied rules and their results
         governance: Governance,
     }
 }

@@ -3,7 +3,7 @@
 use crate::shape::words;
 
 words! {
-    /// What went wrong, in the contract's words. An unknown code reads as [`Code::Unknown`].
+    /// The contract's error codes. An unknown code is read as [`Code::Unknown`].
     Code {
         Timeout = "E_TIMEOUT",
         HeartbeatFailure = "E_HEARTBEAT_FAILURE",
@@ -27,7 +27,7 @@ words! {
 }
 
 impl Code {
-    /// The code an executor reported. What the taxonomy does not know is `E_UNKNOWN`.
+    /// The code that an executor reported. A code outside the taxonomy is `E_UNKNOWN`.
     pub fn read(word: &str) -> Code {
         Code::parse(word).unwrap_or(Code::Unknown)
     }
@@ -36,8 +36,8 @@ impl Code {
         match self {
             Code::Timeout => "the task ran longer than its timeout",
             Code::HeartbeatFailure => "more heartbeats were missed than allowed",
-            Code::ParseFailure => "the input is neither JSON nor a v1 prompt that can be read",
-            Code::SchemaValidation => "the JSON was read but does not fit the v2 schema",
+            Code::ParseFailure => "the input is neither JSON nor a readable v1 prompt",
+            Code::SchemaValidation => "the JSON does not match the v2 schema",
             Code::AgentNotFound => "the agent does not exist or cannot be reached",
             Code::ModelUnavailable => "the requested model is not available",
             Code::AllModelsExhausted => "every alternative model failed too",
@@ -45,13 +45,13 @@ impl Code {
             Code::PermissionDenied => "the file system or network access is not permitted",
             Code::ContextOverflow => "a hard limit on size or count was exceeded",
             Code::PayloadSizeWarning => "a soft limit on size or count was exceeded",
-            Code::MalformedResponse => "the response does not fit the v2 schema",
+            Code::MalformedResponse => "the response does not match the v2 schema",
             Code::DependencyFailed => "a task this one depends on failed or was aborted",
             Code::MaxDepthExceeded => "tasks were delegated deeper than three levels",
             Code::ProcessCrash => "the executor's process crashed or ended with a failure code",
             Code::CostLimitExceeded => "the budget was exceeded",
             Code::RollbackFailed => "a rollback could not restore every artifact",
-            Code::Unknown => "any other fault",
+            Code::Unknown => "any other error",
         }
     }
 }

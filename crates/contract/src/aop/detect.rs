@@ -18,9 +18,9 @@ words! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detected {
     pub version: Version,
-    /// Why the input is not taken as it claims to be; nothing for valid v2 and for a v1 prompt.
+    /// Why the input is not accepted as v2; `None` for valid v2 and for a v1 prompt.
     pub code: Option<Code>,
-    /// For a v2 message that does not fit its schema: the event to send and the prompt to use instead.
+    /// For a v2 message that does not match its schema: the event to send and the prompt to use instead.
     pub fallback: Option<Fallback>,
 }
 
@@ -43,7 +43,7 @@ pub fn detect(bytes: &[u8]) -> Detected {
     }
 }
 
-/// A message over a hard limit stays what it is: another form would not make it smaller.
+/// A message over a hard limit gets no fallback: another form would not make it smaller.
 fn detect_v2(bytes: &[u8], value: &Value) -> Detected {
     let requirements = Requirements::of(None);
     match judge::judge(bytes, Expected { wanted: ANY, strict: false, requirements }) {

@@ -1,4 +1,4 @@
-//! What a TASK amounts to once defaults and precedence are applied.
+//! The effective values of a TASK after defaults and precedence.
 
 pub mod model;
 pub mod path;
@@ -10,7 +10,7 @@ use crate::domain::limits::TASK_TIMEOUT_DEFAULT;
 use crate::domain::money::MicroUsd;
 use crate::domain::priority::Priority;
 
-/// The waits before the first, second and every later retry, where the TASK names none.
+/// The default waits before the first, the second and every later retry.
 pub const BACKOFF_SECONDS_DEFAULT: [u64; 3] = [30, 120, 300];
 pub const HEARTBEAT_SECONDS_DEFAULT: u64 = 120;
 pub const MISSED_BEATS_DEFAULT: u64 = 3;
@@ -19,21 +19,21 @@ pub const PROGRESS_INTERVAL_MIN: Duration = Duration::from_secs(30);
 
 const _: () = assert!(TASK_TIMEOUT_DEFAULT.as_secs() == 1800, "the contract's default timeout");
 
-/// How long the task may run: the guard rails' word, else the execution policy's, else half an hour.
+/// How long the task may run: the guard rails' value, else the execution policy's, else half an hour.
 pub fn timeout(task: &Task) -> Duration {
     let guard_rails = task.guard_rails.as_ref().and_then(|guard| guard.timeout_seconds);
     let policy = task.execution_policy.as_ref().and_then(|policy| policy.timeout_seconds);
     guard_rails.or(policy).map_or(TASK_TIMEOUT_DEFAULT, Duration::from_secs)
 }
 
-/// Whether the executor is ended when its time is over. Guard rails win over the policy; the default is yes.
+/// Whether the executor is killed after its timeout. Guard rails override the policy; the default is yes.
 pub fn terminates_on_timeout(task: &Task) -> bool {
     let guard_rails = task.guard_rails.as_ref().and_then(|guard| guard.auto_terminate_on_timeout);
     let policy = task.execution_policy.as_ref().and_then(|policy| policy.auto_terminate_on_timeout);
     guard_rails.or(policy).unwrap_or(true)
 }
 
-/// Whether the first critical error ends the task. Guard rails win over the policy; the default is no.
+/// Whether the first critical error ends the task. Guard rails override the policy; the default is no.
 pub fn aborts_on_critical_error(task: &Task) -> bool {
     let guard_rails = task.guard_rails.as_ref().and_then(|guard| guard.abort_on_first_critical_error);
     let policy = task.execution_policy.as_ref().and_then(|policy| policy.abort_on_first_critical_error);
@@ -53,12 +53,12 @@ pub fn attempt(task: &Task) -> u64 {
     task.task.attempt.unwrap_or(1)
 }
 
-/// Whether the task may hand parts of itself to others.
+/// Whether the task may delegate parts of its work.
 pub fn may_delegate(task: &Task) -> bool {
     task.task.constraints.as_ref().and_then(|constraints| constraints.delegation_allowed).unwrap_or(false)
 }
 
-/// Whether the target reads v2 at all. A target that does not say is taken to.
+/// Whether the target reads v2. The default is yes.
 pub fn speaks_v2(task: &Task) -> bool {
     let versions = task.target.capabilities.as_ref().and_then(|can| can.aop_versions_supported.as_ref());
     versions.is_none_or(|list| list.iter().any(|version| super::header::is_v2(version)))
@@ -72,13 +72,13 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// The wait before retry number `retry`, counted from 1. The last wait repeats; an empty list waits for nothing.
+    /// The wait before retry number `retry`, counted from 1. The last wait repeats; an empty list means no wait.
     pub fn wait(&self, retry: u64) -> Duration {
         let index = usize::try_from(retry.saturating_sub(1)).unwrap_or(usize::MAX);
         self.backoff.get(index).or(self.backoff.last()).copied().unwrap_or_default()
     }
 
-    /// How often the task may be started, the first time included.
+    /// How often the task may be started, including the first time.
     pub fn attempts(&self) -> u64 {
         self.max.saturating_add(1)
     }
@@ -98,7 +98,7 @@ pub fn retries(task: &Task) -> Retries {
     }
 }
 
-/// The heartbeat an executor owes.
+/// The heartbeat that an executor must send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeat {
     pub interval: Duration,
@@ -113,7 +113,7 @@ impl Heartbeat {
     }
 }
 
-/// Nothing where the TASK asks for no heartbeat.
+/// `None` if the TASK requires no heartbeat.
 pub fn heartbeat(task: &Task) -> Option<Heartbeat> {
     let heartbeat = task.execution_policy.as_ref()?.heartbeat.as_ref()?;
     let interval = heartbeat.interval_seconds.unwrap_or(HEARTBEAT_SECONDS_DEFAULT);
@@ -137,22 +137,22 @@ pub fn budget(task: &Task) -> Budget {
     let costs = [constraints.and_then(|c| c.max_cost_usd), budgets.and_then(|b| b.max_cost_usd)];
     let tokens = [constraints.and_then(|c| c.max_tokens), budgets.and_then(|b| b.max_tokens)];
     Budget {
-        // An amount too large to be exact limits nothing.
+        // An amount that is too large to be exact means no limit.
         cost_max: costs.into_iter().flatten().filter_map(MicroUsd::from_dollars).min(),
         tokens_max: tokens.into_iter().flatten().min(),
     }
 }
 
-/// What the executor may touch.
+/// What the executor may access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// Normalised absolute paths; each grants itself and everything below it.
+    /// Normalized absolute paths; each grants itself and everything below it.
     pub read: Vec<String>,
     pub write: Vec<String>,
     pub network: Network,
 }
 
-/// What the target can do and the task allows, together. A task that says nothing about files gets its workspace.
+/// The intersection of what the target can do and what the task allows. Without file paths, a task gets its workspace.
 pub fn access(task: &Task) -> Access {
     let root = &task.task.environment.workspace_root;
     let has_files = task
@@ -172,7 +172,7 @@ pub fn access(task: &Task) -> Access {
     Access { read: path::scopes(root, &read), write: path::scopes(root, &write), network: network(task) }
 }
 
-/// The most restrictive of what the target can, the task asks and the constraints allow; `None` where none is given.
+/// The most restrictive of the target's, the task's and the constraints' value; `None` if none is set.
 fn network(task: &Task) -> Network {
     let capabilities = task.target.capabilities.as_ref();
     let target = capabilities.map(|capabilities| capabilities.network_access.unwrap_or(Network::Restricted));

@@ -34,11 +34,11 @@ words! {
     }
 }
 
-/// A whole EVENT: on the wire the body's fields are beside these.
+/// An EVENT. On the wire the body's fields are at the same level as these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub aop_version: String,
-    /// The contract's own examples leave this out; it then is the current one, and we always print it.
+    /// Absent in the contract's examples, which means the current version; we always print it.
     pub schema_version: String,
     pub session_id: Option<String>,
     pub task_id: Option<String>,
@@ -102,7 +102,7 @@ document! {
 }
 
 document! {
-    /// how far the executor is; not more often than every 30 seconds
+    /// the executor's progress; at most every 30 seconds
     #[shape(name = "progress_update_event", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct ProgressUpdate {
@@ -139,7 +139,7 @@ document! {
 }
 
 document! {
-    /// artifacts were put back, with the result for each
+    /// artifacts were restored, with the result for each
     #[shape(name = "rollback_initiated_event", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct RollbackInitiated {
@@ -150,7 +150,7 @@ document! {
 }
 
 document! {
-    // `status` is `SUCCESS` or `FAILED` when we print it; others write other words.
+    // We print `SUCCESS` or `FAILED`; other implementations write other values.
     #[shape(name = "rolled_back_artifact", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct RolledBack {
@@ -163,7 +163,7 @@ document! {
 }
 
 document! {
-    /// a message could not be taken as v2 and goes on as a v1 prompt
+    /// a message is not valid v2 and is sent as a v1 prompt
     #[shape(name = "version_fallback_event", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct VersionFallback {
@@ -175,8 +175,8 @@ document! {
         /// V2_SCHEMA_VALIDATION_FAILED or TARGET_V1_ONLY
         pub reason: String,
         pub error_code: Option<String>,
-        // Texts when we print them; others may say more about each.
-        /// what did not fit
+        // We print texts; other implementations may print objects.
+        /// the validation errors
         #[optional]
         pub validation_errors: Vec<Value>,
         /// the first 200 characters
@@ -184,7 +184,7 @@ document! {
     }
 }
 
-/// The fields beside the body, for reading.
+/// The fields outside the body, for reading.
 #[derive(Deserialize)]
 struct Frame {
     aop_version: String,

@@ -11,7 +11,7 @@ use super::task::GuardRails;
 use crate::domain::priority::Priority;
 use crate::finding::Findings;
 
-/// What a RESPONSE must carry because its TASK asks for it.
+/// What a RESPONSE must contain because its TASK requires it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirements {
     pub final_signal: bool,
@@ -28,7 +28,7 @@ impl Requirements {
     }
 }
 
-/// Reports what `required` asks for and the response lacks.
+/// Reports required parts that the response lacks.
 pub(super) fn requirements(required: Requirements, response: &Value, faults: &mut Findings) {
     let status = &response["task_status"];
     if required.final_signal && status.is_object() {
@@ -58,7 +58,7 @@ fn need(faults: &mut Findings, path: &str, name: &str, value: &Value) {
     }
 }
 
-/// What strict mode refuses on top: words of older drafts, and responses without the fields of the original.
+/// What strict mode also refuses: values of older drafts, and responses without the fields of the original.
 pub(super) fn strict(message: MessageType, value: &Value, faults: &mut Findings) {
     match message {
         MessageType::Task => strict_task(value, faults),
@@ -94,11 +94,11 @@ fn strict_task(value: &Value, faults: &mut Findings) {
 
 fn draft_word(faults: &mut Findings, path: &str, name: &str, word: &str, object: &Value) {
     if object[name] == word {
-        faults.push(format!("{path}.{name}"), "enum", format!("`{word}` is a word of an older draft"));
+        faults.push(format!("{path}.{name}"), "enum", format!("`{word}` is a value of an older draft"));
     }
 }
 
-/// What is allowed but hardly meant.
+/// Warnings about what is allowed but probably a mistake.
 pub(super) fn doubts(message: MessageType, value: &Value, warnings: &mut Findings) {
     match message {
         MessageType::Task => phase_orders(value, warnings),
@@ -125,7 +125,7 @@ pub(super) fn doubts(message: MessageType, value: &Value, warnings: &mut Finding
 fn phase_orders(value: &Value, warnings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for (index, phase) in items(&value["phases"]) {
-        // Whole numbers were written as such before; anything else is a fault already.
+        // Whole numbers were normalized before; anything else is already a fault.
         let Some(order) = phase["phase_order"].as_i64() else { continue };
         if !seen.insert(order) {
             let message = "another phase has the same order; they run as listed";
@@ -146,7 +146,7 @@ fn contradiction(value: &Value, warnings: &mut Findings) {
         _ => false,
     };
     if !fits {
-        let message = format!("the signal {signal} does not fit the state {state}");
+        let message = format!("the signal {signal} does not match the state {state}");
         warnings.push("$.task_status.final_signal", "contradiction", message);
     }
 }

@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 const PREVIEW_CHARS_MAX: usize = 200;
 const TO_VERSION: &str = "1.x";
 
-/// A message that is sent on as v1.
+/// A message that is sent as v1 instead.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fallback {
     pub session_id: Option<String>,
@@ -26,7 +26,7 @@ pub struct Fallback {
     pub code: Option<Code>,
     pub errors: Vec<String>,
     pub preview: Option<String>,
-    /// What to give an executor instead. Nothing where the message asked for no work.
+    /// The prompt for the executor. `None` if the message requests no work.
     pub prompt: Option<String>,
 }
 
@@ -35,7 +35,7 @@ words! {
 }
 
 impl Fallback {
-    /// The target of a valid task reads no v2. Nothing if it does.
+    /// The fallback for a valid task whose target does not read v2; `None` if it does.
     pub fn for_target(task: &Task) -> Option<Self> {
         (!effective::speaks_v2(task)).then(|| Self {
             session_id: Some(task.session.session_id.clone()),
@@ -69,7 +69,7 @@ impl Fallback {
         }
     }
 
-    /// The `VERSION_FALLBACK` event that tells the session.
+    /// The `VERSION_FALLBACK` event for the session.
     pub fn event(&self, now: Timestamp) -> Event {
         let body = VersionFallback {
             agent: None,

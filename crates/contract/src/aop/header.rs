@@ -44,7 +44,7 @@ static VERSION_FORM: Form =
 static EXTENSION_FORM: Form =
     Form { name: "prefixed with `x_`", pattern: "^x_", accepts: |name| name.starts_with("x_") };
 
-/// Times without a zone are common in the field; they count as UTC and earn a warning.
+/// Times without a zone are common; they are read as UTC with a warning.
 pub(super) static TIME_FORM: Form = Form {
     name: "a time in RFC 3339 form, such as 2026-01-26T12:00:00Z",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
@@ -53,7 +53,7 @@ pub(super) static TIME_FORM: Form = Form {
 
 /// The same time with `Z` appended, if that is all it lacked.
 pub(super) fn with_zone(text: &str) -> Option<String> {
-    // A time with its zone is the usual case and costs no copy.
+    // A time with its zone is the usual case and needs no copy.
     if text.ends_with(['Z', 'z']) {
         return None;
     }

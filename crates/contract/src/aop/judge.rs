@@ -1,4 +1,4 @@
-//! Takes bytes through every rule of the contract, in the order in which a fault matters.
+//! Checks bytes against every rule of the contract, in order of precedence.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(super) fn judge(bytes: &[u8], expected: Expected) -> Result<ValidMessage, Bo
     })?;
     let named = value["message_type"].as_str().and_then(MessageType::parse);
     if !claims_v2(&value, named) {
-        let message = "not an AOP v2 message: `aop_version` is missing and nothing else says so";
+        let message = "not an AOP v2 message: `aop_version` and other required fields are missing";
         return Err(whole(Code::ParseFailure, "not_aop", message.to_owned()));
     }
     let Some(message) = named.filter(|message| expected.wanted.contains(message)) else {
@@ -89,7 +89,7 @@ fn bounded(bytes: &[u8], most: usize, what: &str) -> Result<(), Box<Verdict>> {
     Err(whole(Code::ContextOverflow, "max_bytes", message))
 }
 
-/// A message claims to be v2 by its version, or by having every member its type must have.
+/// Whether a message claims to be v2: it has a version, or every required member of its type.
 fn claims_v2(value: &Value, named: Option<MessageType>) -> bool {
     let members: &[&str] = match named {
         _ if value.get("aop_version").is_some() => return true,
@@ -112,7 +112,7 @@ fn shape_of(message: MessageType, value: &Value) -> &'static Object {
     }
 }
 
-/// What can be said of a message that is of no known type, or not of the wanted one.
+/// The faults of a message whose type is unknown or not the expected one.
 static ANY_MESSAGE: Object = Object {
     name: "message",
     about: "",

@@ -6,16 +6,16 @@ use super::codes::Code;
 use super::header::MessageType;
 use crate::finding::{Finding, Findings};
 
-/// "200KB" and "500KB" in the contract, read as the larger of the two common meanings.
+/// "200KB" and "500KB" in the contract; we use 1024 bytes, the larger of the two common meanings.
 pub const TASK_BYTES_MAX: usize = 200 * 1024;
 pub const RESPONSE_BYTES_MAX: usize = 500 * 1024;
-/// The contract bounds no EVENT; a final report can be as long as a RESPONSE.
+/// The contract has no limit for an EVENT; a final report can be as long as a RESPONSE.
 pub const EVENT_BYTES_MAX: usize = RESPONSE_BYTES_MAX;
 
 pub const INPUTS_MAX: usize = 100;
 pub const OUTPUTS_MAX: usize = 50;
 
-/// An objective longer than this earns a warning, one longer than the next a stronger one.
+/// A longer objective gets a warning; one above the next limit a stronger one.
 pub const OBJECTIVE_CHARS_WARN: usize = 40_000;
 pub const OBJECTIVE_CHARS_SOFT: usize = 50_000;
 pub const PHASES_SOFT: usize = 10;
@@ -32,7 +32,7 @@ pub(super) fn bytes_max(message: Option<MessageType>) -> usize {
     }
 }
 
-/// Looks at every soft limit of a message.
+/// Checks every soft limit of a message.
 pub(super) fn soft(message: MessageType, value: &Value, over: &mut SoftLimits) {
     match message {
         MessageType::Task => {
@@ -75,7 +75,7 @@ impl SoftLimits<'_> {
                 format!("has {chars} characters; the limit is {OBJECTIVE_CHARS_SOFT}"),
             );
         } else if chars > OBJECTIVE_CHARS_WARN {
-            let message = format!("has {chars} characters; the limit of {OBJECTIVE_CHARS_SOFT} is near");
+            let message = format!("has {chars} characters, close to the limit of {OBJECTIVE_CHARS_SOFT}");
             self.warnings.push(path, SOFT, message);
         }
     }

@@ -1,4 +1,4 @@
-//! The RESPONSE message: how a task ended, as its executor tells it.
+//! The RESPONSE message: how a task ended, as its executor reports it.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ words! {
 }
 
 document! {
-    /// an AOP RESPONSE: how a task ended, as its executor tells it
+    /// an AOP RESPONSE: how a task ended, as its executor reports it
     #[shape(name = "response_message", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Response {
@@ -28,7 +28,7 @@ document! {
         pub message_type: ResponseMessage,
         pub session_id: String as NAME,
         pub task_id: String as NAME,
-        /// who did it
+        /// the agent that executed the task
         pub agent: Agent,
         /// how it ended
         pub task_status: TaskStatus,

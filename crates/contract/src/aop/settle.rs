@@ -1,5 +1,5 @@
-//! Writes values that are valid in two spellings in the one that the types read: `1.0` as `1`, a time without
-//! zone as UTC.
+//! Normalizes values that are valid in two spellings to the one that the types read: `1.0` to `1`, a time without
+//! zone to UTC.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::header::{TIME_FORM, with_zone};
 use crate::finding::Findings;
 use crate::shape::{Object, Shape};
 
-/// Settles what fits `shape` and leaves the rest for the check. Says which times lacked a zone.
+/// Normalizes values that match `shape` and leaves the rest for the check. Reports times without a zone.
 pub(super) fn settle(shape: &'static Object, value: &mut Value) -> Findings {
     let mut walk = Walk { place: Vec::new(), warnings: Findings::default() };
     walk.object(shape, value);
@@ -58,7 +58,7 @@ impl Walk {
 
     fn time(&mut self, value: &mut Value) {
         if let Some(zoned) = value.as_str().and_then(with_zone) {
-            self.warnings.push(self.path(), "zone", "the time has no zone and is taken as UTC");
+            self.warnings.push(self.path(), "zone", "the time has no zone and is read as UTC");
             *value = Value::String(zoned);
         }
     }
@@ -79,7 +79,7 @@ impl Walk {
     }
 }
 
-/// Whether a shape can need settling; most fields are texts and words, which do not.
+/// Whether values of a shape can need normalizing; most fields are texts and words, which do not.
 fn has_unsettled(shape: &Shape) -> bool {
     match shape {
         Shape::Object(_) | Shape::List(_) | Shape::Map(_) | Shape::Integer { .. } => true,

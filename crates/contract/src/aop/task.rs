@@ -40,13 +40,13 @@ document! {
         pub message_type: TaskMessage,
         /// the session the task belongs to
         pub session: Session,
-        /// who is to do it
+        /// the agent that shall execute the task
         pub target: Target,
-        /// what is to be done
+        /// the work
         pub task: Work,
         /// timeout, retries, alternatives
         pub execution_policy: Option<ExecutionPolicy>,
-        /// what the response must carry; overrides the policy
+        /// what the response must contain; overrides the policy
         pub guard_rails: Option<GuardRails>,
         /// at most 10 without a warning
         #[optional]
@@ -117,7 +117,7 @@ words! {
 }
 
 document! {
-    // Who is to do it.
+    // The agent that shall execute the task.
     #[shape(name = "target", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Target {

@@ -112,10 +112,10 @@ fn the_message_type_decides_what_is_checked() {
 }
 
 #[test]
-fn what_does_not_even_claim_to_be_aop_is_a_parse_failure() {
+fn input_that_does_not_claim_to_be_aop_is_a_parse_failure() {
     insta::assert_snapshot!(run(&json!([1, 2]), false), @r"
     E_PARSE_FAILURE
-    $ [not_aop] not an AOP v2 message: `aop_version` is missing and nothing else says so
+    $ [not_aop] not an AOP v2 message: `aop_version` and other required fields are missing
     ");
     let partial = json!({"message_type": "TASK", "session": {"session_id": "s"}});
     assert!(run(&partial, false).starts_with("E_PARSE_FAILURE"));
@@ -151,7 +151,7 @@ fn soft_limits_warn_and_in_strict_mode_refuse() {
     assert_eq!(run(&objective(40_000), true), "OK");
     insta::assert_snapshot!(run(&objective(40_001), true), @r"
     OK
-    warning $.task.objective [E_PAYLOAD_SIZE_WARNING] has 40001 characters; the limit of 50000 is near
+    warning $.task.objective [E_PAYLOAD_SIZE_WARNING] has 40001 characters, close to the limit of 50000
     ");
     insta::assert_snapshot!(run(&objective(50_001), false), @r"
     OK
@@ -230,16 +230,16 @@ fn a_response_must_name_its_agent_session_task_and_status() {
 }
 
 #[test]
-fn words_of_older_drafts_are_read_unless_strict() {
+fn values_of_older_drafts_are_accepted_unless_strict() {
     let task = with(full(), "/phases/0/checkpoints/0/recovery_strategy", json!("SKIP"));
     let task = with(task, "/phases/0/checkpoints/0/status", json!("RECOVERED"));
     let task = with(task, "/task/expected_outputs/0/rollback_snapshot/snapshot_strategy", json!("NONE"));
     assert_eq!(run(&task, false), "OK");
     insta::assert_snapshot!(run(&task, true), @r"
     E_SCHEMA_VALIDATION
-    $.phases[0].checkpoints[0].recovery_strategy [enum] `SKIP` is a word of an older draft
-    $.phases[0].checkpoints[0].status [enum] `RECOVERED` is a word of an older draft
-    $.task.expected_outputs[0].rollback_snapshot.snapshot_strategy [enum] `NONE` is a word of an older draft
+    $.phases[0].checkpoints[0].recovery_strategy [enum] `SKIP` is a value of an older draft
+    $.phases[0].checkpoints[0].status [enum] `RECOVERED` is a value of an older draft
+    $.task.expected_outputs[0].rollback_snapshot.snapshot_strategy [enum] `NONE` is a value of an older draft
     ");
 }
 
@@ -251,8 +251,8 @@ fn doubtful_messages_pass_with_a_warning() {
     insta::assert_snapshot!(run(&doubtful, false), @r"
     OK
     warning $.error_details.error_code [unknown_code] is not a code of the taxonomy and counts as E_UNKNOWN
-    warning $.task_status.final_signal [contradiction] the signal FAILURE does not fit the state COMPLETED
-    warning $.timing.started_at [zone] the time has no zone and is taken as UTC
+    warning $.task_status.final_signal [contradiction] the signal FAILURE does not match the state COMPLETED
+    warning $.timing.started_at [zone] the time has no zone and is read as UTC
     ");
     let lower = with(vector("valid/c-8-event-priority-escalation"), "/new_priority", json!("LOW"));
     insta::assert_snapshot!(run(&lower, false), @r"
@@ -285,7 +285,7 @@ fn an_executor_may_print_events_and_a_response_only() {
     assert_eq!(line(&vector("valid/c-6.1-event-heartbeat")), "HEARTBEAT");
     assert_eq!(line(&response()), "COMPLETED");
     insta::assert_snapshot!(line(&minimal()), @"E_MALFORMED_RESPONSE $.message_type: must be RESPONSE or EVENT here");
-    insta::assert_snapshot!(line(&json!({"level": "info", "text": "working"})), @"E_PARSE_FAILURE $: not an AOP v2 message: `aop_version` is missing and nothing else says so");
+    insta::assert_snapshot!(line(&json!({"level": "info", "text": "working"})), @"E_PARSE_FAILURE $: not an AOP v2 message: `aop_version` and other required fields are missing");
     insta::assert_snapshot!(line(&json!({"aop_version": "2.0.2-C"})), @"E_MALFORMED_RESPONSE $.message_type: `message_type` is required");
 }
 

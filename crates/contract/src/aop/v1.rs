@@ -1,4 +1,4 @@
-//! AOP v1, the protocol of prompts and free text: recognising it, speaking it, and lifting it to v2.
+//! AOP v1, the protocol of prompts and free text: detects it, writes it, and converts it to v2.
 
 mod lift;
 mod loss;
@@ -15,7 +15,7 @@ pub const COMPATIBILITY_HEADER: &str = "=== TASK (AOP v1 Compatibility Mode) ===
 /// Words that open a line of a v1 prompt.
 const KEYWORDS: [&str; 6] = ["task", "objective", "agent", "executor", "context", "requirements"];
 
-/// The headings of a v1 task document; this many of them make one.
+/// The headings of a v1 task document, and how many of them are enough to detect one.
 const SECTIONS: [&str; 7] =
     ["environment", "tooling", "context", "instructions", "verification", "delegation", "closure"];
 const SECTIONS_MIN: usize = 3;

@@ -1,4 +1,4 @@
-//! AO's knowledge candidate: one thing learned, with where it came from and how far it is trusted.
+//! AO's knowledge candidate, with its source and how far it is trusted.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,7 +19,7 @@ words! {
         Decision = "decision",
         Solution = "solution",
         Learning = "learning",
-        /// Something that must not be done again.
+        /// An error that must not be repeated.
         Failure = "failure",
         Reference = "reference",
     }
@@ -63,7 +63,7 @@ pub struct Source {
 
 pub static CANDIDATE: Object = Object {
     name: "bridge_candidate",
-    about: "One thing learned.",
+    about: "A knowledge candidate.",
     fields: &[
         required("id", NON_BLANK, ""),
         required("type", KnowledgeType::SHAPE, ""),
@@ -95,12 +95,12 @@ static SOURCE: Object = Object {
     unknown: Unknown::Kept,
 };
 
-/// What the table of the contract puts where nothing is said.
+/// The default of the contract's table.
 pub const UTILITY_DEFAULT: f64 = 0.5;
 pub const MATURITY_DEFAULT: &str = "provisional";
 pub const TIER_DEFAULT: &str = "bronze";
 
-/// Judges one candidate. Its many other fields are AO's own and not judged.
+/// Validates one candidate. Its other fields belong to AO and are not checked.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read_object(KIND, bytes) {
         Ok(document) => verdict(&document, strict),
@@ -120,7 +120,7 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
     judge::rule(KIND, "candidate valid", findings, crate::finding::Findings::default())
 }
 
-/// Takes a document apart in which no fault was found.
+/// Reads a document that has no faults.
 fn read(document: Value) -> Candidate {
     let Value::Object(mut fields) = document else { unreachable!("BUG: it was checked to be an object") };
     let mut text = |name: &str| match fields.remove(name) {

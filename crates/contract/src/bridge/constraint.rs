@@ -40,7 +40,7 @@ pub struct Constraint {
 
 pub static CONSTRAINT: Object = Object {
     name: "bridge_constraint",
-    about: "Something that must not be done again.",
+    about: "An error that must not be repeated.",
     fields: &[
         required("pattern", NON_BLANK, ""),
         required("detection", TEXT, ""),
@@ -65,7 +65,7 @@ pub static QUARANTINE: Object = Object {
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// Judges a quarantine file: a bare list, or an object with a version and the list.
+/// Validates a quarantine file: a bare list, or an object with a version and the list.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read(KIND, bytes) {
         Ok(document) => verdict(&document, strict),
@@ -112,7 +112,7 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
     judge::rule(KIND, "quarantine valid", findings, warnings)
 }
 
-/// Takes an item apart in which no fault was found.
+/// Reads an item that has no faults.
 fn read(item: Value) -> Constraint {
     let Value::Object(mut fields) = item else { unreachable!("BUG: it was checked to be an object") };
     let mut text = |name: &str| match fields.remove(name) {
@@ -148,7 +148,7 @@ impl Serialize for Constraint {
 }
 
 impl Constraint {
-    /// The constraint that a candidate contains. `None` where it warns of nothing, or is no longer current.
+    /// The constraint in a candidate. `None` if it contains no warning or is no longer current.
     pub fn from_candidate(candidate: &Candidate) -> Option<Self> {
         let warns = candidate.kind == KnowledgeType::Failure || candidate.maturity == candidate::ANTI_PATTERN;
         let superseded = candidate.extra.get("superseded_by").and_then(Value::as_str);
@@ -166,14 +166,14 @@ impl Constraint {
         })
     }
 
-    /// Whether the words are in it, whatever their case. No words are in everything.
+    /// Whether it contains the words, ignoring case. An empty query matches everything.
     pub fn mentions(&self, words: &str) -> bool {
         let text = format!("{} {}", self.pattern, self.detection).to_lowercase();
         text.contains(&words.to_lowercase())
     }
 }
 
-/// A heading is taken whole, without the word for its type; of a longer text the first sentence.
+/// The whole heading without its type prefix; of a longer text, the first sentence.
 fn pattern(content: &str) -> String {
     const TITLE_CHARS_MAX: usize = 120;
     let title = learning::without_prefix(content);
@@ -190,8 +190,8 @@ pub struct Merged {
     pub unchanged: usize,
 }
 
-/// Brings new constraints into a file's. Known by their source, known ones are updated in their place and
-/// keep the status, the test and everything else that OL gave them; nothing is ever removed.
+/// Merges new constraints into a file's. Known ones, identified by their source, are updated in place and
+/// keep the status, the test and all other fields that OL has set; nothing is ever removed.
 pub fn merge(mut existing: Vec<Constraint>, incoming: Vec<Constraint>) -> Merged {
     let (mut added, mut updated, mut unchanged) = (0, 0, 0);
     for new in incoming {
@@ -208,7 +208,7 @@ pub fn merge(mut existing: Vec<Constraint>, incoming: Vec<Constraint>) -> Merged
     Merged { constraints: existing, added, updated, unchanged }
 }
 
-/// The section that is put before an agent.
+/// The section that is shown to an agent.
 pub fn markdown<'c>(constraints: impl IntoIterator<Item = &'c Constraint>) -> String {
     let lines: Vec<String> = constraints
         .into_iter()

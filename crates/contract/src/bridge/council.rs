@@ -1,4 +1,4 @@
-//! Council verdicts: what reviewers said, in reports people write and in the JSON of one judge.
+//! Council verdicts, from written reports and from the JSON of one judge.
 
 mod report;
 
@@ -77,7 +77,7 @@ static FINDING: Object = Object {
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// Judges a report or the JSON of one judge: it must say PASS, WARN or FAIL. `details.verdict` is what it says.
+/// Validates a report or the JSON of one judge: it must contain PASS, WARN or FAIL. `details.verdict` has the verdict.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     if bytes.trim_ascii_start().starts_with(b"{") {
         return validate_judgement(bytes, strict);

@@ -1,6 +1,6 @@
 //! Exit codes across the bridge, and when a dispatched phase counts as done: artifacts first, exit code second.
 
-/// What an exit code of `ol` means to its caller.
+/// The meaning of an exit code of `ol`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OlExit {
     /// Go on with the next phase.
@@ -59,14 +59,14 @@ pub fn expected_artifacts(phase: &str) -> &'static [Artifact] {
     }
 }
 
-/// What was seen when a dispatched process ended.
+/// What was observed when a dispatched process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     pub exit_code: i32,
-    /// Whether every required artifact is there and newer than the phase; none where nothing is required.
+    /// Whether every required artifact exists and is newer than the phase; `None` if nothing is required.
     pub artifacts_found: Option<bool>,
     pub retries_left: u32,
-    /// Something that another attempt cannot repair, such as a missing program.
+    /// An error that another attempt cannot fix, such as a missing program.
     pub breaker: bool,
 }
 
@@ -81,7 +81,7 @@ pub enum Outcome {
 }
 
 /// Decides the outcome of a dispatch. A crash after the work was done is a success; an exit code of 0 without
-/// the work is not. Where nothing is required only the exit code can tell.
+/// the work is not. If nothing is required, only the exit code decides.
 pub fn interpret(ended: Ended) -> Outcome {
     let done = ended.artifacts_found.unwrap_or(ended.exit_code == 0);
     match (done, ended.exit_code) {

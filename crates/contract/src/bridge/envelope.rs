@@ -23,7 +23,7 @@ words! {
 }
 
 impl Contract {
-    /// Where an operation belongs; operations that are not known here may be anywhere.
+    /// The surface of an operation; unknown operations may use any.
     pub fn of_operation(operation: &str) -> Option<Self> {
         match operation {
             "skill.invoke" => Some(Contract::Invocation),
@@ -52,13 +52,13 @@ pub struct Envelope {
 
 pub static ENVELOPE: Object = Object {
     name: "bridge_envelope",
-    about: "What one command line tells the other.",
+    about: "One message between two agent command lines.",
     fields: &[
         optional("schema_version", Shape::Integer { min: 1, max: 1 }, "Always written; absent is read as 1."),
         required("contract", Contract::SHAPE, "Which of the three surfaces this is."),
         required("source_system", System::SHAPE, ""),
         required("target_system", System::SHAPE, ""),
-        required("operation", NON_BLANK, "What is asked or told."),
+        required("operation", NON_BLANK, "The operation."),
         required("payload", Shape::AnyObject, "May be empty."),
         required("meta", Shape::Object(&META), ""),
     ],
@@ -75,7 +75,7 @@ static META: Object = Object {
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// Judges one envelope. Strict: recommendations are rules, and unknown fields are mistakes.
+/// Validates one envelope. Strict: recommendations are rules, and unknown fields are faults.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read_object(KIND, bytes) {
         Ok(document) => verdict(&document, strict),
@@ -83,7 +83,7 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     }
 }
 
-/// Reads one envelope, or gives the verdict that refuses it. Refused means: nothing may be changed by it.
+/// Reads one envelope, or gives the verdict that refuses it. A refused envelope must not change anything.
 pub fn parse(bytes: &[u8]) -> Result<Envelope, Box<Verdict>> {
     let document = judge::read_object(KIND, bytes)?;
     let verdict = verdict(&document, false);
@@ -116,7 +116,7 @@ fn faults(document: &Value, strict: bool) -> Findings {
     findings
 }
 
-/// What is allowed but not as it should be.
+/// Warnings about deviations that are allowed.
 fn advice(document: &Value) -> Findings {
     let mut warnings = Findings::default();
     let text = |name: &str| document.get(name).and_then(Value::as_str);
@@ -131,7 +131,7 @@ fn advice(document: &Value) -> Findings {
         );
     }
     if text("source_system").is_some() && text("source_system") == text("target_system") {
-        warnings.push("$.target_system", "same_system", "nothing crosses the bridge");
+        warnings.push("$.target_system", "same_system", "source and target are the same system");
     }
     let contract = text("contract").and_then(Contract::parse);
     let home = text("operation").and_then(Contract::of_operation);
@@ -149,7 +149,7 @@ fn advice(document: &Value) -> Findings {
     warnings
 }
 
-/// Takes a document apart in which no fault was found.
+/// Reads a document that has no faults.
 fn read(document: Value) -> Envelope {
     let Value::Object(mut document) = document else { unreachable!("BUG: it was checked to be an object") };
     document.remove("schema_version");
@@ -203,7 +203,7 @@ impl Serialize for Envelope {
     }
 }
 
-/// The event by which `receiver` must answer an envelope it refused. None where the refused one was itself
+/// The event with which `receiver` must answer an envelope it refused. `None` if the refused one was itself
 /// an event: two systems that reject each other's rejections would never stop.
 pub fn rejection(receiver: System, refused: &[u8], verdict: &Verdict, now: Timestamp) -> Option<Envelope> {
     let document = judge::read(KIND, refused).unwrap_or_default();

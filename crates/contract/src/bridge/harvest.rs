@@ -22,7 +22,7 @@ words! {
 }
 
 document! {
-    /// One thing a quest brought home.
+    /// A candidate that a quest produced.
     #[shape(name = "bridge_harvest_candidate", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct HarvestCandidate {
@@ -43,7 +43,7 @@ document! {
     }
 }
 
-/// Judges one harvest candidate.
+/// Validates one harvest candidate.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read_object(KIND, bytes) {
         Ok(document) => verdict(&document, strict),
@@ -68,7 +68,7 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
 }
 
 impl From<HarvestCandidate> for Candidate {
-    /// Follows the contract's table row by row; what OL does not say gets the table's default.
+    /// Follows the contract's table row by row; fields that OL does not have get the table's default.
     fn from(harvest: HarvestCandidate) -> Self {
         let mut metadata = Map::new();
         metadata.insert("category".to_owned(), Value::from(harvest.category));

@@ -17,14 +17,14 @@ use crate::json::{Map, Value};
 /// The marker of where a learning came from when OL harvested it.
 pub const HARVEST_SOURCE: &str = "ol-harvest";
 
-/// One learning, as far as it could be understood. Readers are tolerant: what is absent is none.
+/// One learning, as far as it could be read. Readers are tolerant: a missing field is `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learning {
     /// From the frontmatter, else the file's stem; further blocks of one file get `#2`, `#3`, ….
     pub id: String,
     /// `None` where the file has an unknown type.
     pub kind: Option<KnowledgeType>,
-    /// The heading as it stands, with a prefix such as `Learning: `.
+    /// The heading as written, with a prefix such as `Learning: `.
     pub title: String,
     /// The first paragraph.
     pub summary: String,

@@ -1,4 +1,4 @@
-//! The little of Markdown that learnings and reports need: headings, paragraphs, and what is code.
+//! The parts of Markdown that learnings and reports need: headings, paragraphs, and code.
 
 /// One line of a text.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! The `MemRL` retry policy: whether a failed gate is tried again or handed to a person. No clock, no chance.
+//! The `MemRL` retry policy: whether a failed gate is tried again or handed to a person. Deterministic, without a clock.
 
 pub mod evaluate;
 pub mod policy;
@@ -15,10 +15,10 @@ use crate::shape::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It is not asked.
+    /// It is not evaluated.
     #[default]
     Off,
-    /// It is asked, and not followed.
+    /// It is evaluated and not followed.
     Observe,
     /// It is followed.
     Enforce,
@@ -86,7 +86,7 @@ pub fn bucket(attempt: i64, max_attempts: i64) -> &'static str {
     }
 }
 
-/// The failure class of a phase's verdict; an unknown verdict is its own class, which is an unknown one.
+/// The failure class of a phase's verdict; an unknown verdict becomes its own, unknown class.
 pub fn classify(phase: u32, verdict: &str) -> String {
     let verdict = verdict.trim().to_ascii_uppercase();
     let class = match (phase, verdict.as_str()) {
@@ -102,7 +102,7 @@ pub fn classify(phase: u32, verdict: &str) -> String {
     class.to_owned()
 }
 
-/// What was done before there was a policy: try until the budget is gone.
+/// The behavior without a policy: retry until the budget is used up.
 pub fn legacy_action(attempt: i64, max_retries: i64) -> Action {
     if attempt >= max_retries { Action::Escalate } else { Action::Retry }
 }

@@ -33,7 +33,7 @@ pub fn parse(stem: &str, bytes: &[u8]) -> Result<Pattern, Box<Verdict>> {
     })
 }
 
-/// Judges a pattern file. A pattern that says nothing is refused when strict.
+/// Validates a pattern file. Strict mode refuses a pattern without content.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     let pattern = match parse("", bytes) {
         Ok(pattern) => pattern,

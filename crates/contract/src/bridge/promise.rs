@@ -1,4 +1,4 @@
-//! Promise tags: how an agent says that it is done, when it has no exit code to say it with.
+//! Promise tags: how an agent reports its outcome when it has no exit code.
 
 use crate::aee::judge;
 use crate::bridge::learning::text_of;
@@ -22,7 +22,7 @@ words! {
     }
 }
 
-/// What a text promises, and the paragraph that explains it.
+/// The promise of a text, and the paragraph that explains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
     pub promise: Promise,
@@ -36,7 +36,7 @@ pub fn read(text: &str) -> Option<Signal> {
     Some(Signal { promise: Promise::parse(word)?, detail: markdown::first_paragraph(rest) })
 }
 
-/// What a list of child tasks, one a line with its state, comes to.
+/// The joint promise of a list of child tasks, one per line with its state.
 pub fn of_children(list: &str) -> Promise {
     let has = |line: &str, words: &[&str]| {
         line.split_whitespace().any(|word| words.iter().any(|known| word.eq_ignore_ascii_case(known)))
@@ -49,7 +49,7 @@ pub fn of_children(list: &str) -> Promise {
     if all_closed { Promise::Done } else { Promise::Partial }
 }
 
-/// Judges a text: its last promise must be one that is known. `details.promise` is what it says.
+/// Validates a text: its last promise must be known. `details.promise` has the promise.
 pub fn validate(bytes: &[u8]) -> Verdict {
     let text = match text_of(KIND, bytes) {
         Ok(text) => text,
@@ -58,7 +58,7 @@ pub fn validate(bytes: &[u8]) -> Verdict {
     let mut findings = Findings::default();
     let word = last_tag(text).map(|(word, _)| word);
     match word {
-        None => findings.push("$.promise", "missing", "there is no promise tag"),
+        None => findings.push("$.promise", "missing", "the promise tag is missing"),
         Some(word) if Promise::parse(word).is_none() => {
             findings.push("$.promise", "enum", format!("must be one of {}", Promise::WORDS.join(", ")));
         }

@@ -55,7 +55,7 @@ pub enum State {
 }
 
 impl Chain {
-    /// Where a step is; none while nothing was written about it. The latest entry counts.
+    /// The state of a step; `None` if it has no entry. The latest entry counts.
     pub fn state(&self, step: &str) -> Option<State> {
         self.entries.iter().rev().find(|entry| entry.step == step).map(|entry| entry.state)
     }
@@ -68,7 +68,7 @@ impl Chain {
 }
 
 /// Reads a chain. Lines that are not entries are left out, as AO does, and reported as warnings; a first line
-/// that is no JSON makes the file unreadable.
+/// that is not JSON makes the file unreadable.
 pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
     let text = text_of(KIND, bytes)?;
     let mut chain = Chain::default();
@@ -84,7 +84,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
             }
         };
         match line::read(&object) {
-            // AO takes a first line for metadata even where it is an entry, and so loses it; we do not.
+            // AO treats the first line as metadata even if it is an entry, and so loses the entry; we do not.
             line::Line::Meta { id, started, epic_id } if index == 0 => {
                 (chain.id, chain.started, chain.epic_id) = (id, started, epic_id);
             }
@@ -106,7 +106,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
     Ok((chain, warnings))
 }
 
-/// Judges a chain. Strict: every line must be one.
+/// Validates a chain. Strict: every line must be an entry.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     let (chain, found) = match parse(bytes) {
         Ok(read) => read,

@@ -1,4 +1,4 @@
-//! Stage-1 results: what the deterministic checks of a worktree said. Gate on `passed`, never on an exit code.
+//! Stage-1 results of the deterministic checks of a worktree. Gate on `passed`, never on an exit code.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const KIND: &str = "stage1";
 pub const OPERATION: &str = "validate.stage1.result";
 
 document! {
-    /// What the deterministic checks of a worktree said.
+    /// The results of the deterministic checks of a worktree.
     #[shape(name = "stage1_result", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Stage1Result {
@@ -43,7 +43,7 @@ document! {
     }
 }
 
-/// Judges a result, raw or in its envelope. `details.passed` says what it says.
+/// Validates a result, raw or in its envelope. `details.passed` has the result.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     let document = match judge::read_object(KIND, bytes) {
         Ok(document) => document,
@@ -128,7 +128,7 @@ impl Stage1Result {
     }
 }
 
-/// Reads a length of time as Go prints it: `350ms`, `3.4s`, `1h2m3s`.
+/// Reads a duration as Go prints it: `350ms`, `3.4s`, `1h2m3s`.
 pub fn go_duration(text: &str) -> Option<Duration> {
     let mut total = 0.0;
     let mut rest = text;

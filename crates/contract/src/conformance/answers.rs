@@ -11,7 +11,7 @@ use crate::validate::{Kind, could_not_work, validate};
 use crate::{aee, aop};
 use given::Given;
 
-/// Answers one question. One that is not understood is answered with `error`, and so matches no expectation.
+/// Answers one question. An unknown question is answered with `error`, which matches no expectation.
 pub fn answer(question: &Value) -> Value {
     let ask = question["ask"].as_str().unwrap_or_default();
     let answer = match ask {
@@ -21,22 +21,22 @@ pub fn answer(question: &Value) -> Value {
         "aocl-bundle" => bundle(&question["deltas"]),
         _ => operator::answer(ask, question).or_else(|| bridge::answer(ask, question)),
     };
-    answer.unwrap_or_else(|| json!({"error": "the question was not understood"}))
+    answer.unwrap_or_else(|| json!({"error": "unknown question"}))
 }
 
 fn verdict(question: &Value) -> Value {
     let Some(kind) = question["kind"].as_str().and_then(Kind::named) else {
-        return json!(could_not_work(None, "usage", "there is no such kind"));
+        return json!(could_not_work(None, "usage", "unknown kind"));
     };
     let bytes = match (&question["input"], question["input_hex"].as_str().and_then(from_hex)) {
         (Value::String(text), _) => text.as_bytes().to_vec(),
         (_, Some(bytes)) => bytes,
-        _ => return json!(could_not_work(Some(kind), "usage", "there is no input")),
+        _ => return json!(could_not_work(Some(kind), "usage", "the input is missing")),
     };
     match Given::read(&question["options"]) {
         Ok(given) => json!(validate(Some(kind), &bytes, &given.options())),
         Err(name) => {
-            json!(could_not_work(Some(kind), "usage", format!("the option `{name}` cannot be used")))
+            json!(could_not_work(Some(kind), "usage", format!("unknown option `{name}`")))
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
     changed.chain(bundles).collect()
 }
 
-/// Folders that hold documents themselves.
+/// Folders whose files are documents.
 fn whole(path: &str) -> Option<Kind> {
     let (folder, name) = path.rsplit_once('/')?;
     match (folder.rsplit('/').next()?, name.rsplit('.').next()?) {
@@ -32,7 +32,7 @@ fn whole(path: &str) -> Option<Kind> {
     }
 }
 
-/// A file that is the document, and what must be said of it.
+/// A file that is a document, and the expected verdict.
 pub(super) fn document(contract: &'static str, kind: Kind, file: &File<'_>, expect: &Value) -> Case {
     Case {
         contract,
@@ -61,7 +61,7 @@ fn changed_trace(vector: &Value) -> Option<Case> {
 }
 
 fn changed(vector: &Value, base: &[u8]) -> Result<String, Mismatch> {
-    let wrong = |what: &str| Mismatch(format!("the recipe is wrong: {what}"));
+    let wrong = |what: &str| Mismatch(format!("invalid recipe: {what}"));
     let lines = base.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let lines: Result<Vec<Value>, _> = lines.map(strict::parse).collect();
     let mut lines = lines.map_err(|error| wrong(&error.to_string()))?;

@@ -10,7 +10,7 @@ use crate::validate::Kind;
 
 const CONTRACT: &str = "aop";
 
-/// Tells by the members of its cases what a file holds.
+/// Detects the kind of a file by the members of its cases.
 pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
     if let Some((folder, _)) = file.path.rsplit_once('/').filter(|(_, name)| name.contains(".md")) {
         let is_v1 = folder == "v1" || folder.ends_with("/v1");
@@ -73,7 +73,7 @@ fn message(vector: &Value, answer: &Value) -> Result<(), Mismatch> {
     Ok(())
 }
 
-/// `{name, base, set, expect}`: a message too big to store, made from a small one.
+/// `{name, base, set, expect}`: a large message, generated from a small one.
 fn ask_generated(vector: &Value, files: &[Vec<u8>]) -> Result<Value, Mismatch> {
     Ok(verdicts::ask(Kind::Aop, generated::make(only(files)?, &vector["set"])?.as_bytes()))
 }

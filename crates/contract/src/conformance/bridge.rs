@@ -9,7 +9,7 @@ use super::{Case, File, listed, only, parsed};
 
 const CONTRACT: &str = "bridge";
 
-/// Told apart by their members alone.
+/// Detected by their members alone.
 static TABLES: &[Table] = &[
     Table { ask: "memrl-bucket", given: &["attempt", "max_attempts"], may: &[], wanted: &["want"] },
     Table { ask: "memrl-legacy-action", given: &["attempt", "max_retries"], may: &[], wanted: &["want"] },
@@ -94,7 +94,7 @@ fn invalid_policy(vector: &Value) -> Option<Case> {
     })
 }
 
-/// `{file, upstream_regex}`: what a council's report says in the end.
+/// `{file, upstream_regex}`: the verdict of a council's report.
 fn report(vector: &Value) -> Option<Case> {
     let file = vector["file"].as_str()?;
     vector.get("upstream_regex")?;
@@ -108,7 +108,7 @@ fn report(vector: &Value) -> Option<Case> {
             Ok(json!({"ask": "council-verdict", "content": String::from_utf8_lossy(only(files)?)}))
         },
         compare: |vector, answer| match &vector["upstream_regex"] {
-            // Other readers find nothing there; finding more is accepted.
+            // Other readers find no verdict there; finding one is accepted.
             Value::Null => Ok(()),
             expected => holds(&json!({ "want": expected }), answer),
         },

@@ -10,7 +10,7 @@ use crate::validate::Kind;
 
 const CONTRACT: &str = "operator";
 
-/// Told apart by their members.
+/// Detected by their members.
 static TABLES: &[Table] = &[
     Table { ask: "lock-normalize", given: &["in"], may: &["options"], wanted: &["out"] },
     Table {

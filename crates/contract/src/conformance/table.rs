@@ -1,17 +1,17 @@
-//! Tables: each row names what goes in and what must come out.
+//! Tables: each row has an input and the expected output.
 
 use serde_json::Value;
 
 use super::{Case, Mismatch};
 
-/// One kind of row, told by its members.
+/// One kind of row, detected by its members.
 pub(super) struct Table {
     pub(super) ask: &'static str,
-    /// What goes into the question; all must be there.
+    /// Members of the question; all are required.
     pub(super) given: &'static [&'static str],
-    /// What may go into it.
+    /// Optional members of the question.
     pub(super) may: &'static [&'static str],
-    /// What the answer must have; all must be there. `expect` alone is the answer itself.
+    /// Members of the expected answer; all are required. `expect` alone is the answer itself.
     pub(super) wanted: &'static [&'static str],
 }
 
@@ -49,7 +49,7 @@ impl Table {
     }
 }
 
-/// Every member that is expected must be in the answer, at any depth; what else it says is its own affair.
+/// Every expected member must be in the answer, at any depth; other members of the answer do not matter.
 pub(super) fn holds(expect: &Value, answer: &Value) -> Result<(), Mismatch> {
     if contains(answer, expect) { Ok(()) } else { Err(Mismatch(format!("expected {expect}, got {answer}"))) }
 }

@@ -54,7 +54,7 @@ fn outcome(vector: &Value, file: &[u8]) -> String {
 }
 
 #[test]
-fn a_case_that_does_not_hold_says_why() {
+fn a_failing_case_says_why() {
     let message = |kind: &str, expect: Value| json!({"file": "a.json", "kind": kind, "expect": expect});
     insta::assert_snapshot!(outcome(&message("TASK", json!({"allow": true})), MINIMAL), @"passed");
     insta::assert_snapshot!(outcome(&message("TASK", json!({"allow": false})), MINIMAL), @r#"expected {"allow":false}, got OK: a valid TASK"#);
@@ -75,9 +75,9 @@ fn recipes_make_large_messages() {
     let copies = json!({"task.inputs": {"copies": {"type": "FILE"}, "times": 2}, "task.attempt": 2});
     assert_eq!(recipe(copies, json!({"allow": true, "warnings": []})), "passed");
     let huge = json!({"task.inputs": {"copies": "x", "times": 1_000_000_000}});
-    insta::assert_snapshot!(recipe(huge, json!({"allow": false})), @"the recipe makes too much");
+    insta::assert_snapshot!(recipe(huge, json!({"allow": false})), @"the recipe generates too much");
     let through = json!({"task.objective.x": 1});
-    insta::assert_snapshot!(recipe(through, json!({"allow": false})), @"`task.objective.x` leads through something that is no object");
+    insta::assert_snapshot!(recipe(through, json!({"allow": false})), @"`task.objective.x` goes through a value that is not an object");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_case_reads_nothing_outside_its_folder() {
 }
 
 #[test]
-fn what_no_contract_knows_has_no_cases() {
+fn an_unknown_file_has_no_cases() {
     for (path, bytes) in [("a.json", "{}"), ("b.json", "{"), ("README.md", "Task: x"), ("c.json", "[1]")] {
         assert!(cases(&File { path, bytes: bytes.as_bytes() }).is_empty(), "{path}");
     }

@@ -18,7 +18,7 @@ pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
 fn case(vector: &Value) -> Option<Case> {
     let kind = Kind::named(vector["validator"].as_str()?)?;
     vector["expect"]["allow"].as_bool()?;
-    // What is made from another file is its own contract's affair.
+    // Its own contract handles cases that are made from another file.
     (vector.get("input").is_some() || vector.get("input_raw").is_some()).then(|| Case {
         contract: contract_of(kind),
         name: vector["name"].as_str().unwrap_or("without a name").to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn ask(kind: Kind, input: &[u8]) -> Value {
 
 pub(super) fn question(vector: &Value) -> Result<Value, Mismatch> {
     let Some(kind) = vector["validator"].as_str().and_then(Kind::named) else {
-        return Err(Mismatch(format!("no validator {}", vector["validator"])));
+        return Err(Mismatch(format!("unknown validator {}", vector["validator"])));
     };
     let input = match (&vector["input_raw"], &vector["options"]["prior"], &vector["input"]) {
         (Value::String(raw), _, _) => raw.clone(),
@@ -101,7 +101,7 @@ pub(super) fn question(vector: &Value) -> Result<Value, Mismatch> {
     Ok(question)
 }
 
-/// One document a line.
+/// One document per line.
 pub(super) fn lines(documents: &[Value]) -> String {
     documents.iter().map(|document| format!("{document}\n")).collect()
 }

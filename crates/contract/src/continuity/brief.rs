@@ -1,4 +1,4 @@
-//! What an agent is told when it resumes: built from the ledger alone, inside a budget of tokens, the same bytes for
+//! The brief of an agent that resumes: built from the store alone, within a budget of tokens, the same bytes for
 //! the same state and the same moment.
 
 mod commands;
@@ -22,9 +22,9 @@ use fit::{Group, choose, clip};
 
 /// Bytes that are counted as one token.
 pub(crate) const TOKEN_BYTES: usize = 4;
-/// One thing takes no more than this part of the room, however long it is.
+/// The largest share of the budget that one item may take.
 const PARTS: usize = 12;
-/// Events in which an agent says what not to try again, and in which it thinks aloud.
+/// Kinds of events in which an agent rejects an approach, and in which it explains its reasoning.
 const REJECTED: &[&str] = &["rejected", "rejected_approach"];
 const REASONING: &str = "reasoning";
 const NEXT_ACTION: &str = "next_action";
@@ -35,7 +35,7 @@ const FILES_MAX: usize = 50;
 const MEMORIES_MAX: usize = 50;
 const DEPENDENCIES_MAX: usize = 10;
 
-/// Everything the brief is made of. The lists come in the order in which they matter.
+/// Everything the brief is built from. The lists are ordered by importance.
 #[derive(Debug, Clone)]
 pub struct Situation<'s> {
     /// What printed commands begin with, as a shell reads it.
@@ -43,7 +43,7 @@ pub struct Situation<'s> {
     pub agent: &'s str,
     pub as_of: Timestamp,
     pub project_id: Option<&'s str>,
-    /// What is known of the project; `None` if no agent has worked there.
+    /// The project; `None` if no agent has worked there.
     pub project: Option<ProjectView>,
     pub task: Option<&'s Task>,
     /// Dependencies of the task that are not done.
@@ -55,7 +55,7 @@ pub struct Situation<'s> {
     pub prompts: Vec<EventView>,
     pub artifacts: Vec<ArtifactView>,
     pub counts: Counts,
-    /// What could be started next.
+    /// Tasks that can be started next.
     pub pipeline: Vec<TaskLine>,
     /// Tasks that wait for this one.
     pub unlocks: Vec<TaskLine>,
@@ -105,7 +105,7 @@ impl Counts {
     }
 }
 
-/// The agent contract's brief, and behind it what is ours.
+/// The agent contract's brief, then our own fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Brief {
     pub task: Option<TaskView>,
@@ -125,7 +125,7 @@ pub struct Brief {
     pub touched_files: Vec<String>,
     pub blockers: Vec<String>,
     pub budget_tokens: usize,
-    /// Things that did not fit.
+    /// How many items did not fit.
     pub omitted: usize,
 }
 
@@ -137,7 +137,7 @@ pub struct Composed {
     pub digest: String,
 }
 
-/// Says where the work stands, in no more than `budget` tokens for the brief and as many for the prompt.
+/// Builds the brief and the prompt, each with at most `budget` tokens.
 pub fn compose(situation: &Situation<'_>, budget: usize) -> Composed {
     let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
     let found = Found::in_situation(situation, budget * TOKEN_BYTES / PARTS);
@@ -147,7 +147,7 @@ pub fn compose(situation: &Situation<'_>, budget: usize) -> Composed {
     Composed { brief, prompt, digest: both }
 }
 
-/// What the events and rows say once they are read together.
+/// What was collected from events and rows.
 struct Found {
     memories: Vec<MemoryView>,
     events: Vec<EventView>,
@@ -175,7 +175,7 @@ impl Found {
     }
 }
 
-/// Pinned memories first, then by how much each still matters; the task's own before those of everyone.
+/// Pinned memories first, then by relevance; those of the task before global ones.
 fn ranked(memories: &[Memory], at: Timestamp) -> Vec<MemoryView> {
     let mut alive: Vec<&Memory> = memories.iter().filter(|memory| !memory.is_expired(at)).collect();
     let nearness = |memory: &Memory| match memory.written.place.scope {
@@ -211,10 +211,10 @@ fn blockers(situation: &Situation<'_>) -> Vec<String> {
     reason.into_iter().chain(waits).collect()
 }
 
-/// The last word of an agent on what comes next, or what follows from the state of the task.
+/// The next action that an agent recorded last, or one derived from the state of the task.
 fn next_action(situation: &Situation<'_>, most: usize) -> String {
     let Some(task) = situation.task else {
-        return "nothing is waiting here; ask for work or create a task".to_owned();
+        return "no task is ready; ask for work or create a task".to_owned();
     };
     let said = situation.events.iter().find_map(|event| {
         let named = ["next_action", "next_step"].iter().find_map(|name| event.metadata.get(*name)?.as_str());
@@ -227,7 +227,7 @@ fn next_action(situation: &Situation<'_>, most: usize) -> String {
             // Half a command is worse than none.
             if whole.len() <= most { whole } else { "begin the task".to_owned() }
         }
-        (None, Status::InProgress) => format!("go on with the task: {}", task.title),
+        (None, Status::InProgress) => format!("continue the task: {}", task.title),
         (None, Status::Blocked) => "the task is blocked; resolve what blocks it or take another".to_owned(),
         (None, Status::Done | Status::Failed | Status::Canceled) => {
             "the task is closed; take another".to_owned()
@@ -238,7 +238,7 @@ fn next_action(situation: &Situation<'_>, most: usize) -> String {
 fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let most = room / PARTS;
-    // The name repeats beside every item of a project, so it gets less room.
+    // The name appears with every item of a project, so it gets less space.
     let name = |name: &str| clipped(name, most / 2);
     let event = |event: &EventView| {
         let too_long = event.metadata.to_string().len() > most;
@@ -289,7 +289,7 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     brief
 }
 
-/// The brief without its lists, its texts as short as they have to be to leave room for some.
+/// The brief without its lists, with its texts shortened to leave room for them.
 fn fitting_frame(situation: &Situation<'_>, next_action: &str, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let mut most = room / PARTS;
@@ -337,19 +337,19 @@ fn frame(situation: &Situation<'_>, next_action: &str, budget: usize, most: usiz
         touched_files: Vec::new(),
         blockers: Vec::new(),
         budget_tokens: budget,
-        // As many digits as there can be.
+        // Reserve the largest number of digits.
         omitted: 9999,
     }
 }
 
 fn clipped(text: &str, most: usize) -> String {
     let short = clip(text, most);
-    // Characters that JSON has to escape take up to six times their room.
+    // Characters that JSON has to escape take up to six times their size.
     if bytes(&short) > 2 * most { clip(text, most / 6).into_owned() } else { short.into_owned() }
 }
 
 fn group<T: Serialize>(weight: usize, things: &[T]) -> Group {
-    // A comma between two things.
+    // A comma between two items.
     Group { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
 }
 

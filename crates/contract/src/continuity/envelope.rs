@@ -10,27 +10,27 @@ use crate::verdict::Verdict;
 const KIND: &str = "continuity";
 const VERSION: &str = "v1";
 
-/// One answer. That `data` belongs to success and `error` to failure is checked beside the shape.
+/// One answer. The validator also checks that `data` belongs to success and `error` to failure.
 pub static ENVELOPE: Object = Object {
     name: "continuity_answer",
     about: "What a command of the agent contract prints.",
     fields: &[
         required("schema_version", Shape::Word(&[VERSION]), ""),
         required("success", Shape::Bool, ""),
-        optional("data", Shape::Anything, "What was asked for; only on success."),
-        optional("error", NON_BLANK, "What went wrong, for a person; only on failure."),
-        optional("error_code", TEXT, "What went wrong, for a program."),
+        optional("data", Shape::Anything, "The answer; only on success."),
+        optional("error", NON_BLANK, "Error message for people; only on failure."),
+        optional("error_code", TEXT, "Error code for programs."),
         optional("error_context", Shape::Nullable(&Shape::AnyObject), ""),
         optional("suggested_action", TEXT, ""),
-        optional("retry", TEXT, "Whether and how to try again."),
+        optional("retry", TEXT, "Whether and how to retry."),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// What an answer that succeeded does not have.
+/// Fields that a successful answer does not have.
 pub const ONLY_ON_FAILURE: [&str; 4] = ["error", "error_code", "error_context", "suggested_action"];
 
-/// Judges one answer. Strict: unknown fields are mistakes.
+/// Validates one answer. Strict: unknown fields are faults.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     let document = match judge::read_object(KIND, bytes) {
         Ok(document) => document,
@@ -55,10 +55,10 @@ fn faults(document: &Value, strict: bool) -> Findings {
         _ => return findings,
     };
     if document.get(own).is_none() {
-        findings.push(format!("$.{own}"), "missing", format!("`{own}` is required in this case"));
+        findings.push(format!("$.{own}"), "missing", format!("`{own}` is required here"));
     }
     for name in others.iter().filter(|name| document.get(**name).is_some()) {
-        findings.push(format!("$.{name}"), "contradiction", format!("`{name}` belongs to the other case"));
+        findings.push(format!("$.{name}"), "contradiction", format!("`{name}` is not allowed here"));
     }
     findings
 }

@@ -1,4 +1,4 @@
-//! Which task an agent that resumes should look at. Deterministic: the same state gives the same task.
+//! Chooses the task that an agent gets when it resumes. Deterministic: the same state gives the same task.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::domain::status::Status;
 use crate::domain::task::Task;
 use crate::domain::time::Now;
 
-/// Why a task was chosen, in the order in which the rules are tried.
+/// The rule by which a task was chosen, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FocusRule {
@@ -18,27 +18,27 @@ pub enum FocusRule {
     InProgress,
     /// The agent's task waits for others and will continue.
     Waiting,
-    /// It was assigned since the agent last looked.
+    /// It was assigned since the agent's last call.
     Assigned,
-    /// The agent looked at it before, and it has not been started.
+    /// The agent focused on it before, and it has not been started.
     Kept,
-    /// Another agent started it and is gone.
+    /// Another agent started it, and its claim has ended.
     Left,
-    /// The first of what is ready.
+    /// The first ready task.
     Next,
     /// There is nothing to do.
     None,
 }
 
-/// Whether a task is the agent's to work on: of its project, and not claimed by another agent.
+/// Whether the agent may work on a task: it is in its project and not claimed by another agent.
 pub fn is_open_to(task: &Task, agent: &Agent, project: Option<&str>, now: &Now) -> bool {
     let of_project = project.is_none() || task.project_id.as_deref() == project;
     let held = task.live_claim(now).is_some_and(|claim| claim.agent != agent.as_str());
-    // The tasks of a run are its engine's.
+    // The engine of a run owns the run's tasks.
     of_project && !held && task.part.is_none()
 }
 
-/// Whether an agent stays with the task it looked at last.
+/// Whether an agent keeps its last focus.
 pub fn keeps(current: &Task, open_dependencies: i64) -> Option<FocusRule> {
     let failed = current.blocked_reason.as_deref().is_some_and(|reason| reason.starts_with("failure:"));
     match current.status {

@@ -14,7 +14,7 @@ use crate::shape::{Nullable, Shape, document};
 const ANY_NUMBER: Shape = Shape::Number { min: f64::MIN, max: f64::MAX };
 
 document! {
-    // A memory as a caller writes it. Empty texts count as not given.
+    // A memory as a caller writes it. An empty text counts as absent.
     #[shape(name = "push_memory", unknown = Kept)]
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct MemoryText {
@@ -49,7 +49,7 @@ pub fn global() -> String {
 }
 
 impl MemoryText {
-    /// Everything about it that does not depend on the time, checked.
+    /// Checks everything that does not depend on the time.
     pub fn draft(&self) -> Result<Draft, Refusal> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let key = checked_key(&self.key)?.to_owned();
@@ -94,10 +94,10 @@ pub struct MemoryView {
     pub last_accessed_at: Option<String>,
     pub pinned: bool,
     pub kind: String,
-    /// Only where it is not the kind's own.
+    /// Only if it differs from the kind's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_life_days: Option<f64>,
-    /// Between 0 and 1, at the moment of asking.
+    /// Between 0 and 1, at the time of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ impl MemoryView {
     }
 }
 
-/// More digits would only say how long the question took.
+/// More digits would only reflect the duration of the request.
 fn rounded(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }

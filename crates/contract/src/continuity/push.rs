@@ -14,23 +14,23 @@ use crate::shape::{Described, Nullable, document};
 
 document! {
     // Unknown fields are ignored, as the agent contract's own reader does.
-    /// What an agent writes down in one piece.
+    /// An event, memories, artifacts and a status in one transaction.
     #[shape(name = "push", unknown = Kept)]
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Push {
-        /// The task it is about; artifacts and a status need one.
+        /// The task; required for artifacts and a status.
         #[serde(default)]
         pub task_id: Nullable<String>,
-        /// Something that happened.
+        /// An event.
         #[serde(default)]
         pub event: Nullable<PushEvent>,
-        /// What is to be remembered.
+        /// Memories to store.
         #[serde(default)]
         pub memories: Nullable<Vec<MemoryText>>,
         /// Files that belong to the task.
         #[serde(default)]
         pub artifacts: Nullable<Vec<PushArtifact>>,
-        /// Where the task is now.
+        /// The task's new status.
         #[serde(default)]
         pub task_status: Nullable<PushStatus>,
     }
@@ -117,7 +117,7 @@ impl Push {
         if findings.is_empty() { Ok(self) } else { Err(findings) }
     }
 
-    /// Empty ids count as not given.
+    /// An empty id counts as absent.
     pub fn task_id(&self) -> Option<&str> {
         self.task_id.as_deref().filter(|id| !id.is_empty())
     }

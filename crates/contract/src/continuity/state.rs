@@ -1,10 +1,10 @@
-//! The agent contract's words for where a task is and how it ended.
+//! The agent contract's names for the states and outcomes of a task.
 
 use crate::domain::status::Status;
 use crate::domain::words::field_words;
 
 field_words! {
-    /// Where a task is, in the agent contract's four words.
+    /// The state of a task, with the agent contract's four names.
     TaskState, "status" {
         Pending = "pending",
         InProgress = "in_progress",
@@ -14,7 +14,7 @@ field_words! {
 }
 
 field_words! {
-    /// Which tasks to list. The agent contract shows failed and canceled tasks as blocked; here they can be told apart.
+    /// Which tasks to list. The agent contract shows failed and canceled tasks as blocked; here they are distinguished.
     StateFilter, "status" {
         Pending = "pending" | "todo",
         InProgress = "in_progress",

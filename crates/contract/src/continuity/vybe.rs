@@ -11,7 +11,7 @@ pub fn parse_time(text: &str) -> Option<Timestamp> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(from_number(number));
     }
-    // `2026-02-21 10:00:00.123 +0100 CET m=+0.012`: a date, a time, an offset, and what only people read.
+    // `2026-02-21 10:00:00.123 +0100 CET m=+0.012`: a date, a time, an offset, and parts that are ignored.
     let mut words = text.split(' ');
     let (date, time) = match (words.next()?, words.next()) {
         (date, Some(time)) => (date.to_owned(), time.to_owned()),
@@ -27,7 +27,7 @@ pub fn parse_time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&whole).ok()
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, whichever gives a time in this age.
+/// Seconds, milliseconds, microseconds or nanoseconds since 1970, whichever gives a plausible time.
 pub fn from_number(number: i64) -> Timestamp {
     let millis = match number.unsigned_abs() {
         0..100_000_000_000 => number.saturating_mul(1000),

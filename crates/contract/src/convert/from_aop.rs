@@ -40,7 +40,7 @@ pub(super) fn result(source: &mut Source<'_>, _: &Context) -> Value {
     result
 }
 
-/// What every message says of itself and its successor says again.
+/// Marks header fields as used: the result has its own header.
 fn take_header(source: &mut Source<'_>) {
     for implied in ["/aop_version", "/schema_version", "/protocol_family", "/message_type"] {
         source.take(implied);
@@ -54,7 +54,7 @@ fn run_id(source: &mut Source<'_>, pointer: &str) -> String {
         return session.to_owned();
     }
     let run_id = uuid_for(session);
-    source.lose(pointer, format!("a run is named by a UUID; it is {run_id} there"));
+    source.lose(pointer, format!("a run id must be a UUID; it became {run_id}"));
     run_id
 }
 
@@ -64,11 +64,11 @@ fn task_id(source: &mut Source<'_>, pointer: &str) -> String {
         return name.to_owned();
     }
     let task_id = uuid_for(name);
-    source.lose(pointer, format!("a task is named `T-` and a number, or a UUID; it is {task_id} there"));
+    source.lose(pointer, format!("a task id must be `T-` and a number, or a UUID; it became {task_id}"));
     task_id
 }
 
-/// Only a success without reserve is `done`.
+/// Only a full success is `done`.
 fn status(source: &mut Source<'_>) -> &'static str {
     let said = source.text("/extensions/x_status");
     let state = source.text("/task_status/state").unwrap_or_default();
@@ -81,7 +81,7 @@ fn status(source: &mut Source<'_>) -> &'static str {
         ("ABORTED", _) if said == Some("blocked") => "blocked",
         ("FAILED", _) => "failed",
         ("COMPLETED", _) => {
-            source.lose("/task_status/final_signal", "what is not wholly done is `blocked` there");
+            source.lose("/task_status/final_signal", "a partial success became `blocked`");
             "blocked"
         }
         (state, _) => {
@@ -107,7 +107,7 @@ fn changes(source: &mut Source<'_>) -> Vec<Value> {
     changes
 }
 
-/// At most five, as the contract says; what does not fit is told.
+/// At most five, as the contract says; the rest is reported as lost.
 fn notes(source: &mut Source<'_>) -> Vec<String> {
     const NOTES_MAX: usize = 5;
     let summary = source.text("/execution_summary/summary").unwrap_or_default();
@@ -120,12 +120,14 @@ fn notes(source: &mut Source<'_>) -> Vec<String> {
     if lines.len() <= NOTES_MAX {
         return lines;
     }
-    source
-        .lose("/execution_summary/summary", format!("only {NOTES_MAX} notes are allowed; the rest was cut"));
+    source.lose(
+        "/execution_summary/summary",
+        format!("only {NOTES_MAX} notes are allowed; the rest was dropped"),
+    );
     lines[..NOTES_MAX].to_vec()
 }
 
-/// Checkpoints are the criteria. A success without any is shown by what the executor said of it.
+/// Checkpoints become the criteria. A success without checkpoints uses the executor's summary as evidence.
 fn acceptance(source: &mut Source<'_>, status: &str) -> Vec<Value> {
     let mut checks = Vec::new();
     for index in 0..source.count("/checkpoint_results") {

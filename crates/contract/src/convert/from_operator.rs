@@ -50,7 +50,7 @@ pub(super) fn task(source: &mut Source<'_>, context: &Context) -> Value {
     })
 }
 
-/// What AOP has no member for goes under names that its readers keep.
+/// Values without an AOP member become extensions, which AOP readers keep.
 fn task_extensions(source: &mut Source<'_>) -> Map<String, Value> {
     let mut extensions = source.extensions("");
     extensions.extend(source.extensions("/task"));
@@ -83,7 +83,7 @@ fn inputs(source: &mut Source<'_>) -> Vec<Value> {
     inputs
 }
 
-/// One checkpoint a criterion; a check that decides it is the checkpoint's validation.
+/// One checkpoint per criterion; a check that decides it becomes the checkpoint's validation.
 fn phase(source: &mut Source<'_>) -> Value {
     let checks: Vec<Value> =
         source.take("/task/x_checks").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -109,13 +109,13 @@ fn validation(check: &Value) -> Value {
         check["command"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let command = match (check["shell"].as_bool(), words.as_slice()) {
         (Some(true), [script]) => (*script).to_owned(),
-        // Words with a NUL cannot be quoted, nor can they be arguments.
+        // An argument with a NUL can be neither quoted nor passed to a program.
         _ => shlex::try_join(words.iter().copied()).unwrap_or_default(),
     };
     json!({"command": command, "expects": check["expects"].as_str().unwrap_or("EXIT_CODE_0")})
 }
 
-/// A result as a RESPONSE. AOP has no word for `blocked`; it becomes ABORTED with a note.
+/// A result as a RESPONSE. AOP has no state `blocked`; it becomes ABORTED with a note.
 pub(super) fn response(source: &mut Source<'_>, _: &Context) -> Value {
     source.take("/schema_version");
     let status = source.text("/status").unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Something that has no place in the other contract.
+/// A value that was lost in the conversion.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Lost {
     pub path: String,
@@ -14,7 +14,7 @@ pub struct Lost {
 
 pub(super) struct Source<'d> {
     document: &'d Value,
-    /// JSON pointers of what was used, with everything below.
+    /// JSON pointers of the used values; each includes everything below it.
     taken: BTreeSet<String>,
     lost: Vec<Lost>,
 }
@@ -24,19 +24,19 @@ impl<'d> Source<'d> {
         Self { document, taken: BTreeSet::new(), lost: Vec::new() }
     }
 
-    /// The whole document, all of which is carried.
+    /// The whole document, marked as used.
     pub(super) fn whole(&mut self) -> &'d Value {
         self.taken.insert(String::new());
         self.document
     }
 
-    /// What stands at a JSON pointer; it counts as carried from now on. Null is nothing.
+    /// The value at a JSON pointer, marked as used. Null is `None`.
     pub(super) fn take(&mut self, pointer: &str) -> Option<&'d Value> {
         self.taken.insert(pointer.to_owned());
         self.peek(pointer)
     }
 
-    /// The same without taking it.
+    /// The same without marking it.
     pub(super) fn peek(&self, pointer: &str) -> Option<&'d Value> {
         self.document.pointer(pointer).filter(|value| !value.is_null())
     }
@@ -69,7 +69,7 @@ impl<'d> Source<'d> {
         self.peek(pointer).and_then(Value::as_array).map_or(0, Vec::len)
     }
 
-    /// The extensions of an object, named `x_…`, all of which are carried.
+    /// The extensions of an object, named `x_…`, marked as used.
     pub(super) fn extensions(&mut self, pointer: &str) -> Map<String, Value> {
         let fields = self.peek(pointer).and_then(Value::as_object);
         let found: Map<String, Value> = fields
@@ -84,12 +84,12 @@ impl<'d> Source<'d> {
         found
     }
 
-    /// Says that something was changed on the way.
+    /// Reports that a value was changed.
     pub(super) fn lose(&mut self, pointer: &str, why: impl Into<String>) {
         self.lost.push(Lost { path: path_of(pointer), why: why.into() });
     }
 
-    /// Everything that was not taken, each with its place.
+    /// Everything that was not used, each with its path.
     pub(super) fn lost(mut self) -> Vec<Lost> {
         let document = self.document;
         self.leftovers(&mut String::new(), document);
@@ -122,13 +122,13 @@ impl<'d> Source<'d> {
             }
             Value::Null => {}
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                self.lose(pointer, "has no place in the other contract");
+                self.lose(pointer, "cannot be converted to the other contract");
             }
         }
     }
 }
 
-/// A name as a step of a pointer.
+/// A name as a segment of a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

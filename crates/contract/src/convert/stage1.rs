@@ -7,7 +7,7 @@ use super::source::Source;
 use crate::bridge::envelope::Contract;
 use crate::bridge::{VERSIONS, stage1};
 
-/// OL ran the checks and tells AO. A bead is checked again under the same correlation.
+/// OL reports its checks to AO. A bead that is checked again has the same correlation id.
 pub(super) fn envelope(source: &mut Source<'_>, context: &Context) -> Value {
     let correlation = ["/quest_id", "/bead_id"].map(|id| source.text(id).unwrap_or_default().to_owned());
     let payload = source.whole();

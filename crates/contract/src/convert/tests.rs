@@ -39,7 +39,7 @@ fn aop_messages(message: &str) -> Vec<(PathBuf, Value)> {
 }
 
 #[test]
-fn an_assignment_comes_back_as_it_was() {
+fn an_assignment_survives_the_round_trip() {
     for assignment in operator_inputs("assignment") {
         let there = to(Kind::Aop, &assignment);
         assert!(there.lost.iter().all(|lost| lost.path.starts_with("$.active_locks")), "{:?}", there.lost);
@@ -77,7 +77,7 @@ fn every_event_can_be_enveloped_whole() {
 }
 
 #[test]
-fn a_result_comes_back_as_it_was() {
+fn a_result_survives_the_round_trip() {
     for result in operator_inputs("result") {
         let there = to(Kind::Aop, &result);
         assert_eq!(there.lost, []);
@@ -109,9 +109,9 @@ fn a_stage_1_result_goes_through_its_envelope() {
     assert_eq!(lost, ["$.meta.correlation_id", "$.meta.timestamp", "$.source_system", "$.target_system"]);
 }
 
-/// Every text of the source is in what came out, or listed as lost, or says what the new form says by itself.
+/// Every text of the source is in the result, listed as lost, or implied by the new form.
 #[test]
-fn nothing_is_dropped_in_silence() {
+fn nothing_is_dropped_silently() {
     let task = aop_messages("TASK").into_iter().find(|(path, _)| path.ends_with("c-2.2-task-full.json"));
     let (_, task) = task.unwrap();
     let made = to(Kind::Assignment, &task);
@@ -164,7 +164,7 @@ fn collect(value: &Value, path: &mut String, leaves: &mut Vec<(String, String)>)
 }
 
 #[test]
-fn what_cannot_be_converted_says_so() {
+fn an_impossible_conversion_is_refused() {
     let context = Context { now: Timestamp::parse(NOW).unwrap(), root: None };
     let refusal = |document: &str, to: Kind| {
         let verdict = convert(document.as_bytes(), to, &context).unwrap_err();

@@ -27,12 +27,12 @@ pub struct Artifact {
     pub created_at: Timestamp,
 }
 
-/// A path as it is kept: a name and nothing more, for the file is never opened.
+/// Checks a path. It is only a name; the file is never opened.
 pub fn checked_path(path: &str) -> Result<&str, Refusal> {
     one_line("file_path", path, limits::ARTIFACT_PATH_BYTES_MAX)
 }
 
-/// What was said about the content, or what the path's ending says.
+/// The given content type, or the one that the path's extension suggests.
 pub fn content_type(given: Option<&str>, path: &str) -> Result<String, Refusal> {
     match given.filter(|text| !text.is_empty()) {
         Some(text) => one_line("content_type", text, limits::CONTENT_TYPE_BYTES_MAX).map(str::to_owned),

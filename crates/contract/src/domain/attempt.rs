@@ -1,4 +1,4 @@
-//! An attempt: one execution of a task by a child process, journalled before the child is started.
+//! An attempt: one execution of a task by a child process, recorded before the child is started.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,18 +31,18 @@ pub struct NewAttempt {
     pub id: AttemptId,
     pub task_id: TaskId,
     pub run_id: RunId,
-    /// Counted from 1 over the life of the task.
+    /// Counted from 1 for each task.
     pub number: i64,
     pub executor: String,
     pub owner: Owner,
 }
 
-/// How an attempt ended, and everything writ saw.
+/// How an attempt ended, and what writ observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
-    /// An AOP error code, where the attempt failed.
+    /// An AOP error code, if the attempt failed.
     pub code: Option<String>,
     pub message: String,
     pub stdout_digest: Option<String>,
@@ -50,9 +50,9 @@ pub struct Outcome {
     pub checks: Vec<CheckSeen>,
     pub cost: Option<MicroUsd>,
     pub tokens: Option<i64>,
-    /// Processes that outlived the child and were ended by writ.
+    /// Processes that outlived the child and were killed by writ.
     pub leftovers_killed: u32,
-    /// The executor's own word on how long a repetition has to wait.
+    /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }

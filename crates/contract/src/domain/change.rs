@@ -49,13 +49,13 @@ pub enum Change {
         task_id: TaskId,
         depends_on: TaskId,
     },
-    /// The task goes, and with it its dependencies, artifacts and memories.
+    /// The task was deleted with its dependencies, artifacts and memories.
     TaskDeleted {
         task_id: TaskId,
     },
     AgentFocused {
         agent: String,
-        /// `None` when there is nothing to look at.
+        /// `None` if there is no focus.
         task_id: Option<TaskId>,
         project_id: Option<String>,
     },
@@ -87,7 +87,7 @@ pub enum Change {
     RunSubmitted {
         run: NewRun,
     },
-    /// An engine took the run. Renewals of its lease are not events.
+    /// An engine took ownership of the run. Renewals of its lease are not events.
     RunOwned {
         run_id: RunId,
         owner: Owner,
@@ -110,12 +110,12 @@ pub enum Change {
         state: AttemptState,
         outcome: Outcome,
     },
-    /// What a crew is granted, with a tag of its own: `crew`.
+    /// A change of a crew, under the tag `crew`.
     Crew(CrewChange),
 }
 
 impl Change {
-    /// The kind under which the continuity surface lists the event.
+    /// The event kind in the agent contract.
     pub fn kind(&self) -> &'static str {
         match self {
             Change::TaskCreated { .. } => "task_created",

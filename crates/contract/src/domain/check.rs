@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::shape::words;
 
 words! {
-    /// What a check's outcome must be.
+    /// The expected outcome of a check.
     #[derive(Default)]
     Expects {
         #[default]
@@ -31,13 +31,13 @@ pub struct Check {
     pub expects: Expects,
 }
 
-/// What writ saw when it ran a check.
+/// What writ observed when it ran a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckSeen {
     pub command: Vec<String>,
     pub expects: Expects,
     pub passed: bool,
-    /// `None` when it was ended by a signal, timed out or could not be started.
+    /// `None` if it was killed by a signal, timed out or could not be started.
     pub exit_code: Option<i32>,
     pub output_digest: String,
     /// The end of its output, scrubbed, for a person.
@@ -47,7 +47,7 @@ pub struct CheckSeen {
     pub problem: Option<String>,
 }
 
-/// Whether an outcome is what the check expects, and if not, why. Anything unforeseen is a failed check.
+/// Whether an outcome is the expected one, and if not, why. Any other outcome is a failed check.
 pub fn judge(expects: Expects, exit_code: Option<i32>, output_is_empty: bool) -> Result<(), String> {
     let Some(code) = exit_code else { return Err("did not exit by itself".to_owned()) };
     match (expects, code, output_is_empty) {

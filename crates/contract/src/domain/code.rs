@@ -1,4 +1,4 @@
-//! The one table of error codes: what a program may branch on, and what each door does with it.
+//! The table of error codes: what a program may branch on, and the exit code and HTTP status of each.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 /// Whether sending a request again can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// The answer will stay no.
+    /// It will be refused again.
     Never,
     /// Send the same request with the same request id.
     SameRequest,
-    /// The same, but only after the obstacle is gone; the details say when.
+    /// The same, but only after the conflict is resolved; the details say when.
     Later,
     /// Change the input first.
     ChangedRequest,
@@ -65,12 +65,12 @@ macro_rules! codes {
 
 codes! {
     InvalidInput, "INVALID_INPUT", 1, 400, ChangedRequest, "the input breaks a rule; the findings say where";
-    UnsupportedVersion, "UNSUPPORTED_VERSION", 1, 400, ChangedRequest, "a document of a version writ does not know";
+    UnsupportedVersion, "UNSUPPORTED_VERSION", 1, 400, ChangedRequest, "writ does not support the document's version";
     TooLarge, "TOO_LARGE", 1, 413, ChangedRequest, "over a named limit";
-    Usage, "USAGE", 2, 400, ChangedRequest, "the words of the command could not be understood";
-    Denied, "DENIED", 1, 403, Never, "a policy said no; the details name the rule";
-    NotFound, "NOT_FOUND", 1, 404, Never, "there is nothing with this id";
-    Ambiguous, "AMBIGUOUS", 1, 409, ChangedRequest, "a short id fits more than one thing";
+    Usage, "USAGE", 2, 400, ChangedRequest, "the command line is invalid";
+    Denied, "DENIED", 1, 403, Never, "a policy denied it; the details name the rule";
+    NotFound, "NOT_FOUND", 1, 404, Never, "nothing has this id";
+    Ambiguous, "AMBIGUOUS", 1, 409, ChangedRequest, "a short id matches more than one object";
     AlreadyExists, "ALREADY_EXISTS", 1, 409, Never, "it already exists";
     WrongState, "WRONG_STATE", 1, 409, Never, "not possible in the state it is in";
     HeldByAnother, "HELD_BY_ANOTHER", 1, 409, Later, "another agent holds a live claim";
@@ -78,31 +78,31 @@ codes! {
     CheckFailed, "CHECK_FAILED", 1, 409, ChangedRequest, "writ ran the task's checks and they did not pass";
     IdempotencyKeyReused, "IDEMPOTENCY_KEY_REUSED", 1, 409, ChangedRequest, "this request id belongs to another request";
     IdempotencyExpired, "IDEMPOTENCY_EXPIRED", 1, 410, Never, "this request was answered long ago and its answer was pruned";
-    RunFailed, "RUN_FAILED", 1, 409, Never, "the run ended, and not everything in it is done";
+    RunFailed, "RUN_FAILED", 1, 409, Never, "the run ended, but not all of its tasks are done";
     RunStopped, "RUN_STOPPED", 1, 409, Never, "the run was stopped or parked; it can be continued";
-    Busy, "BUSY", 75, 503, SameRequest, "the store stayed busy longer than the limit";
+    Busy, "BUSY", 75, 503, SameRequest, "the store was busy for longer than the limit";
     Timeout, "TIMEOUT", 75, 504, SameRequest, "no answer before the deadline";
     ForeignStore, "FOREIGN_STORE", 1, 409, Never, "the file belongs to another program";
-    NewerStore, "NEWER_STORE", 1, 409, Never, "the store was written by a newer writ";
+    NewerStore, "NEWER_STORE", 1, 409, Never, "the store was written by a newer version of writ";
     StoreUnavailable, "STORE_UNAVAILABLE", 1, 503, SameRequest, "the store could not be opened or written";
     Corrupt, "CORRUPT", 70, 500, Never, "the store failed its own check; run `writ audit verify`";
-    Io, "IO", 1, 500, SameRequest, "a file or process could not be used";
+    Io, "IO", 1, 500, SameRequest, "a file or process operation failed";
     Interrupted, "INTERRUPTED", 130, 503, SameRequest, "stopped by a signal; the run can be continued";
-    Bug, "BUG", 70, 500, Never, "something writ believed was false; please report it";
+    Bug, "BUG", 70, 500, Never, "an internal error in writ; please report it";
     SchemaInvalid, "SCHEMA_INVALID", 1, 400, ChangedRequest, "the shape, a type or a value of an operator document is wrong";
     MissingRequiredInput, "MISSING_REQUIRED_INPUT", 1, 400, ChangedRequest, "an operator document lacks something required";
-    UnknownSchemaVersion, "UNKNOWN_SCHEMA_VERSION", 1, 400, ChangedRequest, "an operator document of a major version writ does not know";
+    UnknownSchemaVersion, "UNKNOWN_SCHEMA_VERSION", 1, 400, ChangedRequest, "writ does not support the major version of an operator document";
     LockConflict, "LOCK_CONFLICT", 1, 409, SameRequest, "a scope overlaps an active lock of another task";
     ScopeViolation, "SCOPE_VIOLATION", 1, 403, ChangedRequest, "a path outside the granted scope, in a forbidden one, or out of the workspace";
     InvalidTransition, "INVALID_TRANSITION", 1, 409, Never, "the transition is not allowed";
     DependencyNotMet, "DEPENDENCY_NOT_MET", 1, 409, SameRequest, "what the task depends on is not done";
-    ConcurrencyConflict, "CONCURRENCY_CONFLICT", 75, 409, ChangedRequest, "somebody else changed the row or holds the lock by now; read it again";
+    ConcurrencyConflict, "CONCURRENCY_CONFLICT", 75, 409, ChangedRequest, "the row or the lock was changed by another caller; read it again";
     TaskTimeout, "TASK_TIMEOUT", 1, 409, Never, "the holder sent no heartbeat within its timeout";
     AcceptanceFailed, "ACCEPTANCE_FAILED", 1, 409, ChangedRequest, "a criterion failed, is missing, or has no evidence";
     LedgerInconsistent, "LEDGER_INCONSISTENT", 1, 409, Never, "the ledger contradicts its locks, events or results";
-    NonCompliant, "NON_COMPLIANT", 1, 403, ChangedRequest, "a role went beyond its mandate, its budget or its approval";
-    MissingValidator, "MISSING_VALIDATOR", 2, 500, Never, "a validator could not work, so the answer is no";
-    UntrustedContextBlock, "UNTRUSTED_CONTEXT_BLOCK", 1, 400, ChangedRequest, "a text holds a secret or tries to give orders";
+    NonCompliant, "NON_COMPLIANT", 1, 403, ChangedRequest, "a role exceeded its mandate, its budget or its approval";
+    MissingValidator, "MISSING_VALIDATOR", 2, 500, Never, "a validator could not run, so the document is refused";
+    UntrustedContextBlock, "UNTRUSTED_CONTEXT_BLOCK", 1, 400, ChangedRequest, "a text contains a secret or injected instructions";
 }
 
 impl ErrorCode {

@@ -1,4 +1,4 @@
-//! What the store grants to a crew: locks, rows of a ledger, assignments, money and approvals.
+//! What the store records for a crew: locks, ledger rows, assignments, budgets and approvals.
 
 pub mod approval;
 pub mod budget;
@@ -22,18 +22,18 @@ use lock::Grant;
 use snapshot::Snapshot;
 use worklog::Line;
 
-/// Every change of what a crew is granted.
+/// Every change of a crew's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "crew", rename_all = "snake_case")]
 pub enum CrewChange {
-    /// A row of a ledger as it is from now on. The state of its task moves with an event of its own.
+    /// The new content of a ledger row. The state of its task changes with a separate event.
     RowWritten {
         run_id: RunId,
         task_id: TaskId,
         reference: TaskRef,
         /// The version of the whole ledger after this.
         ledger_version: u64,
-        /// The delta that did it; none where writ itself took the step.
+        /// The delta that changed it; `None` if writ itself did.
         delta: Option<AppliedDelta>,
         row: Box<Row>,
     },
@@ -52,7 +52,7 @@ pub enum CrewChange {
         task_id: TaskId,
         packet: Value,
     },
-    /// What the scope held before the worker was told to begin.
+    /// The files in scope before the worker started.
     SnapshotTaken {
         token: i64,
         run_id: RunId,
@@ -93,7 +93,7 @@ pub enum CrewChange {
         task_id: TaskId,
         amount: Amount,
     },
-    /// What was reserved is spent as far as it was used, and the rest is free again.
+    /// A reservation was settled: the used part is spent, and the rest is free again.
     BudgetBooked {
         token: i64,
         run_id: RunId,
@@ -118,29 +118,29 @@ pub enum CrewChange {
         task_id: TaskId,
         token: i64,
     },
-    /// A line behind the last one of a task's worklog.
+    /// A line was appended to a task's worklog.
     WorklogAppended {
         run_id: RunId,
         task_id: TaskId,
-        /// Whose word it is; none where nobody was at work.
+        /// The token of the worker that wrote it; `None` if no worker held the task.
         token: Option<i64>,
         line: Line,
     },
-    /// A ledger that was kept elsewhere is kept here from now on: its version, and the names of its deltas.
+    /// A ledger was imported from another store: its version, and the ids of its deltas.
     HandoffTaken {
         run_id: RunId,
-        /// Of the bundle that was taken over.
+        /// The digest of the imported bundle.
         digest: String,
         ledger_version: u64,
-        /// The highest token that the run was granted elsewhere.
+        /// The highest token that was granted in the other store.
         fencing: i64,
-        /// What was spent elsewhere, where there is a budget.
+        /// What was spent in the other store, if there is a budget.
         spent: Option<Amount>,
         deltas: Vec<AppliedDelta>,
     },
 }
 
-/// A delta under its name, and what it said.
+/// The id of an applied delta, and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedDelta {
     pub delta_id: String,
@@ -152,7 +152,7 @@ words! {
     Ended {
         Submitted = "submitted",
         TimedOut = "timed_out",
-        /// The row was changed by someone else: canceled, blocked, given up.
+        /// The row was changed by someone else: canceled, blocked, abandoned.
         Withdrawn = "withdrawn",
     }
 }
@@ -202,17 +202,17 @@ impl CrewChange {
     }
 }
 
-/// Numbers from here on belong to tasks whose name in operator documents is not a number.
+/// Numbers from here on are used for tasks whose name in operator documents is not a number.
 const UNNUMBERED_FROM: i64 = 1 << 40;
 
-/// The number behind `T-<n>`. Other spellings, such as `T-07`, are names of their own and have none.
+/// The number in `T-<n>`. Other spellings, such as `T-07`, are different names and have none.
 pub fn number_of(reference: &TaskRef) -> Option<i64> {
     let digits = reference.as_str().strip_prefix("T-")?;
     let number: i64 = digits.parse().ok()?;
     (number < UNNUMBERED_FROM && number.to_string() == digits).then_some(number)
 }
 
-/// The number that a task gets whose name has none, where `others` of the run have one of these already.
+/// The number of a task whose name has none, if `others` such tasks of the run have one already.
 pub fn unnumbered(others: usize) -> i64 {
     UNNUMBERED_FROM.saturating_add(i64::try_from(others).unwrap_or(i64::MAX))
 }

@@ -27,13 +27,13 @@ macro_rules! kinds {
 kinds! {
     /// One unit of work.
     Task = "task";
-    /// One submitted document on its way through the layers. Minted as a UUID v4.
+    /// One submitted document and its execution. Minted as a UUID v4.
     Run = "run";
     /// One execution of a task by a child process.
     Attempt = "attempt";
     /// One row of the event log, as an AEE envelope.
     Event = "evt";
-    /// What ties all envelopes of one work item together.
+    /// The correlation id of all envelopes of one work item.
     Corr = "corr";
     /// A caller's key for one logical write, when the caller gave none.
     Request = "req";
@@ -41,7 +41,7 @@ kinds! {
     Artifact = "artifact";
     /// One working engine.
     Owner = "own";
-    /// A person's word for one exact action.
+    /// A person's approval of one exact action.
     Approval = "approval";
 }
 
@@ -84,7 +84,7 @@ impl<K: Kind> Id<K> {
         Self::trusted(text)
     }
 
-    /// The 128 bits of an id that was made from bits; `None` for ids that came from elsewhere.
+    /// The 128 bits of an id that was minted here; `None` for imported ids.
     pub fn bits(&self) -> Option<u128> {
         let opaque = &self.text[K::PREFIX.len() + 1..];
         if opaque.len() != ENCODED_CHARS || opaque.as_bytes()[0] > b'7' {
@@ -98,13 +98,13 @@ impl<K: Kind> Id<K> {
         Some(bits)
     }
 
-    /// The same bits as a plain UUID, the form operator documents carry.
+    /// The same bits as a plain UUID, the form in operator documents.
     pub fn uuid(&self) -> Option<String> {
         let hex = format!("{:032x}", self.bits()?);
         Some(format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]))
     }
 
-    /// The id behind a plain UUID of an operator document, in letters of either case.
+    /// The id for a plain UUID of an operator document, in upper or lower case.
     pub fn from_uuid(text: &str) -> Option<Self> {
         let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
         let fits =
@@ -178,7 +178,7 @@ impl<'de, K: Kind> Deserialize<'de> for Id<K> {
     }
 }
 
-/// Where new ids come from. The machine's randomness in the product, a seed in tests.
+/// The source of new ids: the machine's randomness in the product, a seed in tests.
 pub trait Minter {
     /// 128 fresh random bits.
     fn random_bits(&mut self) -> u128;

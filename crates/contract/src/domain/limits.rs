@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The largest document taken from a file or from standard input: a plan, a TASK, an envelope.
 pub const DOCUMENT_BYTES_MAX: usize = 1024 * 1024;
-/// How deep JSON may nest. Deeper input is an attack or a mistake, and it would cost stack.
+/// How deep JSON may nest. Deeper input is an attack or a mistake, and would need too much stack.
 pub const JSON_DEPTH_MAX: usize = 100;
 /// Findings reported for one document; the rest is counted, not listed.
 pub const FINDINGS_MAX: usize = 100;
@@ -12,14 +12,14 @@ pub const FINDINGS_MAX: usize = 100;
 /// The longest request id and agent name, in bytes.
 pub const REQUEST_ID_BYTES_MAX: usize = 256;
 pub const AGENT_BYTES_MAX: usize = 128;
-/// A project's id, which names a stream of the log.
+/// A project's id, which is part of a stream's name.
 pub const PROJECT_ID_BYTES_MAX: usize = 1024;
 /// A task title, one line.
 pub const TITLE_CHARS_MAX: usize = 500;
 pub const DESCRIPTION_BYTES_MAX: usize = 64 * 1024;
 /// The continuity contract's bound on an event's message.
 pub const EVENT_MESSAGE_BYTES_MAX: usize = 4096;
-/// Tasks that one task may wait for, and that may wait for it: all of them are looked at when it is done.
+/// Dependencies of a task, and tasks that depend on it: all of them are read when it is done.
 pub const DEPENDENCIES_MAX: usize = 1000;
 /// The continuity contract's bounds on an event's kind and metadata.
 pub const EVENT_KIND_BYTES_MAX: usize = 128;
@@ -30,56 +30,56 @@ pub const PUSH_ITEMS_MAX: usize = 50;
 /// A memory's key, and the id of the project, task or agent it is for.
 pub const MEMORY_KEY_BYTES_MAX: usize = 512;
 pub const MEMORY_SCOPE_ID_BYTES_MAX: usize = PROJECT_ID_BYTES_MAX;
-/// A memory's value. It goes into prompts, which are short; what is longer belongs into a file.
+/// A memory's value. It becomes part of prompts, which are short; longer text belongs in a file.
 pub const MEMORY_VALUE_BYTES_MAX: usize = 64 * 1024;
-/// The longest life and half-life of a memory: a hundred years, which every calendar can print.
+/// The longest lifetime and half-life of a memory: a hundred years, which every calendar can print.
 pub const MEMORY_LIFE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 pub const MEMORY_HALF_LIFE_DAYS_MAX: f64 = 36_500.0;
-/// Expired memories that one call removes, if nothing is said and at most.
+/// Expired memories that one call removes, by default and at most.
 pub const MEMORY_GC_DEFAULT: usize = 500;
 pub const MEMORY_GC_MAX: usize = 10_000;
 /// Words of one search, and their length: each costs a look-up.
 pub const SEARCH_WORDS_MAX: usize = 16;
 pub const SEARCH_WORD_BYTES_MAX: usize = 128;
-/// An artifact's path; Linux takes none that is longer.
+/// An artifact's path; Linux allows no longer one.
 pub const ARTIFACT_PATH_BYTES_MAX: usize = 4096;
 pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
-/// An answer kept for replay under a request id; longer ones are refused at the source.
+/// A stored answer; longer ones are refused before they are stored.
 pub const ANSWER_BYTES_MAX: usize = 1024 * 1024;
-/// How long an answer is kept before only a tombstone of it stays.
+/// How long an answer is kept before only its tombstone remains.
 pub const ANSWER_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Tasks in one plan: the scheduler looks at pairs of them.
+/// Tasks in one plan: the scheduler compares pairs of them.
 pub const PLAN_TASKS_MAX: usize = 500;
 /// Executors of one run at the same time; each holds pipes and two processes.
 pub const PARALLEL_MAX: usize = 64;
 pub const PARALLEL_DEFAULT: usize = 4;
 pub const CHECKS_PER_TASK_MAX: usize = 50;
 pub const SCOPES_PER_TASK_MAX: usize = 100;
-/// The longest path a lock or a write scope may name, in bytes; Linux takes none that is longer.
+/// The longest path a lock or a write scope may name, in bytes; Linux allows no longer one.
 pub const SCOPE_BYTES_MAX: usize = 4096;
-/// A task's whole worklog. It is read in one piece to see that nothing in it was changed.
+/// A task's whole worklog. It is read as a whole to verify it.
 pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// A handoff bundle, which has the worklogs of all tasks in it. It is read in one piece, too.
+/// A handoff bundle, which contains the worklogs of all tasks. It is read as a whole, too.
 pub const HANDOFF_BYTES_MAX: usize = WORKLOG_BYTES_MAX;
 pub const RETRIES_MAX: u32 = 20;
 /// More micro-dollars or tokens than any run has: the largest number that canonical JSON carries exactly.
 pub const AMOUNT_MAX: i64 = (1 << 53) - 1;
-/// How deep runs may start runs. The first run is depth 1.
+/// How deep runs may start other runs. The first run has depth 1.
 pub const DELEGATION_DEPTH_MAX: u32 = 3;
 
-/// A task without a timeout of its own.
+/// The default timeout of a task.
 pub const TASK_TIMEOUT_DEFAULT: Duration = Duration::from_mins(30);
 pub const TASK_TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
-/// One check of a task.
+/// The timeout of one check.
 pub const CHECK_TIMEOUT: Duration = Duration::from_mins(5);
-/// Between asking a process to end and ending it.
+/// The time between SIGTERM and SIGKILL.
 pub const TERM_GRACE: Duration = Duration::from_secs(2);
-/// Until a supervisor must have ended every descendant after it was told to.
+/// How long a supervisor has to kill every descendant when it is asked to.
 pub const KILL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Attempts whose output is kept beside the store; the oldest go first.
@@ -87,45 +87,45 @@ pub const LOG_FILES_MAX: usize = 2_000;
 /// Output kept of one attempt: the beginning and the end, each this much.
 pub const LOG_HEAD_BYTES_MAX: usize = 512 * 1024;
 pub const LOG_TAIL_BYTES_MAX: usize = 512 * 1024;
-/// The longest line a child may print before it is cut into pieces.
+/// The longest line a child may print before it is split.
 pub const LINE_BYTES_MAX: usize = 600 * 1024;
-/// The brief a child is given about its task.
+/// The brief that a child gets about its task.
 pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
 
-/// What an agent is told when it resumes, in tokens: too little says nothing, too much drowns the rest.
+/// The brief of an agent that resumes, in tokens: a smaller one says nothing, a larger one crowds out the rest.
 pub const BRIEF_TOKENS_MIN: usize = 600;
 pub const BRIEF_TOKENS_DEFAULT: usize = 1500;
 pub const BRIEF_TOKENS_MAX: usize = 32_000;
 
-/// Events handed to an agent that resumes, in bytes; the rest comes with its next call.
+/// Events that an agent gets when it resumes, in bytes; the rest comes with its next call.
 pub const DELTA_BYTES_MAX: usize = 64 * 1024;
 
-/// A claim on a task; any call by the holder renews it.
+/// The lease of a claim on a task; any call by the holder renews it.
 pub const CLAIM_LEASE: Duration = Duration::from_mins(15);
-/// How far another machine's clock may be ahead before what it says about time is not believed.
+/// How far another machine's clock may be ahead before its times are refused.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(30);
-/// An engine's lease on the run it works; renewed while the engine runs.
+/// An engine's lease on its run; renewed while the engine runs.
 pub const OWNER_LEASE: Duration = Duration::from_secs(30);
 pub const OWNER_RENEWAL: Duration = Duration::from_secs(5);
-/// An engine's locks on what its tasks write; renewed together with its hold on the run.
+/// The lease of an engine's locks; renewed together with its lease on the run.
 pub const ENGINE_LOCK_LEASE: Duration = Duration::from_secs(20);
-/// How long a task waits for locks of others by default.
+/// How long a task waits for other tasks' locks by default.
 pub const LOCK_WAIT_DEFAULT: Duration = Duration::from_hours(24);
-/// The longest that an executor can ask a repetition of its task to wait.
+/// The longest wait before a retry that an executor can request.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
-/// How often an engine asks again for what it could not have.
+/// How often an engine retries to start a task that could not get its locks, budget or approval.
 pub const HINDRANCE_POLL: Duration = Duration::from_millis(250);
 /// Runs with expired locks that an engine sweeps at one heartbeat; the others are swept at the next ones.
 pub const SWEPT_RUNS_MAX: usize = 8;
 /// How often a working engine looks for a request to cancel, and an attached caller for the end of its run.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a write waits for other writers before the caller is told BUSY.
+/// How long a write waits for other writers before it fails with BUSY.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");
 const _: () = assert!(
     ENGINE_LOCK_LEASE.as_millis() > OWNER_RENEWAL.as_millis() + KILL_DEADLINE.as_millis(),
-    "the children of an engine that died are gone before its locks are free"
+    "the children of a dead engine must be gone before its locks are free"
 );

@@ -1,4 +1,4 @@
-//! What agents remember: one value under one key in one scope, with a kind that says how fast it fades.
+//! Memories of agents: one value under one key in one scope, with a kind that determines how fast it fades.
 
 pub mod draft;
 
@@ -14,7 +14,7 @@ use super::words::field_words;
 use super::workspace;
 
 field_words! {
-    /// Who a memory is for.
+    /// The scope of a memory.
     Scope, "scope" {
         Global = "global",
         Project = "project",
@@ -35,7 +35,7 @@ field_words! {
 }
 
 field_words! {
-    /// What a memory is, and so how long it matters.
+    /// The kind of a memory, which determines how long it is relevant.
     MemoryKind, "kind" {
         Fact = "fact",
         Directive = "directive",
@@ -44,7 +44,7 @@ field_words! {
 }
 
 impl MemoryKind {
-    /// After how many days a memory of this kind counts half. `None` never fades.
+    /// The half-life of this kind of memory, in days. `None` never fades.
     pub fn half_life_days(self) -> Option<f64> {
         match self {
             MemoryKind::Fact => Some(90.0),
@@ -54,7 +54,7 @@ impl MemoryKind {
     }
 }
 
-/// A scope with the id that belongs to it; the global scope has none.
+/// A scope and its id; the global scope has none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     pub scope: Scope,
@@ -72,7 +72,7 @@ impl Place {
         let scope_id = scope_id.unwrap_or_default();
         match (known, scope_id.is_empty()) {
             (Scope::Global, false) => Err(refused("global scope cannot have a scope_id".to_owned())),
-            // An agent is the same however it writes its name.
+            // Agent names ignore case.
             (Scope::Agent, false) => Ok(Self { scope: known, scope_id: scope_id.trim().to_lowercase() }),
             (Scope::Project, false) => Ok(Self { scope: known, scope_id: workspace::id(scope_id) }),
             (Scope::Global, true) | (_, false) => Ok(Self { scope: known, scope_id: scope_id.to_owned() }),
@@ -96,7 +96,7 @@ pub struct NewMemory {
     pub value: String,
     pub value_type: ValueType,
     pub kind: MemoryKind,
-    /// Instead of the kind's own.
+    /// Overrides the kind's half-life.
     pub half_life_days: Option<f64>,
     pub pinned: bool,
     pub expires_at: Option<Timestamp>,
@@ -111,7 +111,7 @@ pub struct Memory {
     pub source_event_id: Option<i64>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// How often it was handed to an agent that resumed.
+    /// How often it was shown to an agent that resumed.
     pub access_count: i64,
     pub last_accessed_at: Option<Timestamp>,
 }
@@ -122,7 +122,7 @@ impl Memory {
         !self.written.pinned && self.written.expires_at.is_some_and(|end| end <= at)
     }
 
-    /// Between 0 and 1: halved when one half-life has passed, a third after two. Pinned memories do not fade.
+    /// Between 0 and 1: a half after one half-life, a third after two. Pinned memories do not fade.
     pub fn relevance(&self, at: Timestamp) -> f64 {
         let half_life = self.written.half_life_days.or(self.written.kind.half_life_days());
         match half_life {
@@ -137,7 +137,7 @@ fn days_between(from: Timestamp, to: Timestamp) -> f64 {
     to.since(from).as_secs_f64() / DAY.as_secs_f64()
 }
 
-/// The type that a value looks like.
+/// The type that a value appears to have.
 pub fn infer_type(value: &str) -> ValueType {
     match serde_json::from_str::<Value>(value) {
         Ok(Value::Number(_)) => ValueType::Number,
@@ -148,7 +148,7 @@ pub fn infer_type(value: &str) -> ValueType {
     }
 }
 
-/// Whether a value is what its type says.
+/// Whether a value matches its type.
 pub fn fits_type(value: &str, value_type: ValueType) -> bool {
     let parsed = || serde_json::from_str::<Value>(value).ok();
     match value_type {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How urgent a task is. Continuity keeps its integer; every other contract names one of these.
+/// How urgent a task is. The agent contract has an integer; every other contract uses one of these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
@@ -14,7 +14,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Reads any contract's word: `low`, `NORMAL`, AEE's `urgent`.
+    /// Reads any contract's name: `low`, `NORMAL`, AEE's `urgent`.
     pub fn parse(word: &str) -> Option<Self> {
         match word.to_ascii_lowercase().as_str() {
             "low" => Some(Priority::Low),
@@ -53,7 +53,7 @@ impl Priority {
         }
     }
 
-    /// AEE has no `critical`; its highest word is `urgent`.
+    /// AEE has no `critical`; its highest priority is `urgent`.
     pub fn aee(self) -> &'static str {
         if self == Priority::Critical { "urgent" } else { self.as_str() }
     }

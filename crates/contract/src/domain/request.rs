@@ -1,4 +1,4 @@
-//! Who asks, and under which key a retry is recognised.
+//! The caller's identity, and the key by which a retry is recognized.
 
 use super::limits;
 

@@ -1,4 +1,4 @@
-//! How long the log keeps what happened, and what may go.
+//! How long the log keeps events, and which may be removed.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub const PRUNED: &str = "events_pruned";
 pub const DAYS_MAX: u32 = 3650;
 pub const BATCH_MAX: usize = 10_000;
 pub const THRESHOLD_MIN: u32 = 20;
-/// No stream needs a summary later than this; beyond it a list would be slow to skip events that are not read.
+/// The largest summary threshold: with more events, a list would be slow to skip archived ones.
 pub const THRESHOLD_MAX: u32 = 1_000_000;
 
 /// Events in one summary: reading them must not block other writers.
@@ -27,9 +27,9 @@ pub struct Retention {
     pub events_retention_days: u32,
     /// Events that one transaction removes.
     pub events_prune_batch: usize,
-    /// A stream with so many events that are not archived gets a summary.
+    /// A stream with this many events that are not archived gets a summary.
     pub events_summarize_threshold: u32,
-    /// So many of its newest stay out of the summary.
+    /// How many of its newest events stay out of the summary.
     pub events_summarize_keep_recent: u32,
 }
 
@@ -44,7 +44,7 @@ impl Default for Retention {
     }
 }
 
-/// How far a stream has come.
+/// The extent of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extent {
     /// The last event's number in its stream.
@@ -65,7 +65,7 @@ pub struct Outline {
 }
 
 impl Retention {
-    /// What is out of its bounds, if anything is.
+    /// The first setting that is out of its bounds.
     pub fn fault(&self) -> Option<String> {
         let bounds: [(&str, u64, u64, u64); 3] = [
             ("events_retention_days", self.events_retention_days.into(), 1, DAYS_MAX.into()),
@@ -81,14 +81,14 @@ impl Retention {
         wrong.map(|(name, _, min, max)| format!("{name} must be {min} to {max}"))
     }
 
-    /// What happened before this moment is old.
+    /// Events before this time are old.
     pub fn cutoff(&self, now: Timestamp) -> Timestamp {
         let kept = Duration::from_hours(24 * u64::from(self.events_retention_days.min(DAYS_MAX)));
         let kept = i64::try_from(kept.as_millis()).expect("BUG: ten years fit");
         Timestamp::from_millis(now.millis().saturating_sub(kept))
     }
 
-    /// Up to which event a stream is to be archived, if it has grown enough.
+    /// The last event of a stream to archive, if the stream has grown enough.
     pub fn archive_to(&self, extent: &Extent) -> Option<i64> {
         let archived = extent.archived_seq.max(extent.anchor_seq);
         let threshold = i64::from(self.events_summarize_threshold.max(THRESHOLD_MIN));
@@ -100,8 +100,8 @@ impl Retention {
     }
 }
 
-/// How far a stream's beginning may be removed: up to the first event that is not old or is still needed.
-/// Nothing, if only earlier notes of a removal would go: each would leave another.
+/// The last event of a stream to remove: the one before the first event that is not old or is still needed.
+/// `None` if only notes of earlier removals would be removed: each removal would add another note.
 pub fn prune_to(
     beginning: &[Outline],
     cutoff: Timestamp,

@@ -1,4 +1,4 @@
-//! A run: one submitted document on its way through the layers.
+//! A run: one submitted document and its execution.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ words! {
 }
 
 impl RunState {
-    /// Ended for good, with a result that is replayed. A stopped run has not ended.
+    /// Ended finally, with a result that is replayed. A stopped run has not ended.
     pub fn is_terminal(self) -> bool {
         matches!(self, RunState::Done | RunState::Failed | RunState::Canceled)
     }
@@ -39,12 +39,12 @@ words! {
         Plan = "plan",
         AopTask = "aop_task",
         AeeTask = "aee_task",
-        /// No document that an engine works: the ledger of a crew, whose tasks are given out as assignments.
+        /// Not run by an engine: the ledger of a crew, whose tasks are issued as assignments.
         Ledger = "ledger",
     }
 }
 
-/// What was asked for, by whom, and where. Fixed at submission.
+/// What was submitted, by whom, and where. It never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewRun {
     pub id: RunId,
@@ -56,15 +56,15 @@ pub struct NewRun {
     pub objective: String,
     /// An absolute path.
     pub workspace: String,
-    /// The normalized plan; empty where the document is answered without one.
+    /// The normalized plan; empty if the document is answered without one.
     pub plan: Plan,
-    /// The originating AEE envelope's intent, payload and requirements, where there was one.
+    /// The originating AEE envelope's intent, payload and requirements, if there was one.
     pub intent: Option<Intent>,
     pub requested_by: String,
     /// A run started from inside another is one deeper.
     pub depth: u32,
     pub parent_run: Option<RunId>,
-    /// The task of that run from inside which it was started: its locks do not conflict.
+    /// The task of the parent run that started it: its locks do not conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
@@ -78,7 +78,7 @@ impl NewRun {
     }
 }
 
-/// What an AEE task asks for.
+/// What an AEE task requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
     pub name: String,
@@ -87,7 +87,7 @@ pub struct Intent {
     pub requires: Value,
 }
 
-/// A running engine: a process that is distinguished from any other, even after its pid was reused.
+/// A running engine: a process that is identified uniquely, even if its pid is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Owner {
     pub pid: u32,

@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::limits;
 
-/// A normalized resource: relative to the workspace, or absolute where no root is known. `.` is the whole workspace.
+/// A normalized path: relative to the workspace, or absolute if no root is known. `.` is the whole workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scope(String);
@@ -73,12 +73,12 @@ impl Scope {
         }
         let prefix = if root.ends_with('/') { root } else { format!("{root}/") };
         let inside = path.strip_prefix(&prefix).ok_or(ScopeFault::Escape)?;
-        // Without its root a name may start with white space or look like a drive, so it is read once more.
+        // Without the root, a name may start with white space or look like a drive, so normalize it again.
         let scope = Self::parse(inside, None)?;
         if is_absolute(&scope.0) { Err(ScopeFault::Escape) } else { Ok(scope) }
     }
 
-    /// The same place under the name that the links of the workspace lead to. A link that leaves it is refused.
+    /// Resolves the symbolic links of the workspace. A link that leaves the workspace is refused.
     pub fn follow(self, links: &Links, root: Option<&str>) -> Result<Self, ScopeFault> {
         let mut path = self;
         for _ in 0..=LINKS_FOLLOWED_MAX {
@@ -92,7 +92,7 @@ impl Scope {
         Err(ScopeFault::Escape)
     }
 
-    /// The link nearest to the root that this path goes through.
+    /// The first symbolic link on this path, from the root.
     fn first_link<'l>(&self, links: &'l Links) -> Option<(&'l str, &'l str)> {
         let leads_on = |link: &str, target: &str| link != "." && link != target && contains(link, &self.0);
         let links = links.iter().map(|(link, target)| (link.as_str(), target.as_str()));
@@ -103,12 +103,12 @@ impl Scope {
         &self.0
     }
 
-    /// The names on the way from its root to it. Sorted by them, what is inside a scope directly follows it.
+    /// Its path components. Sorted by them, everything inside a scope directly follows it.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|step| !step.is_empty() && *step != ".")
     }
 
-    /// Those that are inside no other one, in the order of their paths.
+    /// The scopes that are not inside another one, in the order of their paths.
     pub(crate) fn outermost(mut scopes: Vec<Scope>) -> Vec<Scope> {
         let by_root = |a: &Scope, b: &Scope| a.is_absolute().cmp(&b.is_absolute());
         scopes.sort_by(|a, b| by_root(a, b).then_with(|| a.steps().cmp(b.steps())));
@@ -121,12 +121,12 @@ impl Scope {
         outer
     }
 
-    /// Whether it is not known to lie in the workspace.
+    /// Whether it is not known to be in the workspace.
     pub fn is_absolute(&self) -> bool {
         is_absolute(&self.0)
     }
 
-    /// Whether `other` lies inside this scope or is the same.
+    /// Whether `other` is inside this scope or the same.
     pub fn contains(&self, other: &Scope) -> bool {
         contains(&self.0, &other.0)
     }
@@ -141,7 +141,7 @@ impl Scope {
         self.folded().overlaps(&other.folded())
     }
 
-    /// The form in which names that differ only in case are equal. For comparing, not for showing.
+    /// A form in which names that differ only in case are equal. For comparison, not for display.
     #[must_use]
     pub fn folded(&self) -> Scope {
         // Upper case first: `ß` and `SS` name one file there, and lower case alone would miss that.
@@ -156,7 +156,7 @@ impl fmt::Display for Scope {
 }
 
 /// Control characters, and those that change how a name looks without being seen: two names that a person cannot
-/// tell apart must not be two files to a lock.
+/// distinguish must not be two files to a lock.
 fn is_unseen(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -187,8 +187,8 @@ fn has_drive(path: &str) -> bool {
         && matches!(bytes.get(2), None | Some(b'/'))
 }
 
-/// What resolving lays bare at either end may be white space again. No path that is meant goes on like that for
-/// longer than this.
+/// Resolving may expose white space at either end again. No real path needs more rounds
+/// than this.
 const SETTLED_IN_MAX: usize = 8;
 
 /// Resolves until nothing changes.
@@ -205,7 +205,7 @@ fn settled(text: &str) -> Result<String, ScopeFault> {
     Err(ScopeFault::Empty)
 }
 
-/// Resolves `.`, `..` and repeated separators without looking at the disk.
+/// Resolves `.`, `..` and repeated separators without reading the disk.
 fn resolve(path: &str) -> Result<String, ScopeFault> {
     let (start, rest) = if has_drive(path) {
         (format!("{}/", &path[..2]), &path[2..])

@@ -1,4 +1,4 @@
-//! The one state table of tasks, and each contract's words for its states.
+//! The state table of tasks, and each contract's names for the states.
 
 use crate::shape::words;
 
@@ -20,7 +20,7 @@ words! {
     Evidence {
         /// writ ran the checks itself.
         Verified = "verified",
-        /// An agent or a person reported it; there was nothing to check.
+        /// An agent or a person reported it; the task has no checks.
         Claimed = "claimed",
     }
 }
@@ -44,7 +44,7 @@ impl Status {
         }
     }
 
-    /// The agent contract's word. It has four; failed and canceled are distinguished by the blocked reason.
+    /// The agent contract's name. It has four; failed and canceled are distinguished by the blocked reason.
     pub fn continuity(self) -> &'static str {
         match self {
             Status::Todo => "pending",
@@ -64,7 +64,7 @@ impl Status {
         }
     }
 
-    /// AOP's word. A task canceled because a dependency failed is SKIPPED there; the caller knows which it is.
+    /// AOP's name. A task canceled because a dependency failed is SKIPPED in AOP; the caller knows which it is.
     pub fn aop(self, skipped: bool) -> &'static str {
         match self {
             Status::Todo | Status::Blocked => "PENDING",

@@ -24,7 +24,7 @@ pub struct Task {
     pub status: Status,
     /// Set when the status is done.
     pub evidence: Option<Evidence>,
-    /// The continuity contract's integer; `Priority::from_number` names it.
+    /// The agent contract's integer; `Priority::from_number` gives its name.
     pub priority: i64,
     pub project_id: Option<String>,
     /// Why it is blocked, failed or canceled.
@@ -48,7 +48,7 @@ pub struct PlanPart {
     pub spec: PlanTask,
 }
 
-/// Who works on a task, until when, and with which fencing token.
+/// Which agent works on a task, until when, and with which fencing token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     pub agent: String,
@@ -56,29 +56,29 @@ pub struct Claim {
     pub lease: Lease,
 }
 
-/// Whose rules govern a move.
+/// The contract whose rules apply to a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
     /// The operator contract: only the transitions of the state table.
     Operator,
-    /// The agent contract: any move; leaving a terminal state restarts the task.
+    /// The agent contract: any transition; leaving a terminal state restarts the task.
     Continuity,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// Take the task and start it.
+    /// Claim the task and start it.
     Begin { agent: Agent, lease: Duration, token: i64 },
-    /// Take the task without starting it.
+    /// Claim the task without starting it.
     Claim { agent: Agent, lease: Duration, token: i64 },
-    /// Bring it into another state. `Done` takes its evidence from `verified`. An agent (`by`) cannot move what
-    /// another one holds; an engine moves the tasks of its own run.
+    /// Change the state. `verified` decides the evidence of `Done`. An agent (`by`) cannot change a task that
+    /// another one holds; an engine changes the tasks of its own run.
     Move { to: Status, reason: Option<String>, rules: Rules, verified: bool, by: Option<Agent> },
-    /// Give a claim back.
+    /// Release a claim.
     Release { agent: Agent },
 }
 
-/// The domain says no. A normal answer, not a fault.
+/// The domain refuses a command. A normal answer, not a fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -117,13 +117,13 @@ impl Task {
         self.claim.as_ref().filter(|claim| claim.lease.is_live(now))
     }
 
-    /// What the continuity surface prints as the reason.
+    /// The reason in the agent contract.
     pub fn continuity_reason(&self) -> Option<String> {
         continuity_reason(self.status, self.blocked_reason.as_deref())
     }
 }
 
-/// A state's reason in the agent contract, where a prefix distinguishes failed and canceled.
+/// A state's reason in the agent contract, in which a prefix distinguishes failed and canceled.
 pub fn continuity_reason(status: Status, reason: Option<&str>) -> Option<String> {
     match status {
         Status::Failed => Some(format!("failure:{}", reason.unwrap_or(""))),
@@ -133,7 +133,7 @@ pub fn continuity_reason(status: Status, reason: Option<&str>) -> Option<String>
     }
 }
 
-/// Says what `command` would change, or why it may not. Changes nothing.
+/// Returns the changes of `command`, or why it is refused. Changes nothing.
 pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, Refusal> {
     match command {
         Command::Begin { agent, lease, token } => begin(task, agent, *lease, *token, now),
@@ -164,8 +164,8 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
     }
 }
 
-/// A live claim of someone else stands in the way of whatever changes the task. What is only said about it stands
-/// beside it and is open to all.
+/// A live claim of another agent blocks all changes of the task. Events, memories and artifacts are not
+/// changes of the task and are open to all.
 pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), Refusal> {
     let Some(claim) = task.live_claim(now).filter(|claim| claim.agent != agent.as_str()) else {
         return Ok(());
@@ -174,7 +174,7 @@ pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), 
     let left = claim.lease.left(now);
     let lease_until = now.at.plus(left);
     Err(Refusal::new(ErrorCode::HeldByAnother, message)
-        .hint("wait until the lease ends, or let `writ resume` choose another task")
+        .hint("wait until the lease expires, or let `writ resume` choose another task")
         .details(json!({
             "task_id": task.id,
             "holder": claim.agent,
@@ -191,7 +191,7 @@ fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> 
     Ok(changes)
 }
 
-/// An expired claim of another agent is taken back first, so that the log says who lost it.
+/// An expired claim of another agent is released first, so that the log shows who lost it.
 fn claim(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
     not_held_by_another(task, agent, now)?;
     if let Some(part) = &task.part
@@ -213,7 +213,7 @@ fn claim(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> 
     Ok(changes)
 }
 
-/// A task with checks is done only when writ ran them; one without can only be claimed done.
+/// A task with checks is done only if writ ran them and they passed; a task without checks is only claimed done.
 fn evidence_for(task: &Task, to: Status, verified: bool) -> Result<Option<Evidence>, Refusal> {
     match (to == Status::Done, task.has_checks(), verified) {
         (false, _, _) => Ok(None),
@@ -227,7 +227,7 @@ fn evidence_for(task: &Task, to: Status, verified: bool) -> Result<Option<Eviden
 }
 
 fn moved(task: &Task, to: Status, reason: Option<String>, evidence: Option<Evidence>) -> Change {
-    // A reason explains a state; it must not outlive it.
+    // A reason belongs to its state and is cleared with it.
     let reason = reason.filter(|_| matches!(to, Status::Blocked | Status::Failed | Status::Canceled));
     Change::TaskMoved { task_id: task.id.clone(), from: task.status, to, evidence, reason }
 }

@@ -19,7 +19,7 @@ pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Re
     Ok(text)
 }
 
-/// The beginning of a given text, for a message that repeats it.
+/// The beginning of a text, quoted for a message.
 pub fn quoted(text: &str) -> String {
     const SHOWN: usize = 64;
     let mut shown: String = text.chars().take(SHOWN).collect();

@@ -1,4 +1,4 @@
-//! Instants and lengths of time. Nothing here reads a clock.
+//! Points in time and durations. Nothing here reads a clock.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,9 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(i64);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "not a time in RFC 3339 form, such as 2026-01-26T12:00:00Z; the last there is is 9999-12-30T22:00:00Z"
-)]
+#[error("not a time in RFC 3339 form, such as 2026-01-26T12:00:00Z; the latest time is 9999-12-30T22:00:00Z")]
 pub struct InvalidTime;
 
 impl Timestamp {
@@ -34,7 +32,7 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// The time that passed since `earlier`; nothing if it is later.
+    /// The time that has passed since `earlier`; zero if it is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -42,7 +40,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Out of the calendar's range only when a clock is broken; the number is then more honest than a date.
+        // Out of the calendar's range only if a clock is broken; then print the number.
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(time) => write!(f, "{time:.3}"),
             Err(_) => write!(f, "{}ms", self.0),
@@ -62,27 +60,27 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A point on the machine's boot clock, which no one can set back. Leases on one host count this clock.
+/// A point on the machine's boot clock, which cannot be set back. Leases use this clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootTime {
-    /// Names the boot; a lease from another boot has expired, because its holder is gone.
+    /// Identifies the boot; a lease from another boot has expired, because its holder is gone.
     pub boot_id: String,
     pub millis: i64,
 }
 
-/// What a decision may know about time: the wall clock for people, the boot clock for leases.
+/// The current time: the wall clock for people, the boot clock for leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Now {
     pub at: Timestamp,
     pub boot: BootTime,
 }
 
-/// The one way to learn what time it is.
+/// The only source of the current time.
 pub trait Clock {
     fn now(&self) -> Now;
 }
 
-/// Until when something is granted, on the boot clock.
+/// A lease: until when something is granted, on the boot clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     pub boot_id: String,
@@ -99,7 +97,7 @@ impl Lease {
         self.boot_id == now.boot.boot_id && now.boot.millis < self.until_millis
     }
 
-    /// The time that is left; `None` once it has ended.
+    /// The remaining time; `None` once the lease has expired.
     pub fn left(&self, now: &Now) -> Duration {
         if !self.is_live(now) {
             return Duration::ZERO;
@@ -134,7 +132,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
-/// Prints a length of time the way a person reads it: `350ms`, `4.2s`, `3m05s`, `2h10m`.
+/// Prints a duration for people: `350ms`, `4.2s`, `3m05s`, `2h10m`.
 pub fn human_duration(length: Duration) -> String {
     let millis = length.as_millis();
     let seconds = length.as_secs();

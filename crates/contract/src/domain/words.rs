@@ -72,7 +72,7 @@ pub(crate) use field_words;
 pub(crate) fn unknown(what: &str, word: &str, words: &[&str]) -> Refusal {
     let message = format!("invalid {what} {}", quoted(word));
     match words {
-        // Two words fit into the sentence, where the agent contract's scripts look for them.
+        // Two words are part of the message, where the agent contract's scripts look for them.
         [one, other] => Refusal::new(ErrorCode::InvalidInput, format!("{message}: must be {one} or {other}")),
         words => Refusal::new(ErrorCode::InvalidInput, message).hint(format!("one of {}", words.join(", "))),
     }

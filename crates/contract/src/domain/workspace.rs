@@ -1,7 +1,7 @@
 //! The directory an agent works in, which is the name of its project.
 
-/// The id of a project: a directory has one name, without `.`, `..` and slashes that say nothing; any other id is nobody's
-/// to change.
+/// The id of a project: the normalized path of a directory, without `.`, `..` and repeated slashes. Any other id is
+/// kept as it is.
 pub fn id(text: &str) -> String {
     if !text.starts_with('/') {
         return text.to_owned();
@@ -19,7 +19,7 @@ pub fn id(text: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// The same for whoever stands in the directory `here`. Only what looks like a path is one: a bare word is an id.
+/// The same, with relative paths resolved in the directory `here`. A plain word is an id, not a path.
 pub fn id_from(text: &str, here: &str) -> String {
     let is_relative = matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../");
     if is_relative { id(&format!("{here}/{text}")) } else { id(text) }

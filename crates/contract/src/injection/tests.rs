@@ -65,7 +65,7 @@ const CLEAN: &[&str] = &[
 ];
 
 #[test]
-fn orders_and_packets_in_a_text_trip_the_wire_and_work_does_not() {
+fn instructions_and_packets_in_a_text_are_detected_and_ordinary_work_is_not() {
     let mut wrong = Vec::new();
     let expected =
         [(ORDERS_GIVEN, Some(INSTRUCTION_OVERRIDE)), (PACKETS, Some(CONTROL_PLANE_FIELDS)), (CLEAN, None)];
@@ -82,7 +82,7 @@ fn orders_and_packets_in_a_text_trip_the_wire_and_work_does_not() {
 
 #[test]
 fn a_long_text_is_read_in_linear_time() {
-    // A backtracking reader would not come back from these.
+    // A backtracking matcher would not finish on these.
     for piece in ["ignore all ", "ignore the the ", "<system ", "{\"task_id\"", "\"run_id\" : ", "[["] {
         assert_ne!(find(&piece.repeat(20_000)).map(|tripped| tripped.rule), Some(INSTRUCTION_OVERRIDE));
     }

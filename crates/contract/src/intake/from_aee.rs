@@ -9,7 +9,7 @@ use crate::domain::run::{DocumentKind, Intent};
 use crate::finding::{Finding, Findings};
 use crate::plan::{Plan, read};
 
-/// Our own intents that carry work.
+/// Our own intents that request work.
 pub const RUN_PLAN: &str = "writ.run.plan";
 pub const RUN_TASK: &str = "writ.run.task";
 
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findin
     })
 }
 
-/// The plan inside the payload; none for intents that are answered without one.
+/// The plan in the payload; `None` for intents that are answered without one.
 fn carried(intent: &str, payload: &Value, executors: &Executors) -> Result<Plan, Findings> {
     let inside = |findings: Findings, at: &str| -> Findings {
         let moved = |finding: Finding| Finding { path: finding.path.replacen('$', at, 1), ..finding };
@@ -72,7 +72,7 @@ fn carried(intent: &str, payload: &Value, executors: &Executors) -> Result<Plan,
     }
 }
 
-/// The envelope can make its tasks more urgent and their time shorter, never the reverse.
+/// The envelope can raise the priority and shorten the timeout of its tasks, never the reverse.
 fn tighten(plan: &mut Plan, priority: Priority, requires: &Value) {
     let timeout_ms = requires.get("timeout_ms").and_then(Value::as_f64).map(whole_millis);
     for task in &mut plan.tasks {
@@ -81,7 +81,7 @@ fn tighten(plan: &mut Plan, priority: Priority, requires: &Value) {
     }
 }
 
-/// The contract says a number, so it may have a fraction; the time may become shorter by it, and never nothing.
+/// The contract says a number, so it may have a fraction; rounding may shorten the time, but never to zero.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -9,7 +9,7 @@ use crate::domain::scope::Scope;
 use crate::finding::Findings;
 use crate::plan::{Budget, ExecutorName, Plan, PlanTask};
 
-/// The extension by which a TASK's author names the program that does it.
+/// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";
 
 pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
@@ -65,7 +65,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
     }
 }
 
-/// The author's own word first, then what the user configured for this agent or its provider.
+/// The author's command first, then the one configured for this agent or its provider.
 fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<String> {
     let extension = task.task.extensions.as_ref().and_then(|extensions| extensions.get(COMMAND_EXTENSION));
     if let Some(value) = extension {
@@ -81,7 +81,7 @@ fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<S
     let names = [task.target.agent_name.to_lowercase(), task.target.provider.as_str().to_lowercase()];
     names.iter().find_map(|name| executors.commands.get(name)).cloned().unwrap_or_else(|| {
         let message = format!(
-            "E_AGENT_NOT_FOUND: no program is known for `{}`; name one in task.extensions.x_command, or under \
+            "E_AGENT_NOT_FOUND: no program is configured for `{}`; name one in task.extensions.x_command, or under \
              [executors.{}] in the user's configuration",
             names[0], names[0]
         );
@@ -90,7 +90,7 @@ fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<S
     })
 }
 
-/// Everything the TASK says can be checked: outputs that must exist, their validations, and checkpoints.
+/// The checks of a TASK: outputs that must exist, their validations, and checkpoints.
 fn checks(task: &Task, findings: &mut Findings) -> Vec<Check> {
     let shell = task.task.environment.shell.is_some();
     let mut checks = Vec::new();
@@ -130,7 +130,7 @@ fn check(command: &str, expects: &str, shell: bool, path: &str, findings: &mut F
     if expects == Expects::FileExists {
         return Some(Check { command: vec![command.to_owned()], shell: false, expects });
     }
-    // The author asked for a shell by naming one; otherwise the words are the arguments.
+    // A shell is used only if the author names one; otherwise the words are the arguments.
     if shell {
         return Some(Check { command: vec![command.to_owned()], shell: true, expects });
     }
@@ -155,7 +155,7 @@ fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> 
     scopes
 }
 
-/// A plan's task id has a narrower form than AOP's; what does not fit is replaced.
+/// A plan's task id allows fewer characters than AOP's; other characters are replaced.
 fn name_of(task_id: &str) -> String {
     let name: String = task_id
         .chars()

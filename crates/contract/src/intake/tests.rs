@@ -70,15 +70,13 @@ fn the_author_of_a_task_may_name_its_program() {
 }
 
 #[test]
-fn an_agent_nobody_knows_is_refused_by_name() {
+fn an_unconfigured_agent_is_refused_by_name() {
     let mut task = aop();
     task["target"]["agent_name"] = json!("nobody");
     let refused = read_value(&task).unwrap_err();
-    assert!(
-        refused.starts_with(
-            "aop_task: $.target.agent_name: E_AGENT_NOT_FOUND: no program is known for `nobody`"
-        )
-    );
+    assert!(refused.starts_with(
+        "aop_task: $.target.agent_name: E_AGENT_NOT_FOUND: no program is configured for `nobody`"
+    ));
 }
 
 #[test]

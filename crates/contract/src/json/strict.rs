@@ -1,5 +1,5 @@
 //! A JSON parser that refuses what other readers would silently change: duplicate keys, trailing data, a BOM,
-//! integers that not everyone reads exactly.
+//! integers that some readers round.
 
 use std::cell::Cell;
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Malformed {
     pub column: usize,
 }
 
-/// Parses one JSON document. Size is the caller's to bound, because each kind of document has its own limit.
+/// Parses one JSON document. The caller limits the size, because each kind of document has its own limit.
 pub fn parse(bytes: &[u8]) -> Result<Value, Malformed> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(Malformed { message: "starts with a byte order mark".to_owned(), line: 1, column: 1 });
@@ -41,7 +41,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Malformed> {
 
 const BEYOND: &str = "integer beyond 2^53, which not every reader keeps exactly";
 
-/// Where a text that is JSON has an integer of so many digits that it was read as a float.
+/// The position of an integer in a JSON text that has so many digits that it was read as a float.
 fn integer_beyond(text: &str) -> Option<usize> {
     const DIGITS_MAX: usize = 16;
     let bytes = text.as_bytes();
@@ -65,7 +65,7 @@ fn integer_beyond(text: &str) -> Option<usize> {
     None
 }
 
-/// Behind the closing quote of the string that opens at `at`.
+/// The position after the closing quote of the string that opens at `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while at < bytes.len() && bytes[at] != b'"' {
@@ -82,7 +82,7 @@ fn place(bytes: &[u8], at: usize) -> Malformed {
     Malformed { message: String::new(), line, column }
 }
 
-/// Says where in `bytes` the text stops being UTF-8.
+/// The error for bytes that stop being UTF-8 at `at`.
 pub fn invalid_utf8(bytes: &[u8], at: usize) -> Malformed {
     Malformed { message: "not valid UTF-8".to_owned(), ..place(bytes, at) }
 }
@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut map = Map::new();
         while let Some(key) = fields.next_key::<String>()? {
             match map.entry(key) {
-                // Before the value is read, so that the fault is placed at the key.
+                // Before the value is read, so that the error has the position of the key.
                 Entry::Occupied(known) => {
                     return Err(A::Error::custom(format_args!("duplicate key `{}`", known.key())));
                 }

@@ -1,4 +1,4 @@
-//! The packet with which an orchestrator gives a task to a subagent.
+//! The packet with which an orchestrator assigns a task to a subagent.
 
 pub(crate) mod shape;
 
@@ -35,7 +35,7 @@ words! {
 words! {
     TaskType {
         Parallelizable = "parallelizable",
-        /// No other task is in progress beside it.
+        /// No other task is in progress at the same time.
         Serial = "serial",
     }
 }
@@ -44,8 +44,8 @@ words! {
 }
 
 document! {
-    // How the scopes and locks fit together is checked beside the shape.
-    /// One task for one subagent: what to do, where, how it is judged, and how long it may be silent.
+    // The validator also compares the scopes and locks.
+    /// One task for one subagent: what to do, where, the acceptance criteria, and the heartbeat timeout.
     #[shape(name = "operator_assignment", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Assignment {
@@ -56,19 +56,19 @@ document! {
         /// When it was written.
         pub generated_at: Option<String> as UTC,
         pub packet_type: PacketType,
-        /// What the whole run is for.
+        /// The objective of the run.
         pub global_objective: String as bounded(OBJECTIVE_CHARS_MAX),
         /// The task.
         pub task: Task,
-        /// What is locked while the task runs.
+        /// The locks while the task runs.
         pub active_locks: Vec<Lock>,
-        /// What the subagent gets to know; data, not instructions.
+        /// Context for the subagent; data, not instructions.
         pub context_package: Vec<ContextItem>,
-        /// What the answer must look like.
+        /// The required form of the answer.
         pub required_output_schema: OutputSchema,
         #[serde(flatten)]
         pub extra: Map<String, Value> = [
-            optional("x_fencing_token", TOKEN, "The number of the lock grant."),
+            optional("x_fencing_token", TOKEN, "The fencing token of the lock grant."),
         ],
     }
 }
@@ -77,44 +77,44 @@ document! {
     #[shape(name = "operator_task", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Task {
-        /// Names the task in its run.
+        /// The id of the task in its run.
         pub task_id: TaskRef,
         /// One line.
         pub title: String as TITLE,
-        /// Whether other tasks may run beside it.
+        /// Whether other tasks may run at the same time.
         #[serde(rename = "type")]
         pub kind: TaskType,
-        /// What must be done before.
+        /// The tasks that must be done first.
         pub dependencies: Vec<TaskRef>,
         // As the plan's author wrote it.
-        /// What it may change.
+        /// The paths it may change.
         pub lock_scope: Vec<String> as list!(TEXT, 1, UNBOUNDED),
-        /// What it must not touch.
+        /// The paths it must not change.
         pub forbidden_scope: Vec<String>,
         // Assertions, never commands to run.
-        /// What must be true when it is done.
+        /// The acceptance criteria.
         pub acceptance_criteria: Vec<String> as list!(NON_BLANK, 1, UNBOUNDED),
-        /// Where it writes down what it does.
+        /// The path of its worklog.
         pub worklog_path: String as bounded(WORKLOG_PATH_CHARS_MAX),
-        /// Silent for longer, it is taken to be dead.
+        /// The heartbeat timeout, after which it is considered dead.
         #[serde(deserialize_with = "whole")]
         pub timeout_seconds: u64 as TIMEOUT,
-        /// How often it says that it lives; below the timeout.
+        /// The heartbeat interval; less than the timeout.
         #[serde(deserialize_with = "whole")]
         pub heartbeat_interval_seconds: u64 as HEARTBEAT,
-        /// Normal where nothing is said.
+        /// Normal by default.
         #[serde(default)]
         pub priority: Priority,
         #[serde(flatten)]
         pub extra: Map<String, Value> = [
             optional("x_checks", CHECKS, "Commands that decide a criterion; they come from the plan's author."),
-            optional("x_fencing_token", TOKEN, "The number of the lock grant."),
+            optional("x_fencing_token", TOKEN, "The fencing token of the lock grant."),
         ],
     }
 }
 
 document! {
-    // What the subagent gets to know. A `command` is a suggestion in text form; nothing runs it.
+    // Context for the subagent. A `command` is a suggestion in text form; nothing runs it.
     #[shape(name = "operator_context_item", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct ContextItem {
@@ -126,14 +126,14 @@ document! {
 }
 
 impl Assignment {
-    /// The number of the lock grant that the subagent has to return with its result.
+    /// The token of the lock grant, which the subagent has to return with its result.
     pub fn fencing_token(&self) -> Option<u64> {
         let token = self.extra.get("x_fencing_token").or_else(|| self.task.extra.get("x_fencing_token"));
         token.and_then(Value::as_u64)
     }
 }
 
-/// Judges an assignment packet.
+/// Validates an assignment packet.
 pub fn validate_assignment(bytes: &[u8], options: &Options) -> Verdict {
     match judge(bytes, options) {
         Ok((_, report)) => report.verdict(KIND, "assignment packet valid"),
@@ -141,7 +141,7 @@ pub fn validate_assignment(bytes: &[u8], options: &Options) -> Verdict {
     }
 }
 
-/// Reads an assignment packet and gives its warnings beside it.
+/// Reads an assignment packet; returns it with its warnings.
 pub fn read_assignment(bytes: &[u8], options: &Options) -> Result<(Assignment, Vec<Finding>), Box<Verdict>> {
     let (document, report) = judge(bytes, options)?;
     let verdict = report.verdict(KIND, "assignment packet valid");
@@ -151,8 +151,8 @@ pub fn read_assignment(bytes: &[u8], options: &Options) -> Result<(Assignment, V
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-/// Reads a packet that was judged when it was sent, to compare an answer with it. Only its shape is checked
-/// again: the locks of that time say nothing about now.
+/// Reads a packet that was validated when it was sent, to compare an answer with it. Only its shape is checked
+/// again: the locks may have changed since.
 pub fn recall_assignment(bytes: &[u8]) -> Result<Assignment, Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
     let verdict = document::structure(Assignment::OBJECT, &document, &Options::default()).verdict(KIND, "");
@@ -169,7 +169,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     Ok((document, report))
 }
 
-/// Everything about a packet except its texts, which the whole document's walk looks into.
+/// Checks everything in a packet except its texts, which are checked with the whole document.
 pub(super) fn examine(document: &Value, options: &Options) -> Report {
     let mut report = document::structure(Assignment::OBJECT, document, options);
     let task = &document["task"];
@@ -193,12 +193,12 @@ fn check_task(task: &Value, options: &Options, report: &mut Report) {
     for (index, dependency) in document::texts(&task["dependencies"]) {
         if task["task_id"] == dependency {
             let path = format!("$.task.dependencies[{index}]");
-            report.fault(path, Rule::SelfDependency, "a task cannot wait for itself");
+            report.fault(path, Rule::SelfDependency, "a task cannot depend on itself");
         }
     }
 }
 
-/// A heartbeat comes before the timeout ends, or the first one would already be too late.
+/// The interval must be shorter than the timeout; otherwise the first heartbeat would be too late.
 pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     let seconds = |name: &str| row.get(name).and_then(Value::as_f64);
     let (Some(heartbeat), Some(timeout)) =
@@ -206,7 +206,7 @@ pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     else {
         return;
     };
-    // Of a timeout that is too small already, this would only be the second complaint.
+    // A timeout that is too small was already reported.
     if heartbeat >= timeout && timeout >= TIMEOUT_SECONDS_MIN {
         let message = format!("must be below the timeout of {timeout} seconds, is {heartbeat}");
         report.fault(format!("{at}.heartbeat_interval_seconds"), Rule::HeartbeatNotBelowTimeout, message);
@@ -220,7 +220,7 @@ fn check_forbidden(scopes: &[ParsedPath], forbidden: &[ParsedPath], options: &Op
     }
 }
 
-/// The pairs of one path from each list that overlap.
+/// The overlapping pairs, with one path from each list.
 pub(super) fn crossing<'p>(
     a: &'p [ParsedPath],
     b: &'p [ParsedPath],

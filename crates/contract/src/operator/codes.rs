@@ -1,9 +1,9 @@
-//! The closed list of codes that operator validators answer with, what each means, and when to try again.
+//! The closed list of codes that operator validators return, their meanings, and when to retry.
 
 use crate::shape::words;
 
 words! {
-    /// The one primary code of a verdict. The fine cause is the verdict's rule.
+    /// The primary code of a verdict. The verdict's rule is the exact cause.
     Code {
         Ok = "OK",
         SchemaInvalid = "SCHEMA_INVALID",
@@ -28,11 +28,11 @@ words! {
 pub enum Retry {
     /// There was nothing to retry.
     NotNeeded,
-    /// The document has to change: sent again as it is, the answer stays no.
+    /// The document has to change: sent unchanged, it is refused again.
     AfterChange,
     /// Another task has to release its lock or finish first.
     AfterOthers,
-    /// Read the ledger again, then wait as [`CONFLICT_WAITS_MS`] says; after the last one plan it serially.
+    /// Read the ledger again, then wait as in [`CONFLICT_WAITS_MS`]; after the last wait, plan the task serially.
     AfterRereading,
     /// The task is blocked, its locks are released, and it is planned again.
     AfterReplanning,
@@ -42,11 +42,11 @@ pub enum Retry {
     Never,
 }
 
-/// How long to wait before each new try after a concurrency conflict.
+/// How long to wait before each retry after a concurrency conflict.
 pub const CONFLICT_WAITS_MS: [u64; 4] = [0, 100, 250, 500];
 
 impl Code {
-    /// The codes that a blocker, or the last entry of a worklog, may give as its cause.
+    /// The codes that a blocker, or the last entry of a worklog, may have as its cause.
     pub const FAULTS: &'static [&'static str] = Self::WORDS.split_at(1).1;
 
     pub fn meaning(self) -> &'static str {
@@ -54,20 +54,20 @@ impl Code {
             Code::Ok => "allowed",
             Code::SchemaInvalid => "the document's shape, a type or a value in it is wrong",
             Code::MissingRequiredInput => "something required is absent or empty",
-            Code::UnknownSchemaVersion => "a major version this validator does not know",
+            Code::UnknownSchemaVersion => "this validator does not support the major version",
             Code::LockConflict => "a scope overlaps an active lock of another task",
             Code::ScopeViolation => {
                 "a path outside the assigned scope, inside a forbidden one, or out of the workspace"
             }
             Code::InvalidTransition => "the transition is not allowed",
             Code::DependencyNotMet => "a task cannot start before its dependencies are done",
-            Code::ConcurrencyConflict => "the row or the lock was changed by someone else",
+            Code::ConcurrencyConflict => "the row or the lock was changed by another caller",
             Code::TaskTimeout => "the holder sent no heartbeat within its timeout",
             Code::AcceptanceFailed => "a criterion failed, is missing, or has no evidence",
             Code::LedgerInconsistent => "the ledger contradicts its locks, events or results",
-            Code::NonCompliant => "a role went beyond its mandate",
+            Code::NonCompliant => "a role exceeded its mandate",
             Code::MissingValidator => "the validator itself failed",
-            Code::UntrustedContextBlock => "a text holds a secret or tries to give orders",
+            Code::UntrustedContextBlock => "a text contains a secret or injected instructions",
         }
     }
 
@@ -86,7 +86,7 @@ impl Code {
         }
     }
 
-    /// 0 allowed, 1 denied, 2 the validator could not work. Callers only rely on zero or not.
+    /// 0 allowed, 1 denied, 2 the validator could not run. Callers only rely on zero or not.
     pub fn exit(self) -> u8 {
         match self {
             Code::Ok => 0,

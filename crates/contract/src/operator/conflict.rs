@@ -1,4 +1,4 @@
-//! When two claims on the workspace collide: normal forms, modes, and all collisions of a table in one pass.
+//! When two locks on the workspace conflict: normal forms, modes, and all conflicts of a table in one pass.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +15,17 @@ words! {
     }
 }
 
-/// What one task holds or wants.
+/// A path that a task has locked or requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     pub task_id: TaskRef,
     pub scope: Scope,
     pub mode: Mode,
-    /// A released lock is history and collides with nothing.
+    /// A released lock conflicts with nothing.
     pub active: bool,
 }
 
-/// Whether two claims cannot stand at the same time. Symmetric.
+/// Whether two claims conflict. Symmetric.
 pub fn conflict(a: &Claim, b: &Claim, fold: bool) -> bool {
     let both_shared = a.mode == Mode::Shared && b.mode == Mode::Shared;
     let overlap = || if fold { a.scope.overlaps_ignoring_case(&b.scope) } else { a.scope.overlaps(&b.scope) };
@@ -36,10 +36,10 @@ pub fn conflict(a: &Claim, b: &Claim, fold: bool) -> bool {
 #[derive(Debug)]
 pub(super) struct Entry {
     key: String,
-    /// Entries of one group never collide.
+    /// Entries of one group never conflict.
     group: usize,
     shared: bool,
-    /// What the caller knows the entry by.
+    /// The caller's index of the entry.
     pub(super) index: usize,
 }
 
@@ -56,7 +56,7 @@ impl Entry {
 
 /// The pairs of entries that overlap and are of different groups, up to `most` of them, smaller index first.
 ///
-/// Sorted by path, whatever covers an entry stands before it with only its own descendants between, so one
+/// Sorted by path, an entry that contains another comes before it with only its own descendants between, so one
 /// pass with a stack finds every pair without comparing them all.
 pub(super) fn overlapping(mut entries: Vec<Entry>, most: usize) -> Vec<(usize, usize)> {
     let rank = |byte: u8| if byte == b'/' { 0 } else { u16::from(byte) + 1 };
@@ -87,7 +87,7 @@ pub(super) fn overlapping(mut entries: Vec<Entry>, most: usize) -> Vec<(usize, u
     pairs
 }
 
-/// A set of scopes that can be asked whether one of them contains a path.
+/// A set of scopes that tells whether one of them contains a path.
 #[derive(Debug)]
 pub(super) struct Cover {
     keys: BTreeSet<String>,
@@ -110,7 +110,7 @@ fn folded_key(scope: &Scope, fold: bool) -> String {
     if fold { key(&scope.folded()) } else { key(scope) }
 }
 
-/// A form in which covering is nothing but being a prefix: relative and absolute paths each under one root.
+/// A form in which one path contains another if it is a prefix: relative and absolute paths have separate roots.
 fn key(scope: &Scope) -> String {
     let root = if scope.is_absolute() { "r" } else { "w" };
     match scope.as_str() {

@@ -1,4 +1,4 @@
-//! One change of one ledger row, as an orchestrator announces it.
+//! One change of one ledger row, as an orchestrator sends it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use crate::shape::words;
 use crate::shape::{NON_BLANK, Shape, document, list};
 
 words! {
-    /// Whether a delta means to make its row.
+    /// Whether a delta creates its row.
     Intent { Create = "create", Update = "update" }
 }
 
@@ -30,22 +30,22 @@ document! {
         pub owner: String,
         /// Why.
         pub reason: String,
-        /// Names this change in its run; a repetition is ignored.
+        /// The id of this change in its run; a repeated id is ignored.
         pub delta_id: String as NON_BLANK,
-        /// When its worker last said that it lives.
+        /// The worker's last heartbeat.
         pub last_heartbeat_at: Option<String> as Shape::Nullable(&UTC),
-        /// Whether it was silent for too long.
+        /// Whether its heartbeat timed out.
         pub timed_out: Option<bool>,
-        /// When to try again.
+        /// When to retry.
         #[serde(deserialize_with = "whole_or_none")]
         pub retry_after_ms: Option<u64> as NUMBER,
-        /// Whether the row is to be made.
+        /// Whether the delta creates the row.
         pub x_intent: Option<Intent>,
-        // -1 where there was no row.
+        // -1 if there was no row.
         /// The version that was read.
         #[serde(deserialize_with = "whole_or_none")]
         pub x_expected_version: Option<i64> as Shape::Integer { min: -1, max: INTEGER_MAX },
-        /// What else belongs into a new row.
+        /// Further fields of a new row.
         pub x_row: Option<Columns>,
         #[serde(flatten)]
         pub extra: Map<String, Value>,
@@ -53,7 +53,7 @@ document! {
 }
 
 impl Delta {
-    /// One that says nothing yet but where it leads.
+    /// A delta with only its target status.
     pub fn blank(task_id: TaskRef, status: Status) -> Self {
         Self {
             task_id,
@@ -73,7 +73,7 @@ impl Delta {
 }
 
 document! {
-    // What a row says about its task. All of it is optional: a ledger may know it from elsewhere.
+    // The task fields of a row. All are optional: a ledger may have them from elsewhere.
     #[shape(name = "operator_row_columns", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Columns {
@@ -92,7 +92,7 @@ document! {
 }
 
 impl Columns {
-    /// Takes over what `newer` says and keeps the rest.
+    /// Applies the fields that `newer` sets and keeps the rest.
     pub(super) fn update(&mut self, newer: &Columns) {
         fn take<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
             *old = new.cloned().or(old.take());

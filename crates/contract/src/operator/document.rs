@@ -15,15 +15,15 @@ use crate::secrets;
 use crate::shape::{Object, Shape, check};
 use crate::verdict::Verdict;
 
-/// The one major version there is.
+/// The only major version.
 const MAJOR: &str = "1";
 
-/// Reads one JSON object, or says why the bytes are none.
+/// Reads one JSON object, or explains why the bytes are not one.
 pub(super) fn read(kind: &str, bytes: &[u8]) -> Result<Value, Box<Verdict>> {
     read_within(kind, bytes, limits::DOCUMENT_BYTES_MAX)
 }
 
-/// The same for documents that may have `most` bytes.
+/// The same, for documents of at most `most` bytes.
 pub(super) fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value, Box<Verdict>> {
     judge::read_object_within(kind, bytes, most).map_err(|mut refusal| {
         scrub(&mut refusal);
@@ -31,8 +31,8 @@ pub(super) fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value
     })
 }
 
-/// A document that broke no rule, as its type. The shapes admit nothing that the types cannot hold; should
-/// that ever be untrue, the document is refused.
+/// A valid document as its type. The shapes accept only what the types can hold; if
+/// that is ever untrue, the document is refused.
 pub(super) fn typed<T: DeserializeOwned>(kind: &str, document: Value) -> Result<T, Box<Verdict>> {
     serde_json::from_value(document).map_err(|error| {
         let mut report = Report::default();
@@ -41,7 +41,7 @@ pub(super) fn typed<T: DeserializeOwned>(kind: &str, document: Value) -> Result<
     })
 }
 
-/// Checks the version and the shape. Another version may need other fields, so nothing is said of its shape.
+/// Checks the version and the shape. The shape of another version is not checked, because it may need other fields.
 pub(super) fn structure(shape: &'static Object, document: &Value, options: &Options) -> Report {
     let mut report = Report::default();
     if let Some(version) = document.get("schema_version").filter(|version| !is_known(version)) {
@@ -49,7 +49,7 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
         report.fault("$.schema_version", Rule::SchemaVersion, message);
         return report;
     }
-    // What is missing would decide, so it is reported before the walk, which lists only so many faults.
+    // A missing field decides the verdict, so it is reported before the walk, which lists a limited number of faults.
     let missing = shape.fields.iter().filter(|field| field.required && document.get(field.name).is_none());
     let missing: Vec<String> = missing.map(|field| format!("$.{}", field.name)).collect();
     for path in &missing {
@@ -63,7 +63,7 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
         let rule = name(&finding, value);
         let message = match (rule, value) {
             (Rule::Missing, Some(Value::Null)) => {
-                format!("`{}` is required and is null", leaf(&finding.path))
+                format!("`{}` is required but null", leaf(&finding.path))
             }
             _ => unquoted(finding.message, value),
         };
@@ -78,7 +78,7 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
     report
 }
 
-/// `1`, `1.0`, `1.7.2`. A version that is null or empty was not given, which the shape reports.
+/// `1`, `1.0`, `1.7.2`. A version that is null or empty is missing, which the shape reports.
 fn is_known(version: &Value) -> bool {
     let Value::String(version) = version else { return version.is_null() };
     if version.is_empty() {
@@ -100,7 +100,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A value that holds a secret is not quoted, not even in part.
+/// A value that contains a secret is not quoted, not even in part.
 fn unquoted(message: String, value: Option<&Value>) -> String {
     let secret = value.and_then(Value::as_str).and_then(secrets::find);
     match (secret, message.split_once("; is `")) {
@@ -109,8 +109,8 @@ fn unquoted(message: String, value: Option<&Value>) -> String {
     }
 }
 
-/// What the operator calls a finding of the shape. An element of a list that is faulty is a fault of the list;
-/// only a field of the document itself can be an input that was not given.
+/// Maps a finding of the shape to the operator's rule. A faulty list element is a fault of the list;
+/// only a field of the document itself can be a missing input.
 fn name(finding: &Finding, value: Option<&Value>) -> Rule {
     let field = leaf(&finding.path);
     let in_list = is_in_list(&finding.path);
@@ -123,7 +123,7 @@ fn name(finding: &Finding, value: Option<&Value>) -> Rule {
         _ if !in_list && value.is_some_and(is_blank) && !is_optional(field) => Rule::Empty,
         "max_items" if field == "notes_for_orchestrator" => Rule::TooManyNotes,
         "max_length" | "max_items" => Rule::TooLong,
-        // A criterion that says nothing is one that was not given.
+        // A blank criterion counts as missing.
         "min_length" | "form" if field == "acceptance_criteria" => Rule::Empty,
         other => match (rule_of(field, finding), other) {
             (Some(rule), _) => rule,
@@ -135,7 +135,7 @@ fn name(finding: &Finding, value: Option<&Value>) -> Rule {
     }
 }
 
-/// Fields of one name have one rule, wherever they stand.
+/// Fields of one name have one rule, at any depth.
 fn rule_of(field: &str, finding: &Finding) -> Option<Rule> {
     let is_item = finding.path.ends_with(']');
     match field {
@@ -166,7 +166,7 @@ fn is_in_list(path: &str) -> bool {
     path.split('[').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The value at a path of a finding; none where a name in it had to be quoted.
+/// The value at a finding's path; `None` if a name in it had to be quoted.
 fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
     let steps = path.strip_prefix('$')?.split(['.', '[']).filter(|step| !step.is_empty());
     steps.into_iter().try_fold(document, |value, step| match step.strip_suffix(']') {
@@ -187,7 +187,7 @@ pub(super) fn objects(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
     items.iter().enumerate().filter(|(_, item)| item.is_object())
 }
 
-/// The largest whole number that every JSON reader takes exactly, and so the largest in these documents.
+/// The largest whole number that every JSON reader reads exactly, and so the largest in these documents.
 pub(super) const INTEGER_MAX: i64 = 1 << 53;
 pub(super) const NUMBER: Shape = Shape::Integer { min: 0, max: INTEGER_MAX };
 
@@ -197,7 +197,7 @@ pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D)
     whole_of(number).ok_or_else(|| serde::de::Error::custom("not a whole number"))
 }
 
-/// The same where there may be none.
+/// The same, for an optional number.
 pub(super) fn whole_or_none<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! What an orchestrator says each round: how the ledger changes, who gets what, what is locked and what is stuck.
+//! An orchestrator's output of one round: ledger deltas, assignments, locks and blockers.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::verdict::Verdict;
 const KIND: &str = "envelope";
 
 document! {
-    /// What an orchestrator decided in one round.
+    /// An orchestrator's decisions of one round.
     #[shape(name = "operator_envelope", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct OrchestratorOutput {
@@ -32,26 +32,26 @@ document! {
         pub run_id: RunId,
         /// When it was written.
         pub generated_at: Option<String> as UTC,
-        /// How the ledger changes, in order.
+        /// The ledger deltas, in order.
         pub ledger_delta: Vec<Delta>,
-        /// Who gets what.
-        // Each is a document of its own and is judged as one.
+        /// The assignments.
+        // Each is a separate document and is validated as one.
         pub assignments: Vec<Assignment> as list!(Shape::AnyObject),
-        /// What is locked after this round.
+        /// The locks after this round.
         pub active_locks: Vec<Lock>,
-        /// What is stuck, and why.
+        /// The blockers.
         pub blockers: Vec<Blocker>,
         /// What comes next, for a person.
         pub next_actions: Vec<String> as list!(NON_BLANK),
         #[serde(flatten)]
         pub extra: Map<String, Value> = [
-            optional("x_base_version", NUMBER, "The ledger version it was written against."),
+            optional("x_base_version", NUMBER, "The ledger version that it was written for."),
         ],
     }
 }
 
 document! {
-    /// Why a task does not go on.
+    /// Why a task is blocked.
     #[shape(name = "operator_blocker", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Blocker {
@@ -66,7 +66,7 @@ document! {
     }
 }
 
-/// Judges an orchestrator's output, with the assignments in it.
+/// Validates an orchestrator's output, with the assignments in it.
 pub fn validate_envelope(bytes: &[u8], options: &Options) -> Verdict {
     match judge(bytes, options) {
         Ok((_, report)) => report.verdict(KIND, "orchestrator output valid"),
@@ -74,7 +74,7 @@ pub fn validate_envelope(bytes: &[u8], options: &Options) -> Verdict {
     }
 }
 
-/// Reads an orchestrator's output and gives its warnings beside it.
+/// Reads an orchestrator's output; returns it with its warnings.
 pub fn read_envelope(
     bytes: &[u8],
     options: &Options,
@@ -100,12 +100,12 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
     Ok((document, report))
 }
 
-/// What is locked, and what the assignments of this round will lock, must not overlap between tasks.
+/// Existing locks and the locks of this round's assignments must not overlap between tasks.
 fn check_locks(document: &Value, options: &Options, report: &mut Report) {
     let mut held = locks::read(&document["active_locks"], "$.active_locks", options, report);
     for (index, packet) in objects(&document["assignments"]) {
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };
-        // Paths that cannot be read have been reported with their packet.
+        // Invalid paths were already reported with their packet.
         let mut seen = Report::default();
         let at = format!("$.assignments[{index}].task.lock_scope");
         let scopes = locks::places(&packet["task"]["lock_scope"], &at, options, &mut seen);
@@ -118,7 +118,7 @@ fn wanted(task_id: &str, place: ParsedPath) -> ParsedLock<'_> {
     ParsedLock { place, task_id, shared: false, active: true }
 }
 
-/// All assignments belong to this run, no task is given out twice, and a serial one is given out alone.
+/// All assignments belong to this run, no task is assigned twice, and a serial task is assigned alone.
 fn check_packets(document: &Value, report: &mut Report) {
     let run_id = document["run_id"].as_str();
     let mut given = BTreeSet::new();
@@ -143,7 +143,7 @@ fn check_packets(document: &Value, report: &mut Report) {
     }
 }
 
-/// What can be said of the deltas without the ledger: who is blocked has a blocker, who works has an owner.
+/// Checks the deltas without the ledger: a blocked task has a blocker, a task in progress has an owner.
 fn check_deltas(document: &Value, report: &mut Report) {
     let blockers = objects(&document["blockers"]).filter_map(|(_, blocker)| blocker["task_id"].as_str());
     let stuck: BTreeSet<&str> = blockers.collect();
@@ -165,7 +165,7 @@ fn check_deltas(document: &Value, report: &mut Report) {
             report.fault(at("owner"), Rule::OwnerMissing, message);
         }
         if text("delta_id").is_some_and(|delta_id| !names.insert(delta_id)) {
-            report.warn(at("delta_id"), Rule::DeltaMismatch, "the name is used above; this delta is ignored");
+            report.warn(at("delta_id"), Rule::DeltaMismatch, "the id is used above; this delta is ignored");
         }
     }
 }

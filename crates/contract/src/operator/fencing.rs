@@ -1,4 +1,4 @@
-//! Who holds what, with a number for every grant, so that an earlier holder is distinguished from the current one.
+//! Lock grants with fencing tokens, which distinguish an earlier holder from the current one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use super::watchdog::{latest_heartbeat, timed_out};
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::time::Timestamp;
 
-/// The grants of one run. Only a sweep frees what a silent holder has; no one takes it over directly.
+/// The grants of one run. Only a sweep frees the locks of a silent holder; no task can take them directly.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
-    /// The number of the last grant. One counter for the run; it only grows.
+    /// The token of the last grant. One counter for the run; it only increases.
     last_token: u64,
     held: BTreeMap<TaskRef, Grant>,
 }
 
-/// What one task holds.
+/// The locks of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     pub token: u64,
@@ -33,7 +33,7 @@ pub struct Grant {
 pub enum Refused {
     #[error("another task holds a lock on part of it")]
     Conflict,
-    #[error("there is nothing to lock")]
+    #[error("the lock scope is empty")]
     Nothing,
     #[error("a resource {0}")]
     Scope(#[from] ScopeFault),
@@ -66,7 +66,7 @@ impl Refused {
     }
 }
 
-/// What a task asks for.
+/// The locks that a task requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     pub task_id: &'a TaskRef,
@@ -75,7 +75,7 @@ pub struct Request<'a> {
 }
 
 impl Grants {
-    /// Grants all resources or none and gives the token. A grant is also a first heartbeat. A task that holds
+    /// Grants all resources or none and returns the token. A grant is also a first heartbeat. A task that holds
     /// something already gets a new grant, and its old token becomes invalid.
     pub fn acquire(&mut self, request: Request, now: Timestamp, options: &Options) -> Result<u64, Refused> {
         let mut scopes = Vec::new();
@@ -123,7 +123,7 @@ impl Grants {
         Ok(())
     }
 
-    /// Gives back what a task holds.
+    /// Releases the locks of a task.
     pub fn release(&mut self, task_id: &TaskRef, token: u64) -> Result<(), Refused> {
         self.current(task_id, token)?;
         self.held.remove(task_id);

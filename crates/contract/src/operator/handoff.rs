@@ -1,4 +1,4 @@
-//! The bundle with which one orchestrator session hands a run to the next.
+//! The bundle with which one orchestrator session hands over a run to the next.
 
 mod brief;
 
@@ -29,8 +29,8 @@ use crate::verdict::Verdict;
 const KIND: &str = "handoff";
 
 document! {
-    // That the parts agree is checked beside the shape.
-    /// A run, handed from one orchestrator session to the next.
+    // The validator also checks that the parts are consistent.
+    /// A run, handed over from one orchestrator session to the next.
     #[shape(name = "operator_handoff", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Handoff {
@@ -40,20 +40,20 @@ document! {
         pub run_id: RunId,
         /// When it was written.
         pub generated_at: Option<String> as UTC,
-        /// What the run is for.
+        /// The objective of the run.
         pub objective: String as bounded(OBJECTIVE_CHARS_MAX),
         // An object or a list.
-        /// What has to be kept to.
+        /// The constraints of the run.
         pub constraints: Value as Shape::Either(&[Shape::AnyObject, list!(Shape::Anything)]),
         /// All tasks.
         pub ledger: Vec<HandoffRow>,
         /// All locks, released ones included.
         pub active_locks: Vec<Lock>,
-        /// What waits for what.
+        /// The dependencies.
         pub dependencies: Vec<Dependency>,
-        /// Why blocked tasks do not go on.
+        /// Why tasks are blocked.
         pub open_blockers: Vec<Blocker>,
-        /// What must be true of each task in the end.
+        /// The acceptance criteria of each task.
         pub acceptance_targets: Vec<AcceptanceTarget>,
         #[serde(flatten)]
         pub extra: Map<String, Value>,
@@ -67,7 +67,7 @@ document! {
         pub task_id: TaskRef,
         pub title: String as TITLE,
         pub status: Status,
-        /// Empty before the task is given out.
+        /// Empty before the task is assigned.
         pub owner: String,
         pub lock_scope: Vec<String>,
         #[serde(deserialize_with = "whole")]
@@ -105,7 +105,7 @@ document! {
     }
 }
 
-/// Judges a handoff bundle. With `now` in the options, tasks that have been silent for too long are issues.
+/// Validates a handoff bundle. With `now` in the options, tasks whose heartbeat timed out are issues.
 pub fn validate_handoff(bytes: &[u8], options: &Options) -> Verdict {
     match judge(bytes, options) {
         Ok((_, report)) => report.verdict(KIND, "handoff bundle valid"),
@@ -113,7 +113,7 @@ pub fn validate_handoff(bytes: &[u8], options: &Options) -> Verdict {
     }
 }
 
-/// Reads a handoff bundle and gives its warnings beside it.
+/// Reads a handoff bundle; returns it with its warnings.
 pub fn read_handoff(bytes: &[u8], options: &Options) -> Result<(Handoff, Vec<Finding>), Box<Verdict>> {
     let (document, report) = judge(bytes, options)?;
     let verdict = report.verdict(KIND, "handoff bundle valid");
@@ -135,7 +135,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
         locks::places(&row["lock_scope"], &format!("{at}.lock_scope"), options, &mut report);
     }
     let held = locks::read(&document["active_locks"], "$.active_locks", options, &mut report);
-    // Of rows that cannot be read reconciling would only repeat the same fault.
+    // Reconciling unreadable rows would only report the same fault again.
     let readable = report.is_clean();
     locks::check_overlaps(&held, options, &mut report);
     trust::examine(&document, options, &mut report);

@@ -45,7 +45,7 @@ macro_rules! id {
 }
 
 id! {
-    /// The run a document belongs to. UUIDs are equal whatever the case of their letters.
+    /// The run a document belongs to. UUIDs are compared without case.
     RunId, RUN_ID_FORM
 }
 id! {
@@ -99,13 +99,13 @@ fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// Whether a UUID says of itself that it is random, as run ids should be.
+/// Whether a UUID is of version 4 (random), as run ids should be.
 pub(super) fn is_uuid_v4(text: &str) -> bool {
     let bytes = text.as_bytes();
     is_uuid(text) && bytes[14] == b'4' && matches!(bytes[19], b'8' | b'9' | b'a' | b'b' | b'A' | b'B')
 }
 
-/// Reads a time that says it is UTC. Other zones, leap seconds and days that do not exist are refused.
+/// Reads a time with the zone UTC. Other zones, leap seconds and days that do not exist are refused.
 pub fn parse_utc(text: &str) -> Option<Timestamp> {
     let local = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
     let (whole, fraction) = local.split_once('.').unwrap_or((local, "0"));
@@ -117,7 +117,7 @@ pub fn parse_utc(text: &str) -> Option<Timestamp> {
             _ => byte.is_ascii_digit(),
         });
     let fraction_fits = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|b| b.is_ascii_digit());
-    // The calendar below would take a 60th second for the 59th.
+    // The calendar below would read a 60th second as the 59th.
     if !whole_fits || !fraction_fits || &whole[17..] == "60" {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The ledger of a run and how deltas change it: in order, once each, all of an envelope or nothing.
+//! The ledger of a run and how deltas change it: in order, once each, all deltas of an envelope or none.
 
 mod apply;
 mod document;
@@ -26,13 +26,13 @@ document! {
     #[shape(name = "operator_ledger", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct Ledger {
-        /// One step for every delta applied.
+        /// Increases with every applied delta.
         #[serde(default, deserialize_with = "whole")]
         pub version: u64 as NUMBER,
-        /// The names of all deltas applied.
+        /// The ids of all applied deltas.
         #[serde(default)]
         pub applied: BTreeSet<String>,
-        /// What was applied under each name.
+        /// The digest of each applied delta.
         #[optional]
         pub digests: BTreeMap<String, String>,
         /// The tasks.
@@ -50,7 +50,7 @@ document! {
         pub owner: String,
         #[serde(default)]
         pub reason: String,
-        // 0 when it was made; one step for every delta since.
+        // 0 when it was created; increases with every delta.
         #[serde(default, deserialize_with = "whole")]
         pub version: u64 as NUMBER,
         // How often it became blocked.
@@ -61,7 +61,7 @@ document! {
         #[serde(deserialize_with = "whole_or_none")]
         pub retry_after_ms: Option<u64> as NUMBER,
         #[serde(flatten)]
-        // Read with more tolerance than in a delta: a blank criterion is kept.
+        // More tolerant than in a delta: a blank criterion is kept.
         pub columns: Columns = [
             optional("title", TITLE, ""),
             optional("type", TaskType::SHAPE, ""),
@@ -81,24 +81,24 @@ impl Row {
     }
 }
 
-/// How strictly deltas are taken.
+/// How strictly deltas are checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeltaOptions {
-    /// Every delta says which version it read, and a repeated name must repeat its content.
+    /// Every delta must name the version it read, and a repeated id must repeat its content.
     pub strict: bool,
-    /// The ledger version that the envelope was written against (`x_base_version`).
+    /// The ledger version that the envelope was written for (`x_base_version`).
     pub base_version: Option<u64>,
 }
 
-/// A delta that was left out because its name had been applied.
+/// A delta that was ignored because its id was already applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Ignored {
     pub delta_id: String,
-    /// Its content differs from what was applied under its name.
+    /// Its content differs from the delta that was applied under its id.
     pub mismatch: bool,
 }
 
-/// A ledger after some streams, and what they repeated.
+/// A ledger after some streams, and the deltas that were ignored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
     pub ledger: Ledger,
@@ -106,15 +106,15 @@ pub struct Applied {
 }
 
 impl Ledger {
-    /// Applies the deltas of one envelope. A refusal names the first that cannot be applied and changes nothing.
+    /// Applies the deltas of one envelope. A refusal names the first delta that cannot be applied and changes nothing.
     pub fn apply(&mut self, deltas: &[Delta], options: DeltaOptions) -> Result<Vec<Ignored>, Box<Verdict>> {
         let draft = apply::draft(self, deltas, options).map_err(apply::Refusal::verdict)?;
         Ok(draft.commit(self))
     }
 }
 
-/// Applies streams one after the other, each whole or not at all. The first refusal ends it; its details say
-/// which stream and which delta, and the streams before that one would stand.
+/// Applies streams one after the other, each completely or not at all. Stops at the first refusal; its details name
+/// the stream and the delta. The earlier streams would stay applied.
 pub fn apply_deltas(
     base: &Ledger,
     streams: &[Vec<Delta>],

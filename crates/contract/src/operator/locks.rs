@@ -19,21 +19,21 @@ use crate::verdict::Verdict;
 const KIND: &str = "locks";
 
 document! {
-    /// One lock: a task holds a resource while it is active; afterwards it is history.
+    /// One lock: a task holds a resource while it is active.
     #[shape(name = "operator_lock", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Lock {
-        /// Who holds it.
+        /// The task that holds it.
         pub task_id: TaskRef,
-        /// A file or a directory with all that is in it.
+        /// A file, or a directory with its contents.
         // As its author wrote it.
         pub resource: String,
-        /// Whether it is held now.
+        /// Whether it is active.
         pub active: bool,
-        /// Shared locks do not collide with each other.
+        /// Shared locks do not conflict with each other.
         pub x_mode: Option<Mode>,
-        // Grows with every grant of the run, so that an earlier holder is recognized.
-        /// The number of its grant.
+        // Increases with every grant of the run, so that an earlier holder is recognized.
+        /// The fencing token of its grant.
         #[serde(deserialize_with = "whole_or_none")]
         pub x_fencing_token: Option<u64> as TOKEN,
         #[serde(flatten)]
@@ -50,7 +50,7 @@ impl Lock {
     }
 }
 
-/// A lock table as a document of its own. The common fields are optional.
+/// A lock table as a separate document. The common fields are optional.
 pub static LOCK_TABLE: Object = Object {
     name: "operator_locks",
     about: "All locks of a run.",
@@ -63,7 +63,7 @@ pub static LOCK_TABLE: Object = Object {
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// Judges a lock table: no two active locks of different tasks may overlap.
+/// Validates a lock table: no two active locks of different tasks may overlap.
 pub fn validate_locks(bytes: &[u8], options: &Options) -> Verdict {
     let document = match document::read(KIND, bytes) {
         Ok(document) => document,
@@ -79,7 +79,7 @@ pub fn validate_locks(bytes: &[u8], options: &Options) -> Verdict {
     report.verdict(KIND, "no active lock overlap")
 }
 
-/// A path in normal form, under its real name where the links are known.
+/// A path in normal form, with symbolic links resolved if they are known.
 pub(super) fn scope_of(text: &str, options: &Options) -> Result<Scope, ScopeFault> {
     let scope = Scope::parse(text, options.root)?;
     match options.links {
@@ -88,7 +88,7 @@ pub(super) fn scope_of(text: &str, options: &Options) -> Result<Scope, ScopeFaul
     }
 }
 
-/// The same for a path at a place in a document; a fault is reported there.
+/// The same, for a path in a document; a fault is reported at its place.
 pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut Report) -> Option<Scope> {
     let scope = match scope_of(text, options) {
         Ok(scope) => scope,
@@ -104,7 +104,7 @@ pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut 
     Some(scope)
 }
 
-/// A path in normal form, and where the document has it.
+/// A path in normal form, and its place in the document.
 #[derive(Debug)]
 pub(super) struct ParsedPath {
     pub(super) path: String,
@@ -185,7 +185,7 @@ fn name<'l>(lock: &'l ParsedLock) -> (&'l str, &'l str) {
     (lock.task_id, lock.place.scope.as_str())
 }
 
-/// Reports that what `task_id` has or wants at `place` collides with a lock.
+/// Reports that a path of `task_id` at `place` conflicts with a lock.
 pub(super) fn report_conflict(
     lock: &ParsedLock,
     task_id: &str,

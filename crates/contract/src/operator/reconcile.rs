@@ -29,8 +29,8 @@ const KIND: &str = "reconcile";
 
 const ANYTHING: Shape = list!(Shape::Anything);
 
-/// What is reconciled. Faulty rows and events are issues, so their shape is not asked for here. Blockers,
-/// results and locks are looked at where they are given.
+/// What is reconciled. Faulty rows and events are issues, so their shape is not checked here. Blockers,
+/// results and locks are checked if they are present.
 pub static RECONCILE: Object = Object {
     name: "operator_reconcile",
     about: "A ledger and everything that has to agree with it.",
@@ -38,9 +38,9 @@ pub static RECONCILE: Object = Object {
         required("ledger", ANYTHING, "One row for each task."),
         optional("active_locks", <Vec<Lock>>::SHAPE, "All locks, released ones included."),
         optional("events", ANYTHING, "What happened; each names its task."),
-        optional("blockers", ANYTHING, "Why blocked tasks do not go on."),
+        optional("blockers", ANYTHING, "Why tasks are blocked."),
         optional("results", ANYTHING, "The validated results of tasks that are done."),
-        optional("now", UTC, "When heartbeats are judged."),
+        optional("now", UTC, "The time at which heartbeats are checked."),
         optional("schema_version", TEXT, "Version of the contract."),
         optional("run_id", RunId::SHAPE, "The run."),
         optional("generated_at", UTC, ""),
@@ -48,7 +48,7 @@ pub static RECONCILE: Object = Object {
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// Judges `{ledger, active_locks, events, …}`. All issues are in the details.
+/// Validates `{ledger, active_locks, events, …}`. All issues are in the details.
 pub fn validate_reconcile(bytes: &[u8], options: &Options) -> Verdict {
     let document = match document::read(KIND, bytes) {
         Ok(document) => document,
@@ -88,7 +88,7 @@ fn count(value: &Value) -> usize {
 }
 
 pub(super) fn report_issue(issue: &Issue, report: &mut Report) {
-    // A row that is there twice makes all others doubtful, so it has a name of its own.
+    // A duplicate row makes all others doubtful, so it has its own rule.
     let rule = if issue.rule == IssueRule::DuplicateTask { Rule::DuplicateTask } else { Rule::Reconcile };
     report.fault(issue.path.as_str(), rule, format!("{}: {}", issue.rule.as_str(), issue.message));
     report.list("issues", json!(issue));
@@ -106,7 +106,7 @@ pub(super) fn reconcile(records: &Records) -> Vec<Issue> {
                 issues.push(row.issue(IssueRule::BlockedWithoutBlocker, message));
             }
             Some(Status::Done) if records.lacks_result(row.task_id) => {
-                let message = format!("{} is done and has no validated result that says so", row.task_id);
+                let message = format!("{} is done and has no validated result", row.task_id);
                 issues.push(row.issue(IssueRule::DoneWithoutResult, message));
             }
             Some(_) | None => {}
@@ -151,7 +151,7 @@ fn check_in_progress(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
     if !has_owner {
         issue(IssueRule::NoOwner, format!("{} is in progress and has no owner", row.task_id));
     }
-    // That a row without an owner has no lock either follows from the same fault, unless it says what it locks.
+    // A row without an owner has no lock for the same reason, so its lock is only missing if it has a lock scope.
     if (has_owner || row.has_lock_scope) && records.lacks_lock(row.task_id) {
         issue(IssueRule::NoLock, format!("{} is in progress and holds no lock", row.task_id));
     }

@@ -1,4 +1,4 @@
-//! Collects what is found in a document and gives the one verdict on it.
+//! Collects the findings of a document and returns the verdict.
 
 use std::borrow::Cow;
 
@@ -11,11 +11,11 @@ use crate::finding::{Finding, Findings};
 use crate::secrets;
 use crate::verdict::Verdict;
 
-/// What was found so far. Nothing in it is final until [`Report::verdict`].
+/// The findings so far. Nothing is final until [`Report::verdict`].
 #[derive(Debug, Default)]
 pub(super) struct Report {
     findings: Findings,
-    /// The fault that decides so far. The list is bounded, so it need not be in there.
+    /// The fault that decides so far. The list is limited, so it may not contain this fault.
     primary: Option<Finding>,
     warnings: Findings,
     more: Map<String, Value>,
@@ -39,7 +39,7 @@ impl Report {
         self.warnings.push(path, rule.as_str(), message);
     }
 
-    /// Adds a machine-readable fact to the verdict's details. The first of one name stays.
+    /// Adds a machine-readable fact to the verdict's details. The first value of a name is kept.
     pub(super) fn note(&mut self, name: &str, value: impl Into<Value>) {
         self.more.entry(name).or_insert_with(|| value.into());
     }
@@ -54,7 +54,7 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Takes over what was found in a part of the document that stands at `place`.
+    /// Adds the findings of the part of the document at `place`.
     pub(super) fn absorb(&mut self, place: &str, part: Report) {
         if let Some(primary) = part.primary {
             let path = format!("{place}{}", primary.path.trim_start_matches('$'));
@@ -104,7 +104,7 @@ pub(super) fn leaf(path: &str) -> &str {
     field.split('[').next().unwrap_or(field)
 }
 
-/// A verdict may quote the document it judges, but never a secret from it.
+/// A verdict may quote the document, but never a secret from it.
 pub(super) fn scrub(verdict: &mut Verdict) {
     scrub_text(&mut verdict.reason);
     let details = &mut verdict.details;

@@ -1,4 +1,4 @@
-//! What a subagent answers: what it changed and how each criterion was met.
+//! A subagent's result: what it changed and how each criterion was met.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ use crate::verdict::Verdict;
 const KIND: &str = "result";
 
 words! {
-    /// How an attempt at a task ended, in the subagent's words.
+    /// How an attempt ended, as reported by the subagent.
     Outcome { Done = "done", Blocked = "blocked", Failed = "failed" }
 }
 words! {
@@ -31,7 +31,7 @@ words! {
 }
 
 document! {
-    // Everything in it is a claim. What `done` requires, and the assignment, are checked beside the shape.
+    // Everything in it is a claim. The validator also checks what `done` requires, and the assignment.
     /// A subagent's answer to an assignment.
     #[shape(name = "operator_result", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,13 +50,13 @@ document! {
         pub changes: Vec<Change>,
         /// Each criterion, with evidence.
         pub acceptance_check: Vec<CriterionCheck>,
-        /// Where the work was written down.
+        /// The path of the worklog.
         pub worklog_path: String as bounded(WORKLOG_PATH_CHARS_MAX),
-        /// What else the orchestrator should know; without secrets.
+        /// Notes for the orchestrator; without secrets.
         pub notes_for_orchestrator: Vec<String> as list!(NON_BLANK, 0, NOTES_MAX),
         #[serde(flatten)]
         pub extra: Map<String, Value> = [
-            optional("x_fencing_token", TOKEN, "The number of its lock grant."),
+            optional("x_fencing_token", TOKEN, "The fencing token of its lock grant."),
         ],
     }
 }
@@ -79,10 +79,10 @@ document! {
     #[shape(name = "operator_acceptance_check", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct CriterionCheck {
-        /// In the words of the assignment.
+        /// The criterion, as in the assignment.
         pub criterion: String as NON_BLANK,
         pub status: CriterionStatus,
-        /// What shows it; not empty in a result that is done.
+        /// The evidence; not empty in a result that is done.
         pub evidence: String,
         #[serde(flatten)]
         pub extra: Map<String, Value>,
@@ -92,7 +92,7 @@ document! {
 /// How many notes a result may carry.
 const NOTES_MAX: usize = 5;
 
-/// Judges a result; with an assignment in the options, also whether it answers that one and kept its scope.
+/// Validates a result; with an assignment in the options, also whether it answers it and stays within its scope.
 pub fn validate_result(bytes: &[u8], options: &Options) -> Verdict {
     match judge(bytes, options) {
         Ok((_, report)) => report.verdict(KIND, "result packet valid"),
@@ -100,7 +100,7 @@ pub fn validate_result(bytes: &[u8], options: &Options) -> Verdict {
     }
 }
 
-/// Reads a result and gives its warnings beside it.
+/// Reads a result; returns it with its warnings.
 pub fn read_result(bytes: &[u8], options: &Options) -> Result<(SubagentResult, Vec<Finding>), Box<Verdict>> {
     let (document, report) = judge(bytes, options)?;
     let verdict = report.verdict(KIND, "result packet valid");
@@ -146,7 +146,7 @@ fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Ve
     places
 }
 
-/// A result may answer only the assignment it was given, with the grant it was given.
+/// A result must answer its own assignment, with the token of its own grant.
 fn check_identity(document: &Value, assignment: &Assignment, options: &Options, report: &mut Report) {
     let task = &assignment.task;
     let differs = |report: &mut Report, name: &str, expected: &str| {
@@ -165,7 +165,7 @@ fn check_identity(document: &Value, assignment: &Assignment, options: &Options, 
     }
     let token = document.get("x_fencing_token").and_then(Value::as_u64);
     let Some(granted) = assignment.fencing_token() else { return };
-    // A sender that cannot carry a token is limited by its lease instead; strict mode requires the token.
+    // A sender without a token is limited by its lease instead; strict mode requires the token.
     if token.map_or(options.strict, |token| token != granted) {
         let message = format!("the lock was granted with token {granted}");
         report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
@@ -180,8 +180,8 @@ fn is_same_place(a: &str, b: &str, options: &Options) -> bool {
     }
 }
 
-/// Every change lies inside the lock scope and touches nothing forbidden. The task's own worklog is exempt: to
-/// write it is demanded.
+/// Every change is inside the lock scope and outside the forbidden scope. The task's worklog is exempt, because the
+/// contract requires it.
 fn check_scope(changed: &[ParsedPath], assignment: &Assignment, options: &Options, report: &mut Report) {
     let task = &assignment.task;
     let normal = |paths: &[String]| -> Vec<ParsedPath> {
@@ -204,7 +204,7 @@ fn check_scope(changed: &[ParsedPath], assignment: &Assignment, options: &Option
     }
 }
 
-/// What `done` asks for: some criteria, all passed, each with evidence, and none of the assigned ones left out.
+/// The requirements of `done`: all assigned criteria are present and passed, each with evidence.
 fn check_done(document: &Value, options: &Options, report: &mut Report) {
     let Some(checks) = document["acceptance_check"].as_array() else { return };
     if checks.is_empty() {

@@ -1,4 +1,4 @@
-//! Every rule a document can break: its name in verdicts, when it is looked at, and the code it leads to.
+//! Every rule a document can break: its name in verdicts, the stage at which it is checked, and its code.
 
 use super::codes::Code;
 

@@ -89,7 +89,7 @@ fn files_below(folder: &std::path::Path) -> Vec<PathBuf> {
 
 /// The cases themselves are run with those of all contracts.
 #[test]
-fn no_vector_of_the_operator_is_overlooked() {
+fn every_operator_vector_is_run() {
     for path in files_below(&folder()) {
         let value = read(&path);
         let bytes = value.to_string();
@@ -112,7 +112,7 @@ fn sound(kind: &str, verdict: &Verdict) {
 }
 
 #[test]
-fn one_value_gone_or_replaced_never_confuses_a_validator() {
+fn removing_or_replacing_one_value_never_confuses_a_validator() {
     for (kind, document) in documents() {
         sound(kind, &validate(kind, &document, &Options::default()));
         let mut places = Vec::new();
@@ -131,7 +131,7 @@ fn one_value_gone_or_replaced_never_confuses_a_validator() {
 }
 
 #[test]
-fn a_required_field_that_is_gone_is_named() {
+fn a_missing_required_field_is_named() {
     for (kind, document) in documents() {
         let shape = shapes().into_iter().find(|shape| {
             shape.fields.iter().filter(|field| field.required).all(|field| document.get(field.name).is_some())
@@ -147,7 +147,7 @@ fn a_required_field_that_is_gone_is_named() {
 }
 
 #[test]
-fn what_was_read_is_printed_as_it_came() {
+fn a_document_is_printed_as_it_was_read() {
     let options = Options::default();
     let assignment = valid("assignment-x-field-strict");
     let read = read_assignment(assignment.to_string().as_bytes(), &options).unwrap().0;
@@ -217,9 +217,9 @@ fn every_fault_is_reported_with_its_place() {
     insta::assert_snapshot!(lines.join("\n"), @r"
     MISSING_REQUIRED_INPUT
     $.active_locks[0].active [item_field] must be true or false, is text
-    $.context_package[0].value [secret] holds what looks like a secret (url_credentials); redact it and send it again
+    $.context_package[0].value [secret] appears to contain a secret (url_credentials); redact it and send it again
     $.run_id [run_id] must be a UUID, such as 3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4
-    $.task.acceptance_criteria[0] [instruction_override] the text asks to leave out a check
+    $.task.acceptance_criteria[0] [instruction_override] the text asks to skip a check
     $.task.lock_scope[1] [self_overlap] `a/b` overlaps `a` before it
     $.task.lock_scope[2] [glob_not_supported] globs are not supported; name the file or its directory
     $.task.lock_scope[3] [workspace_escape] leads out of the workspace
@@ -249,7 +249,7 @@ fn many_faults_do_not_hide_the_one_that_decides() {
 }
 
 #[test]
-fn an_answer_is_held_against_the_packet_as_it_was_sent() {
+fn an_answer_is_compared_with_the_packet_as_it_was_sent() {
     let mut packet = valid("assignment-minimal");
     packet["task"]["lock_scope"] = json!(["src", "tests"]);
     packet["task"]["forbidden_scope"] = json!(["src/secret"]);
@@ -269,7 +269,7 @@ fn an_answer_is_held_against_the_packet_as_it_was_sent() {
 }
 
 #[test]
-fn an_entry_can_be_judged_before_it_is_written() {
+fn an_entry_can_be_validated_before_it_is_written() {
     let entry = valid("worklog-blocked-final")[1].clone();
     assert!(validate("worklog_entry", &entry, &Options::default()).allow);
     let mut torn = entry.clone();
@@ -305,7 +305,7 @@ fn the_codes_are_a_closed_list() {
 }
 
 #[test]
-fn a_verdict_that_contradicts_itself_is_no_answer() {
+fn a_verdict_that_contradicts_itself_is_refused() {
     let mut verdict = validate("locks", &valid("locks-original-valid"), &Options::default());
     assert_eq!(exit_code(&verdict), 0);
     verdict.allow = false;
@@ -327,7 +327,7 @@ fn every_shape_has_a_schema() {
 }
 
 #[test]
-fn a_large_lock_table_is_judged_in_one_pass() {
+fn a_large_lock_table_is_checked_in_one_pass() {
     let lock = |task: usize, resource: String| json!({"task_id": format!("T-{task}"), "resource": resource, "active": true});
     let apart: Vec<Value> = (0..3000).map(|n| lock(n, format!("src/{n}/a.rs"))).collect();
     assert!(validate("locks", &json!({"locks": apart}), &Options::default()).allow);

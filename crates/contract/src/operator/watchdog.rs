@@ -1,4 +1,4 @@
-//! Who has been silent for too long. Time is an argument.
+//! Finds tasks whose heartbeat timed out. Time is an argument.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::verdict::Verdict;
 
 const KIND: &str = "watchdog";
 
-/// What a heartbeat says at some time.
+/// The state of a heartbeat at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// Heard of within the timeout. Exactly at its end still counts.
+    /// Within the timeout, including its exact end.
     Live {
         age: Duration,
     },
@@ -32,7 +32,7 @@ pub enum Liveness {
     InFuture,
 }
 
-/// Judges one heartbeat. A clock that is ahead by no more than the allowed skew is taken as now.
+/// Validates one heartbeat. A clock that is ahead by no more than the allowed skew counts as now.
 pub fn liveness(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> Liveness {
     if heartbeat.since(now) > limits::CLOCK_SKEW_MAX {
         return Liveness::InFuture;
@@ -41,12 +41,12 @@ pub fn liveness(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> Live
     if age > timeout { Liveness::TimedOut { age } } else { Liveness::Live { age } }
 }
 
-/// Whether a task in progress has been silent for longer than its timeout.
+/// Whether the heartbeat of a task in progress timed out.
 pub fn timed_out(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> bool {
     matches!(liveness(now, heartbeat, timeout), Liveness::TimedOut { .. })
 }
 
-/// The later of two heartbeats: one that arrives late does not make a worker older.
+/// The later of two heartbeats: one that arrives late does not move the time back.
 pub fn latest_heartbeat(known: Option<Timestamp>, heard: Timestamp) -> Timestamp {
     known.map_or(heard, |known| known.max(heard))
 }
@@ -54,9 +54,9 @@ pub fn latest_heartbeat(known: Option<Timestamp>, heard: Timestamp) -> Timestamp
 /// The state of all tasks at one time.
 pub static WATCHDOG: Object = Object {
     name: "operator_watchdog",
-    about: "The tasks of a run and the time to judge their heartbeats at.",
+    about: "The tasks of a run and the time at which their heartbeats are checked.",
     fields: &[
-        required("now", UTC, "When they are judged."),
+        required("now", UTC, "The time at which heartbeats are checked."),
         required("tasks", list!(Shape::Object(&TASK)), ""),
         optional("schema_version", TEXT, "Version of the contract."),
         optional("run_id", RunId::SHAPE, ""),
@@ -69,7 +69,7 @@ static TASK: Object = Object {
     about: "",
     fields: &[
         required("task_id", TaskRef::SHAPE, ""),
-        required("status", Status::SHAPE, "Only tasks in progress are judged."),
+        required("status", Status::SHAPE, "Only tasks in progress are checked."),
         optional("timeout_seconds", Shape::Nullable(&SECONDS), ""),
         optional("heartbeat_interval_seconds", Shape::Nullable(&SECONDS), ""),
         optional("last_heartbeat_at", Shape::Nullable(&UTC), ""),
@@ -79,7 +79,7 @@ static TASK: Object = Object {
 
 const SECONDS: Shape = Shape::Integer { min: 1, max: INTEGER_MAX };
 
-/// Judges the heartbeats of all tasks in progress. `timed_out` in the details lists all that are silent.
+/// Validates the heartbeats of all tasks in progress. `timed_out` in the details lists those that timed out.
 pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
     let document = match document::read(KIND, bytes) {
         Ok(document) => document,
@@ -116,7 +116,7 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
         }
         Liveness::TimedOut { age } => {
             let message =
-                format!("no heartbeat for {} s, allowed are {} s", age.as_secs(), timeout.as_secs());
+                format!("no heartbeat for {} s; the timeout is {} s", age.as_secs(), timeout.as_secs());
             report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
             report.list(
                 "timed_out",
@@ -138,7 +138,7 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
     }
 }
 
-/// A number of seconds in a document, whole or not there.
+/// An optional whole number of seconds in a document.
 pub(super) fn seconds(value: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(value.as_f64()?).ok()
 }

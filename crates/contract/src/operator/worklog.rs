@@ -1,4 +1,4 @@
-//! The worklog: what a subagent did, one JSON object a line, never edited.
+//! The worklog: what a subagent did, one JSON object per line, never edited.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -24,20 +24,20 @@ document! {
     #[shape(name = "operator_worklog_entry", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct WorklogEntry {
-        /// When; never before the line above.
+        /// The time; never before that of the previous line.
         pub timestamp: String as UTC,
         /// The run.
         pub run_id: RunId,
-        /// The task; one in each file.
+        /// The task; the same in the whole file.
         pub task_id: TaskRef,
-        /// Who did it.
+        /// The actor.
         pub actor: String as NON_BLANK,
-        /// What was done.
+        /// The action.
         pub action: String as NON_BLANK,
         pub files_touched: Vec<String> as list!(NON_BLANK),
-        /// Why so.
+        /// The decision.
         pub decision: String,
-        /// What came of it.
+        /// The result.
         pub result: String,
         /// What comes next.
         pub next_step: String,
@@ -53,7 +53,7 @@ document! {
     }
 }
 
-/// Judges a single entry.
+/// Validates a single entry.
 pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
     match document::read(KIND, bytes) {
         Ok(entry) => examine_entry(&entry, options).verdict(KIND, "worklog entry valid"),
@@ -61,7 +61,7 @@ pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
     }
 }
 
-/// Judges a whole worklog. With a prior state it must begin with it; with an outcome its end must explain it.
+/// Validates a whole worklog. It must begin with the prior state, if given, and its last entry must explain the outcome.
 pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
     let mut report = Report::default();
     let entries = read_lines(bytes, &mut report);
@@ -98,12 +98,12 @@ fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
         return Vec::new();
     }
     if bytes.trim_ascii().is_empty() {
-        report.fault("$", Rule::EmptyInput, "there is no entry");
+        report.fault("$", Rule::EmptyInput, "the worklog is empty");
         return Vec::new();
     }
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     if lines.pop().is_some_and(|rest| !rest.is_empty()) {
-        // Its writer may have died in the middle of it, so it says nothing that can be relied on.
+        // Its writer may have died in the middle of it, so it is not reliable.
         report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line is incomplete");
     }
     let mut entries = Vec::new();
@@ -125,7 +125,11 @@ fn check_order(entries: &[(usize, Value)], report: &mut Report) {
     for (index, entry) in entries {
         let Some(time) = entry["timestamp"].as_str().and_then(parse_utc) else { continue };
         if latest.is_some_and(|latest| time < latest) {
-            report.fault(format!("$[{index}].timestamp"), Rule::TimeGoesBack, "is before an entry above it");
+            report.fault(
+                format!("$[{index}].timestamp"),
+                Rule::TimeGoesBack,
+                "is earlier than that of an entry above it",
+            );
         }
         latest = latest.max(Some(time));
     }
@@ -152,7 +156,7 @@ fn check_identity(entries: &[(usize, Value)], options: &Options, report: &mut Re
     }
 }
 
-/// A task that did not end well says why, and what could be done.
+/// The last entry of a blocked or failed task has a code and a next step.
 fn check_end(last: Option<&(usize, Value)>, report: &mut Report) {
     let Some((index, entry)) = last else { return };
     if entry.get("code").is_none() {

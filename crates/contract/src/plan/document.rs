@@ -1,4 +1,4 @@
-//! Finds out what kind of document it was given: a plan, an AOP TASK or an AEE task.
+//! Detects the kind of a document: a plan, an AOP TASK or an AEE task.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::domain::run::DocumentKind;
 use crate::finding::Findings;
 use crate::json::strict;
 
-/// A document that could be read, and what it is.
+/// A parsed document and its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     pub kind: DocumentKind,
     pub value: Value,
 }
 
-/// Reads bytes as JSON or TOML, bounded before they are parsed, and tells the kind by what is inside.
+/// Reads bytes as JSON or TOML, within a size limit, and detects the kind from the content.
 pub fn read(bytes: &[u8]) -> Result<Document, Findings> {
     if bytes.len() > limits::DOCUMENT_BYTES_MAX {
         // The reader may have stopped at the limit, so the full length is not known here.
@@ -39,7 +39,7 @@ pub fn read(bytes: &[u8]) -> Result<Document, Findings> {
     Ok(Document { kind, value })
 }
 
-/// A TOML file may open with a table header, which looks like a JSON list.
+/// A TOML file may start with a table header, which looks like a JSON list.
 fn looks_like_toml_table(text: &str) -> bool {
     let line = text.trim_start().lines().next().unwrap_or("").trim_end();
     line.starts_with('[') && line.ends_with(']') && strict::parse(text.as_bytes()).is_err()

@@ -1,4 +1,4 @@
-//! The name of an executor, and what a plan may say to one.
+//! The name of an executor, and whether its tasks have a prompt.
 
 use std::fmt;
 
@@ -20,11 +20,11 @@ pub struct InvalidExecutorName;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptUse {
     Required,
-    /// Nothing would read it.
+    /// A prompt is refused, because the executor would not read it.
     Unused,
 }
 
-/// An executor that whoever reads a plan can run.
+/// An executor that is configured where the plan is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownExecutor {
     pub name: ExecutorName,
@@ -46,12 +46,12 @@ impl ExecutorName {
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidExecutorName) }
     }
 
-    /// Who runs a plan's task that names nobody.
+    /// The default executor of a plan's task.
     pub fn shell() -> Self {
         Self("shell".to_owned())
     }
 
-    /// Who runs an AOP TASK.
+    /// The executor of an AOP TASK.
     pub fn aop_stdio() -> Self {
         Self("aop-stdio".to_owned())
     }
@@ -81,7 +81,7 @@ impl From<ExecutorName> for String {
     }
 }
 
-/// Adds what is wrong with a task's executor and prompt. An empty list of known executors judges neither.
+/// Adds the faults of a task's executor and prompt. With an empty list of known executors, neither is checked.
 pub(super) fn check(
     name: &ExecutorName,
     has_prompt: bool,
@@ -107,7 +107,7 @@ pub(super) fn check(
     }
 }
 
-/// The message about a name that no known executor has.
+/// The message for an unknown executor name.
 pub fn unknown(name: &str, known: &[KnownExecutor]) -> String {
     let names: Vec<&str> = known.iter().map(|executor| executor.name.as_str()).collect();
     let shown: String = name.chars().take(40).collect();

@@ -1,4 +1,4 @@
-//! The order of a plan's tasks: names resolve, there is no cycle, and writers of one path are ordered.
+//! Checks the order of a plan's tasks: names resolve, there is no cycle, and tasks that write the same path are ordered.
 
 mod overlap;
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Plan;
 use crate::finding::Findings;
 
-/// Reports everything that keeps the plan from having an order.
+/// Reports every fault in the order of the plan.
 pub fn check(plan: &Plan, findings: &mut Findings) {
     let mut index: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, task) in plan.tasks.iter().enumerate() {
@@ -29,7 +29,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
                 None => {
                     let known = crate::shape::check::nearest(name, index.keys().copied());
                     let hint = known.map_or(String::new(), |known| format!("; did you mean `{known}`?"));
-                    findings.push(path, "unknown_dependency", format!("there is no task `{name}`{hint}"));
+                    findings.push(path, "unknown_dependency", format!("unknown task `{name}`{hint}"));
                 }
             }
         }
@@ -44,7 +44,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
     check_writes(plan, &ancestors(&edges), findings);
 }
 
-/// The tasks' indexes with every task behind what it depends on. The plan was checked.
+/// The indexes of the tasks in topological order. The plan must be valid.
 pub fn sorted(plan: &Plan) -> Vec<usize> {
     let mut placed: BTreeSet<&str> = BTreeSet::new();
     let mut order = Vec::new();
@@ -61,7 +61,7 @@ pub fn sorted(plan: &Plan) -> Vec<usize> {
     order
 }
 
-/// One cycle, as the indexes along it with the first repeated at the end.
+/// One cycle, as indexes with the first one repeated at the end.
 fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     const NEW: u8 = 0;
     const OPEN: u8 = 1;
@@ -71,7 +71,7 @@ fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
         if state[start] != NEW {
             continue;
         }
-        // A stack of (task, next edge to look at) instead of recursion: plans may be long chains.
+        // A stack of (task, next edge) instead of recursion: a plan may be a long chain.
         let mut stack = vec![(start, 0)];
         state[start] = OPEN;
         while let Some((task, next)) = stack.last_mut() {
@@ -99,7 +99,7 @@ fn cycle(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
     None
 }
 
-/// A set of tasks, a bit each.
+/// A set of tasks, as bits.
 #[derive(Clone, Default)]
 struct Tasks(Vec<u64>);
 
@@ -117,7 +117,7 @@ impl Tasks {
     }
 }
 
-/// For each task everything that must be done before it. The edges have no cycle.
+/// For each task, all tasks that must be done before it. The edges must have no cycle.
 fn ancestors(edges: &[Vec<usize>]) -> Vec<Tasks> {
     let mut known: Vec<Option<Tasks>> = vec![None; edges.len()];
     for start in 0..edges.len() {
@@ -139,7 +139,7 @@ fn ancestors(edges: &[Vec<usize>]) -> Vec<Tasks> {
     known.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// What a task waits for, directly or through others, of which everything is known.
+/// The direct and indirect dependencies of a task; those of its dependencies are already known.
 fn before(needs: &[usize], known: &[Option<Tasks>]) -> Tasks {
     let mut all = Tasks(vec![0; known.len().div_ceil(64)]);
     for &needed in needs {

@@ -57,7 +57,7 @@ pub fn toml_value(text: &str) -> Result<Value, strict::Malformed> {
 
 const ADVICE: &str = "write `env:NAME` under `env` and keep the value in the environment";
 
-/// Secrets are never stored, so a document may not contain one. The finding names the rule, never the text.
+/// Secrets are never stored, so a document must not contain one. The finding names the rule, never the text.
 pub(crate) fn refuse_secrets(value: &Value, path: &mut String, advice: &str, findings: &mut Findings) {
     match value {
         Value::String(text) => {
@@ -73,7 +73,7 @@ pub(crate) fn refuse_secrets(value: &Value, path: &mut String, advice: &str, fin
         Value::Object(fields) => {
             for (name, field) in fields {
                 with_step(path, &format!(".{name}"), |path| {
-                    // A value that is harmless alone may be a secret under its name: PASSWORD = "…".
+                    // A value may be a secret only together with its name: PASSWORD = "…".
                     if let Value::String(text) = field
                         && secrets::find(text).is_none()
                         && let Some(rule) = secrets::find(&format!("{name}={text}"))
@@ -106,7 +106,7 @@ impl Length {
             Length::Text(text) => parse_duration(text),
         };
         let length = length.unwrap_or(limits::TASK_TIMEOUT_DEFAULT);
-        u64::try_from(length.as_millis()).expect("BUG: the shape bounds a length of time")
+        u64::try_from(length.as_millis()).expect("BUG: the shape limits a duration")
     }
 }
 
@@ -135,14 +135,14 @@ impl RawBudget {
     }
 }
 
-/// Where the run is limited, every task says what has to be reserved for it: nothing is started on trust.
+/// If the run has a budget, every task needs one: writ reserves it before the task starts.
 fn shares(budget: Budget, tasks: &[PlanTask], findings: &mut Findings) {
     for (index, task) in tasks.iter().enumerate() {
         let lacks_cost = budget.cost.is_some() && task.budget.cost.is_none();
         let lacks_tokens = budget.tokens.is_some() && task.budget.tokens.is_none();
         for (lacks, field) in [(lacks_cost, "max_cost_usd"), (lacks_tokens, "max_tokens")] {
             if lacks {
-                let message = "the plan has a budget, so the task must say what it may spend; use 0 for none";
+                let message = "the plan has a budget, so every task needs one; use 0 for none";
                 findings.push(format!("$.task[{index}].budget.{field}"), "missing", message);
             }
         }

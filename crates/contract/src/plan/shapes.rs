@@ -16,17 +16,17 @@ use crate::shape::{
 pub const PLAN: &Object = RawPlan::OBJECT;
 
 document! {
-    /// An objective and the tasks that reach it.
+    /// An objective and its tasks.
     #[shape(name = "plan", unknown = OnlyExtensions)]
     #[derive(Deserialize)]
     pub(crate) struct RawPlan {
-        /// What the whole run is for, in a sentence.
+        /// The objective of the run, in one sentence.
         pub(super) objective: String as text(1, 5000),
-        /// The directory the tasks work in, relative to the plan file; made if missing. Default: the plan file's directory.
+        /// The working directory of the tasks, relative to the plan file; created if missing. Default: the plan's directory.
         pub(super) workspace: Option<String> as NON_BLANK,
         /// How many tasks may run at once. Default 4.
         pub(super) max_parallel: Option<usize> as PARALLEL,
-        /// What the whole run may spend. Each task says in its own budget what is reserved for one attempt of it.
+        /// The budget of the whole run. Each task's own budget is reserved for one attempt of it.
         pub(super) budget: Option<RawBudget>,
         /// The tasks, each a [[task]] table.
         pub(super) task: Vec<RawTask> as list!(RawTask::SHAPE, 1, limits::PLAN_TASKS_MAX),
@@ -38,26 +38,26 @@ document! {
     #[shape(name = "task", unknown = OnlyExtensions)]
     #[derive(Deserialize)]
     pub(crate) struct RawTask {
-        /// Its name in this plan.
+        /// The id of the task in this plan.
         pub(super) id: String as NAME,
-        /// One line for people. Default: the id.
+        /// A title of one line. Default: the id.
         pub(super) title: Option<String> as text(1, limits::TITLE_CHARS_MAX),
-        /// Who does it, by name: `shell` runs the command; `aop-stdio` gives the command an AOP TASK on standard input. Default `shell`.
+        /// The name of the executor: `shell` runs the command; `aop-stdio` runs it with an AOP TASK on standard input. Default `shell`.
         pub(super) executor: Option<ExecutorName>,
         /// The program and its arguments; with `shell = true` one line for `sh -c`.
         pub(super) command: Command,
         /// Run the command with `sh -c`. Default false.
         #[serde(default)]
         pub(super) shell: bool,
-        /// What an agent is asked to do. Required for `aop-stdio`.
+        /// The instructions for an agent. Required for `aop-stdio`.
         pub(super) prompt: Option<String> as text(1, 50_000),
         /// Paths it may change. Tasks whose writes overlap need an order.
         #[serde(default)]
         pub(super) writes: Vec<String> as SCOPES,
-        /// Paths it looks at.
+        /// Paths it reads.
         #[serde(default)]
         pub(super) reads: Vec<String> as SCOPES,
-        /// Paths it may use and nobody cares about.
+        /// Paths for temporary files.
         #[serde(default)]
         pub(super) scratch: Vec<String> as SCOPES,
         /// Environment variables; `env:NAME` takes a value from writ's own environment.
@@ -66,30 +66,30 @@ document! {
         /// Ids of tasks that must be done first.
         #[serde(default)]
         pub(super) depends_on: Vec<String> as list!(NON_BLANK, 0, limits::PLAN_TASKS_MAX),
-        /// Who goes first among the ready. Default normal.
+        /// Ready tasks with a higher priority start first. Default normal.
         #[serde(default)]
         pub(super) priority: Priority,
         /// How long one attempt may take: seconds, or text such as `90s`, `5m`, `2h`. Default 30m.
         pub(super) timeout: Option<Length>,
-        /// How often a failed attempt is repeated. Default 0.
+        /// How often a failed attempt is retried. Default 0.
         #[serde(default)]
         pub(super) retries: u32 as RETRIES,
-        /// Waits before each repetition; the last repeats.
+        /// The wait before each retry; the last one repeats.
         #[serde(default)]
         pub(super) backoff: Vec<Length> as list!(Length::SHAPE, 0, 20),
-        /// Running it again after an interruption does no harm. Default false.
+        /// Whether the task may run again after an interruption. Default false.
         #[serde(default)]
         pub(super) retry_safe: bool,
-        /// What it may spend.
+        /// The budget of one attempt.
         pub(super) budget: Option<RawBudget>,
-        /// What writ runs before it grants done, each a [[task.checks]] table.
+        /// The checks that writ runs before the task is done, each a [[task.checks]] table.
         #[serde(default)]
         pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),
     }
 }
 
 document! {
-    /// Limits of spending.
+    /// Spending limits.
     #[shape(name = "budget", unknown = OnlyExtensions)]
     #[derive(Deserialize)]
     pub(crate) struct RawBudget {
@@ -116,7 +116,7 @@ document! {
     }
 }
 
-/// A command as it may be written: a list, or one text.
+/// A command: a list of arguments, or one text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Command {

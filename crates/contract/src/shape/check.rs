@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
 
     fn object(&mut self, object: &Object, value: &'a Value) {
         let Value::Object(fields) = value else { return self.wrong_type("an object", value) };
-        // Looking up each name of the document among the few of the shape is cheaper than the reverse.
+        // Looking up each name of the document in the shape is cheaper than the reverse, because a shape has few names.
         let mut seen = Seen::default();
         for (name, value) in fields {
             match object.fields.iter().position(|field| field.name == name) {
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
 
     fn text(&mut self, text: Text, value: &Value) {
         let Value::String(string) = value else { return self.wrong_type("text", value) };
-        // Bytes bound characters from above, and a quarter of them from below, so most strings are never counted.
+        // A text has at most as many characters as bytes, and at least a quarter, so most strings are never counted.
         let surely_fits = string.len().div_ceil(4) >= text.min && string.len() <= text.max;
         let chars = if surely_fits { string.len() } else { string.chars().count() };
         if !surely_fits && chars < text.min {

@@ -1,4 +1,4 @@
-//! The shape that a Rust type has on the wire, so that a declared field needs none of its own.
+//! The shape of a Rust type on the wire, so that a declared field needs no explicit shape.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub trait Described {
     }
 }
 
-/// A value that is printed as `null` when there is none; a field of type `Option` is left out instead.
+/// An optional value that is printed as `null`; a field of type `Option` is left out instead.
 pub type Nullable<T> = Option<T>;
 
 macro_rules! described {
@@ -33,7 +33,7 @@ described! {
     u64 = NATURAL,
     usize = NATURAL,
     i64 = Shape::Integer { min: i64::MIN, max: i64::MAX },
-    // Amounts of money and lengths of time: no document has a number below zero.
+    // Amounts and durations: no document has a number below zero.
     f64 = NOT_NEGATIVE,
     Value = Shape::Anything,
     Fields<String, Value> = Shape::AnyObject,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Shape;
 use crate::domain::limits;
 
-/// The paths of fields that the shape does not name, as `$.event.colour`; the first of them where there are many.
+/// The paths of fields that the shape does not name, such as `$.event.color`; only the first ones if there are many.
 pub fn ignored(shape: &Shape, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     collect(shape, value, "$", &mut found);

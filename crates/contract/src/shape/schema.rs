@@ -16,17 +16,17 @@ pub fn schema(title: &str, shape: &Shape) -> Value {
 pub struct Writer {
     strict: bool,
     definitions: Fields<String, Value>,
-    /// Which object has which definition; two of one name are two.
+    /// The definition of each object; two objects of one name have two definitions.
     named: Vec<(*const Object, String)>,
 }
 
 impl Writer {
-    /// A strict writer takes fields that would be ignored for faults.
+    /// In strict mode, fields that would be ignored are faults.
     pub fn new(strict: bool) -> Self {
         Self { strict, ..Self::default() }
     }
 
-    /// Writes a part that even strict readers read with tolerance.
+    /// Writes a part that is lenient even in strict mode.
     pub fn leniently(&mut self, write: impl FnOnce(&mut Self) -> Value) -> Value {
         let strict = std::mem::replace(&mut self.strict, false);
         let node = write(self);
@@ -99,7 +99,7 @@ impl Writer {
     fn define(&mut self, object: &'static Object) -> String {
         let same = self.named.iter().filter(|(_, name)| name.split('.').next() == Some(object.name)).count();
         let name = if same == 0 { object.name.to_owned() } else { format!("{}.{}", object.name, same + 1) };
-        // Known before it is written, so that a shape may contain itself.
+        // Registered before it is written, so that a shape may contain itself.
         self.named.push((object, name.clone()));
         let definition = self.object_node(object);
         self.definitions.insert(name.clone(), definition);

@@ -1,4 +1,4 @@
-//! A closed list of words on the wire: one enum, one shape, one spelling.
+//! A closed list of names on the wire: one enum, one shape, one spelling.
 
 /// Declares an enum whose variants are the words of the contract.
 macro_rules! words {

@@ -1,4 +1,4 @@
-//! Tells what kind a document is by what is inside.
+//! Detects the kind of a document from its content.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::domain::limits;
 use crate::json::strict;
 use crate::plan::read::toml_value;
 
-/// The kind of a document; none where nothing gives it away. A guess only chooses the validator, which then
+/// The kind of a document; `None` if it cannot be detected. A guess only chooses the validator, which then
 /// says what is wrong.
 pub fn detect(bytes: &[u8]) -> Option<Kind> {
     if bytes.len() > limits::WORKLOG_BYTES_MAX {
@@ -25,7 +25,7 @@ pub fn detect(bytes: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Names that only occur together in one kind of document. The first row that fits decides.
+/// Names that only occur together in one kind of document. The first matching row decides.
 const SIGNS: &[(&[&str], Kind)] = &[
     (&["audit_record_id"], Kind::AopAudit),
     (&["aop_version"], Kind::Aop),
@@ -74,17 +74,17 @@ fn of_value(value: &Value) -> Option<Kind> {
     }
 }
 
-/// Several JSON documents, one a line: the first says what they are.
+/// Several JSON documents, one per line: the first determines the kind.
 fn of_lines(text: &str) -> Option<Kind> {
     let first = text.lines().find(|line| !line.trim().is_empty())?;
     match of_value(&strict::parse(first.as_bytes()).ok()?)? {
         Kind::Aee => Some(Kind::Trace),
-        // A document and something after it: its validator says what is wrong with that.
+        // A document with trailing text: its validator reports that.
         kind => Some(kind),
     }
 }
 
-/// JSON that cannot be read still shows its names, so that its own validator can say what is wrong.
+/// Invalid JSON still contains names, so that the right validator can report what is wrong.
 fn of_broken(text: &str) -> Option<Kind> {
     let shows = |name: &&str| text.contains(&format!("\"{name}\""));
     SIGNS.iter().find(|(names, _)| names.iter().all(shows)).map(|(_, kind)| *kind)

@@ -1,4 +1,4 @@
-//! The kinds of document that can be judged, and who judges each.
+//! The kinds of document, and the validator of each.
 
 use super::operator::validate as judge;
 use super::{Options, plan};
@@ -8,7 +8,7 @@ use crate::verdict::Verdict;
 use crate::{aee, aocl, aop, bridge, continuity};
 
 words! {
-    /// What a document is, in the words of the command line.
+    /// The kind of a document, as named on the command line.
     Kind {
         Assignment = "assignment",
         Locks = "locks",
@@ -41,7 +41,7 @@ words! {
     }
 }
 
-/// Judges the bytes of one kind of document.
+/// Validates the bytes of one kind of document.
 pub(super) type Validator = fn(&[u8], &Options) -> Verdict;
 
 impl Kind {
@@ -66,8 +66,8 @@ impl Kind {
             Kind::Assignment => "an operator's assignment packet",
             Kind::Locks => "a table of locks",
             Kind::Result => "a subagent's result",
-            Kind::Worklog => "a task's worklog, one entry a line",
-            Kind::WorklogEntry => "one entry of a worklog, by itself",
+            Kind::Worklog => "a task's worklog, one entry per line",
+            Kind::WorklogEntry => "a single worklog entry",
             Kind::Handoff => "a handoff bundle",
             Kind::Orchestrator => "an orchestrator's output",
             Kind::Deltas => "ledger deltas and the ledger they are applied to",
@@ -77,7 +77,7 @@ impl Kind {
             Kind::AopAudit => "an AOP audit record",
             Kind::Aee => "an AEE envelope",
             Kind::Stack => "an AOCL stack file",
-            Kind::Trace => "the AEE envelopes of one work item, one a line",
+            Kind::Trace => "the AEE envelopes of one work item, one per line",
             Kind::Bridge => "a bridge envelope",
             Kind::Candidate => "a candidate of the knowledge pool",
             Kind::Harvest => "a harvest candidate",
@@ -88,7 +88,7 @@ impl Kind {
             Kind::Memrl => "a retry policy",
             Kind::Council => "a council's report, or one judge's verdict",
             Kind::Promise => "a text that ends with a promise tag",
-            Kind::Ratchet => "a ratchet chain, one entry a line",
+            Kind::Ratchet => "a ratchet chain, one entry per line",
             Kind::Continuity => "an answer of the agent contract",
             Kind::Plan => "a plan, in TOML or JSON",
         }

@@ -1,4 +1,4 @@
-//! Hands the operator's validators what they need beside the document.
+//! Prepares the options of the operator's validators.
 
 use super::{Kind, Options, could_not_work};
 use crate::operator::{self, Outcome, recall_assignment};
@@ -6,8 +6,8 @@ use crate::verdict::Verdict;
 
 type Validator = fn(&[u8], &operator::Options) -> Verdict;
 
-/// Judges an operator document. An assignment or an outcome that cannot be used is no fault of the document, but
-/// nothing can be said without it.
+/// Validates an operator document. An unusable assignment or outcome is not a fault of the document, but
+/// the document cannot be validated without it.
 pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Options) -> Verdict {
     let plain = plain_options(options);
     let outcome = match options.outcome.map(|word| Outcome::parse(word).ok_or(word)).transpose() {
@@ -27,7 +27,7 @@ pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Opt
     judge(bytes, &operator::Options { outcome, assignment: assignment.as_ref(), ..plain })
 }
 
-/// The options that need no reading.
+/// The options that need no parsing.
 pub(crate) fn plain_options<'a>(options: &Options<'a>) -> operator::Options<'a> {
     operator::Options {
         strict: options.strict,

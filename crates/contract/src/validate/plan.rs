@@ -1,4 +1,4 @@
-//! Judges a plan file, in the words that all validators share.
+//! Validates a plan file and returns the verdict that all validators share.
 
 use crate::aee::judge;
 use crate::domain::run::DocumentKind;
@@ -10,14 +10,14 @@ const KIND: &str = "plan";
 
 pub(super) fn validate(bytes: &[u8], known: &[KnownExecutor]) -> Verdict {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return *judge::refuse_whole(KIND, "empty_input", "there is no document");
+        return *judge::refuse_whole(KIND, "empty_input", "the document is empty");
     }
     let document = match document::read(bytes) {
         Ok(document) => document,
         Err(findings) => return denied(findings),
     };
     if document.kind != DocumentKind::Plan {
-        let message = format!("this is not a plan but an {}", document.kind.as_str());
+        let message = format!("this is an {}, not a plan", document.kind.as_str());
         return *judge::refuse_whole(KIND, "other_kind", message);
     }
     match read::from_value(&document.value, known) {

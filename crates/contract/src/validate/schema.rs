@@ -1,6 +1,6 @@
-//! The published JSON Schemas: each kind's shape, and the rules between fields that a schema can say.
+//! The published JSON Schemas: each kind's shape, and the rules between fields that a schema can express.
 //!
-//! What a schema cannot say is listed in `vectors/beyond-schema.json`, each rule with a document that shows it.
+//! Rules that a schema cannot express are listed in `vectors/beyond-schema.json`, each with an example document.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::shape::schema::Writer;
 use crate::shape::{Object, Shape};
 use crate::{aee, aocl, aop, continuity, operator, plan};
 
-/// The schema of a kind; of a kind with one document a line, the schema of a line. None where it is text.
+/// The schema of a kind; of a kind with one document per line, the schema of a line. `None` for text.
 pub fn of(kind: Kind, strict: bool) -> Option<Value> {
     let mut writer = Writer::new(strict);
     let root = root(kind, &mut writer)?;
@@ -52,7 +52,7 @@ fn object(writer: &mut Writer, object: &'static Object) -> Value {
     writer.node(&Shape::Object(object))
 }
 
-/// Every event has a shape of its own, told by its name.
+/// Every kind of event has its own shape.
 fn aop_message(writer: &mut Writer) -> Value {
     let mut nodes = vec![object(writer, aop::Task::OBJECT), object(writer, aop::Response::OBJECT)];
     for kind in EventKind::ALL {
@@ -72,7 +72,7 @@ fn operator_document(writer: &mut Writer, document: &'static Object) -> Value {
     root
 }
 
-/// What is assigned in a round is an assignment like any other.
+/// Every assignment of a round is an assignment document.
 fn orchestrator_output(writer: &mut Writer) -> Value {
     let packet = operator_document(writer, operator::Assignment::OBJECT);
     let mut root = operator_document(writer, operator::OrchestratorOutput::OBJECT);
@@ -80,7 +80,7 @@ fn orchestrator_output(writer: &mut Writer) -> Value {
     root
 }
 
-/// `then`, where the members have these values.
+/// `then` applies if the members have these values.
 fn when(members: &[(&str, Value)], then: &Value) -> Value {
     let names: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
     let properties: serde_json::Map<String, Value> =

@@ -24,7 +24,7 @@ fn kinds_have_other_names_too() {
 }
 
 #[test]
-fn documents_give_themselves_away() {
+fn the_kind_of_a_document_is_detected_from_its_content() {
     let cases = [
         (r#"{"aop_version": "2.0.2-C"}"#, Kind::Aop),
         (r#"{"audit_record_id": "a", "aop_version": "2.0.0"}"#, Kind::AopAudit),
@@ -67,7 +67,7 @@ fn documents_give_themselves_away() {
 }
 
 #[test]
-fn what_nobody_knows_is_refused() {
+fn an_unknown_document_is_refused() {
     let rule = |bytes: &[u8]| validate(None, bytes, &Options::default()).details.rule;
     assert_eq!(rule(b"  \n").as_deref(), Some("empty_input"));
     assert_eq!(rule(b"{}").as_deref(), Some("unknown_kind"));
@@ -75,7 +75,7 @@ fn what_nobody_knows_is_refused() {
 }
 
 #[test]
-fn who_cannot_work_does_not_allow() {
+fn a_validator_that_cannot_run_refuses() {
     let verdict = could_not_work(None, "unreadable", "could not read a.json");
     assert_eq!((verdict.allow, verdict.exit_code(), verdict.code.as_str()), (false, 2, "MISSING_VALIDATOR"));
 }

@@ -1,9 +1,9 @@
-//! The corpus of each fuzz target holds, and so do cut and changed versions of its entries.
+//! Replays the corpus of each fuzz target, with truncated and changed versions of its entries.
 
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "the corpus is files, its time is measured, and a test that cannot go on has failed"
+    reason = "the test reads corpus files, measures time, and panics on errors"
 )]
 
 #[path = "../../../../fuzz/bodies.rs"]
@@ -36,7 +36,7 @@ macro_rules! targets {
 
 targets! { json intake aop aee aocl operator bridge frontmatter text convert push }
 
-/// A megabyte of what makes a parser look back: a quadratic one would not come to an end within any test's limit.
+/// A megabyte of text that makes a parser look back: a quadratic parser would exceed any test's time limit.
 macro_rules! hostile {
     ($($name:ident: $target:ident($make:expr);)*) => { $(
         #[test]

@@ -11,7 +11,7 @@ use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Row;
 use contract::operator::{Code, Ledger, TaskRef};
 use serde_json::{Value, json};
-use store::{Heard, Tx};
+use store::{LastHeartbeat, Tx};
 
 use super::denial::deny;
 use super::planned::planned;
@@ -22,7 +22,7 @@ pub(crate) struct LedgerState {
     /// Applied deltas are looked up when they are needed, not loaded.
     pub(crate) ledger: Ledger,
     pub(crate) tasks: BTreeMap<TaskRef, Task>,
-    pub(crate) heard: BTreeMap<TaskRef, Heard>,
+    pub(crate) heard: BTreeMap<TaskRef, LastHeartbeat>,
 }
 
 /// A run by its UUID, its id, an unambiguous beginning of it, or its correlation.

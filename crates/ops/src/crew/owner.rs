@@ -12,7 +12,7 @@ pub(super) fn refuse_owner(owner: &str) -> Result<()> {
         |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
     let hint = "use the name under which the worker calls writ";
     if let Some(kind) = contract::secrets::find(owner) {
-        let message = format!("$.owner looks like it holds a secret ({kind})");
+        let message = format!("$.owner appears to contain a secret ({kind})");
         return Err(deny(Code::UntrustedContextBlock, "secret", message).hint(hint));
     }
     match Agent::parse(owner) {

@@ -78,8 +78,10 @@ pub(crate) fn issue_packet(
         let delta = Delta { delta_id: format!("writ:issue:{token}"), ..delta };
         rows::step(work, state, &delta, TransitionContext::NOTHING)?;
     }
-    work.tx.hear(&task.id, work.now)?;
-    state.heard.insert(reference.clone(), store::Heard { at: work.now.at, boot: work.now.boot.clone() });
+    work.tx.record_heartbeat(&task.id, work.now)?;
+    state
+        .heard
+        .insert(reference.clone(), store::LastHeartbeat { at: work.now.at, boot: work.now.boot.clone() });
     let mut packet = draft.packet;
     packet["x_fencing_token"] = json!(token);
     packet["active_locks"] = active_locks(work, state)?;

@@ -5,7 +5,7 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::Now;
-use store::{Event, Seeker, Tx, Waiting};
+use store::{Event, TakeableState, TaskSearch, Tx};
 
 use crate::error::Result;
 use crate::task::required;
@@ -59,9 +59,11 @@ pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]
     if let Some(task) = kept {
         return Ok(Chosen::of(task, FocusRule::Kept));
     }
-    let seeker = Seeker { agent: asked.agent.as_str(), project: asked.project };
-    for (waiting, rule) in [(Waiting::Left, FocusRule::Left), (Waiting::Ready, FocusRule::Next)] {
-        if let Some(task) = tx.takeable(waiting, seeker, now, 1)?.pop() {
+    let search = TaskSearch { agent: asked.agent.as_str(), project: asked.project };
+    for (waiting, rule) in
+        [(TakeableState::Abandoned, FocusRule::Left), (TakeableState::Ready, FocusRule::Next)]
+    {
+        if let Some(task) = tx.takeable(waiting, search, now, 1)?.pop() {
             return Ok(Chosen::of(task, rule));
         }
     }

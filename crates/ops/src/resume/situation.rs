@@ -7,7 +7,7 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::{Now, Timestamp};
-use store::{Event, EventFilter, Seeker, Tx, Waiting};
+use store::{Event, EventFilter, TakeableState, TaskSearch, Tx};
 
 use crate::error::Result;
 use crate::event;
@@ -149,8 +149,8 @@ fn artifacts(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<
 
 /// What the agent could take after the task.
 fn pipeline(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
-    let seeker = Seeker { agent: place.agent.as_str(), project: place.project };
-    let open = tx.takeable(Waiting::Ready, seeker, place.now, TASKS + 1)?;
+    let search = TaskSearch { agent: place.agent.as_str(), project: place.project };
+    let open = tx.takeable(TakeableState::Ready, search, place.now, TASKS + 1)?;
     let others = open.iter().filter(|other| task.is_none_or(|task| task.id != other.id));
     Ok(place.lines(others.take(TASKS)))
 }

@@ -97,9 +97,9 @@ fn check(request: &Request) -> Result<()> {
     let project = request.project_id.as_deref().unwrap_or_default();
     let texts = [&request.title, &request.description, project];
     if let Some(rule) = texts.iter().find_map(|text| contract::secrets::find(text)) {
-        let message = format!("the text looks like it holds a secret ({rule})");
+        let message = format!("the text appears to contain a secret ({rule})");
         return Err(
-            Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept")
+            Error::new(ErrorCode::InvalidInput, message).hint("leave out the secret; name where it is kept")
         );
     }
     Ok(())

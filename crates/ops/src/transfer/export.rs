@@ -7,7 +7,7 @@ use contract::domain::code::ErrorCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Moved;
+use super::TransferSummary;
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
@@ -37,7 +37,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub file: String,
-    pub moved: Moved,
+    pub moved: TransferSummary,
 }
 
 pub fn export(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
@@ -50,6 +50,6 @@ pub fn export(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer>
 }
 
 /// The same to a stream, for doors that print it.
-pub fn to_stream(cx: &mut Context, out: &mut dyn Write) -> Result<Moved> {
+pub fn to_stream(cx: &mut Context, out: &mut dyn Write) -> Result<TransferSummary> {
     Ok(cx.store.export(out)?.into())
 }

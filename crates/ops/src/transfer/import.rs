@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Moved;
+use super::TransferSummary;
 use crate::context::{Caller, Context};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
@@ -32,7 +32,7 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    pub moved: Moved,
+    pub moved: TransferSummary,
 }
 
 /// Repeating it does no harm: a store that is not empty is refused.

@@ -1,33 +1,33 @@
-//! The walk along one stream: each row against the one before it.
+//! Walks along one stream and compares each row with the one before it.
 
 use contract::chain;
 use contract::domain::retention::PRUNED;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use super::{Fault, Head, Known, Verification};
+use super::{Fault, Head, HeadRow, Verification};
 use crate::error::{Error, Result};
 use crate::events::{Event, event_of};
 
 pub(super) struct Walk<'w> {
     stream: &'w str,
-    known: &'w Known,
+    known: &'w HeadRow,
     promised: Option<&'w Head>,
-    /// The highest number that was ever given to an event.
+    /// The highest number that any event has.
     ever: i64,
     found: &'w mut Verification,
     last: Head,
-    /// The hash that the last row should have had, where it has another.
+    /// The hash that the last row should have, if it has another one.
     should_be: Option<String>,
     last_number: i64,
-    /// Whether an event says that everything up to the anchor was removed.
+    /// Whether an event records that everything up to the anchor was removed.
     is_noted: bool,
 }
 
 impl<'w> Walk<'w> {
     pub(super) fn new(
         stream: &'w str,
-        known: &'w Known,
+        known: &'w HeadRow,
         promised: Option<&'w Head>,
         ever: i64,
         found: &'w mut Verification,
@@ -47,11 +47,11 @@ impl<'w> Walk<'w> {
             Err(error) => return Err(error),
         };
         if event.id <= self.last_number || event.id > self.ever {
-            self.changed(&event, "has a number that does not fit its place");
+            self.changed(&event, "has a number that does not match its position");
         }
         self.last_number = event.id;
         if event.seq <= self.known.anchor.seq {
-            self.changed(&event, "stands before the beginning of its stream");
+            self.changed(&event, "is before the beginning of its stream");
             return Ok(());
         }
         if event.seq == self.last.seq + 1 {
@@ -62,7 +62,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Says what is missing at the end. Returns how many events the stream accounts for.
+    /// Reports what is missing at the end. Returns how many events the stream accounts for.
     pub(super) fn end(self) -> i64 {
         let Walk { stream, known, last, found, .. } = self;
         let end = self.promised.map_or(0, |head| head.seq).max(known.head.seq);
@@ -72,14 +72,15 @@ impl<'w> Walk<'w> {
             found.missing(stream, last.seq + 1, message);
         } else if last.seq > known.head.seq {
             let message =
-                format!("the head table does not know events {} to {}", known.head.seq + 1, last.seq);
+                format!("events {} to {} are missing in the head table", known.head.seq + 1, last.seq);
             found.missing(stream, last.seq, message);
         } else if !fits {
-            let message = "the head does not fit the last event".to_owned();
+            let message = "the head does not match the last event".to_owned();
             found.changed(Fault { stream: stream.to_owned(), seq: last.seq, event_id: None, message });
         }
         if known.anchor.seq > 0 && !self.is_noted {
-            let message = format!("events 1 to {} are missing, and no event says why", known.anchor.seq);
+            let message =
+                format!("events 1 to {} are missing, and no event records their removal", known.anchor.seq);
             found.missing(stream, 1, message);
         }
         last.seq.max(known.head.seq)
@@ -88,7 +89,7 @@ impl<'w> Walk<'w> {
     fn next(&mut self, event: Event) {
         let right = self.link(event.seq, &self.last.hash, &event);
         let fits = |hash: Option<&String>| hash == Some(&event.hash);
-        // Where only the hash of the row before was changed, this one still follows what it should have been.
+        // If only the hash of the previous row was changed, this row still follows the hash it should have had.
         let follows = fits(right.as_ref())
             || self.should_be.as_ref().is_some_and(|hash| fits(self.link(event.seq, hash, &event).as_ref()));
         self.should_be = right.filter(|_| !follows);
@@ -108,7 +109,7 @@ impl<'w> Walk<'w> {
         } else {
             let message = format!("events {expected} to {} are missing", event.seq - 1);
             self.found.missing(self.stream, expected, message);
-            // What stood before it is gone, so nothing can be said about the row itself.
+            // The previous row is missing, so this row cannot be checked.
             self.should_be = None;
             self.arrive(event);
         }
@@ -120,12 +121,12 @@ impl<'w> Walk<'w> {
             self.is_noted |= anchor.as_ref() == Some(&self.known.anchor);
         }
         if self.promised.is_some_and(|head| head.seq == event.seq && head.hash != event.hash) {
-            self.changed(&event, "is not what the tip says");
+            self.changed(&event, "differs from the tip");
         }
         self.last = Head { seq: event.seq, hash: event.hash };
     }
 
-    /// Nothing for a record that never had a hash: it cannot have been written so.
+    /// `None` for a record without a canonical form: writ cannot have written it.
     fn link(&self, seq: i64, previous: &str, event: &Event) -> Option<String> {
         chain::link(self.stream, seq, previous, &event.record).ok()
     }

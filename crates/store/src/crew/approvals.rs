@@ -1,4 +1,4 @@
-//! Approvals that were asked for.
+//! Reads approvals.
 
 use contract::domain::crew::approval::{ApprovalId, ApprovalState, Filed};
 use contract::domain::run::RunId;
@@ -18,19 +18,19 @@ impl Tx<'_> {
         Ok(self.approval_list(&sql, params![id.as_str()])?.pop())
     }
 
-    /// What was ever asked for a task, oldest first.
+    /// All approvals of a task, oldest first.
     pub fn approvals_of_task(&self, task: &TaskId) -> Result<Vec<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE task_id = ?1 ORDER BY id");
         self.approval_list(&sql, params![task.as_str()])
     }
 
-    /// What was asked in a run, oldest first.
+    /// The approvals of a run, oldest first.
     pub fn approvals_of_run(&self, run: &RunId, limit: usize) -> Result<Vec<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE run_id = ?1 ORDER BY id LIMIT ?2");
         self.approval_list(&sql, params![run.as_str(), rows(limit)])
     }
 
-    /// What is in one state, oldest first.
+    /// The approvals in one state, oldest first.
     pub fn approvals_in(&self, state: ApprovalState, limit: usize) -> Result<Vec<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE state = ?1 ORDER BY id LIMIT ?2");
         self.approval_list(&sql, params![state.as_str(), rows(limit)])

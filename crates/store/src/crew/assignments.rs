@@ -12,77 +12,78 @@ use serde_json::Value;
 use crate::Tx;
 use crate::error::{Result, unreadable};
 
-/// What was given out.
+/// An assignment that was issued.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Issued {
+pub struct AssignmentRow {
     pub token: i64,
     pub run_id: RunId,
     pub task_id: TaskId,
     pub packet: Value,
     pub snapshot: Option<Snapshot>,
-    /// How it ended; none while it is open.
+    /// How it ended; `None` while it is open.
     pub ended: Option<String>,
     pub issued_at: Timestamp,
 }
 
 /// A result that was accepted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Accepted {
+pub struct ResultRow {
     pub token: i64,
     pub task_id: TaskId,
     pub status: String,
     pub result: Value,
     pub checks: Vec<CheckSeen>,
-    /// What became of the files in scope, where that was seen.
+    /// What happened to the files in scope, if it was checked.
     pub changes: Option<Changes>,
 }
 
 const COLUMNS: &str = "token, run_id, task_id, packet, snapshot, ended, issued_at";
 
 impl Tx<'_> {
-    pub fn assignment(&self, token: i64) -> Result<Option<Issued>> {
+    pub fn assignment(&self, token: i64) -> Result<Option<AssignmentRow>> {
         let sql = format!("SELECT {COLUMNS} FROM assignments WHERE token = ?1");
-        let found = self.prepare(&sql)?.query_row([token], |row| Ok(issued_of(row))).optional()?;
+        let found = self.prepare(&sql)?.query_row([token], |row| Ok(assignment_row_of(row))).optional()?;
         found.transpose()
     }
 
-    /// The last one that a task was given out with.
-    pub fn last_assignment(&self, task: &TaskId) -> Result<Option<Issued>> {
+    /// The last assignment of a task.
+    pub fn last_assignment(&self, task: &TaskId) -> Result<Option<AssignmentRow>> {
         let sql = format!("SELECT {COLUMNS} FROM assignments WHERE task_id = ?1 ORDER BY token DESC LIMIT 1");
-        let found = self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(issued_of(row))).optional()?;
+        let found =
+            self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(assignment_row_of(row))).optional()?;
         found.transpose()
     }
 
-    /// The results of a run, oldest grants first.
-    pub fn results_of_run(&self, run: &RunId) -> Result<Vec<Accepted>> {
+    /// The results of a run, in the order of their tokens.
+    pub fn results_of_run(&self, run: &RunId) -> Result<Vec<ResultRow>> {
         let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE run_id = ?1
                    ORDER BY token";
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query(params![run.as_str()])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push(accepted_of(row)?);
+            found.push(result_row_of(row)?);
         }
         Ok(found)
     }
 }
 
 impl Tx<'_> {
-    /// What the last worker said of a task that was heard at all.
-    pub fn last_result(&self, task: &TaskId) -> Result<Option<Accepted>> {
+    /// The last accepted result of a task.
+    pub fn last_result(&self, task: &TaskId) -> Result<Option<ResultRow>> {
         let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE task_id = ?1
                    ORDER BY token DESC LIMIT 1";
-        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(accepted_of(row))).optional()?;
+        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(result_row_of(row))).optional()?;
         found.transpose()
     }
 }
 
-fn issued_of(row: &Row<'_>) -> Result<Issued> {
+fn assignment_row_of(row: &Row<'_>) -> Result<AssignmentRow> {
     let token: i64 = row.get(0)?;
     let owner = format!("assignment {token}");
     let (run, task, packet): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
     let snapshot: Option<String> = row.get(4)?;
-    Ok(Issued {
+    Ok(AssignmentRow {
         token,
         run_id: Id::parse(&run).map_err(|_| unreadable("run", &owner, &run))?,
         task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
@@ -95,12 +96,12 @@ fn issued_of(row: &Row<'_>) -> Result<Issued> {
     })
 }
 
-fn accepted_of(row: &Row<'_>) -> Result<Accepted> {
+fn result_row_of(row: &Row<'_>) -> Result<ResultRow> {
     let token: i64 = row.get(0)?;
     let owner = format!("result {token}");
     let (task, result, checks): (String, String, String) = (row.get(1)?, row.get(3)?, row.get(4)?);
     let changes: Option<String> = row.get(5)?;
-    Ok(Accepted {
+    Ok(ResultRow {
         token,
         task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,
         status: row.get(2)?,

@@ -1,4 +1,4 @@
-//! What runs may spend and have spent.
+//! Reads budgets and reservations.
 
 use contract::domain::crew::budget::{Amount, Purse};
 use contract::domain::id::Id;
@@ -10,17 +10,17 @@ use rusqlite::OptionalExtension;
 use crate::Tx;
 use crate::error::{Result, unreadable};
 
-/// A share of a run's budget that is out.
+/// A reserved part of a run's budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     pub token: i64,
-    /// The run whose budget it is taken from.
+    /// The run whose budget it belongs to.
     pub run_id: RunId,
     pub amount: Amount,
 }
 
 impl Tx<'_> {
-    /// The books of a run; none where nobody set a limit.
+    /// The budget of a run; `None` if it has no limit.
     pub fn purse(&self, run: &RunId) -> Result<Option<Purse>> {
         let mut statement = self.prepare(
             "SELECT cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent
@@ -35,7 +35,7 @@ impl Tx<'_> {
         Ok(found.optional()?)
     }
 
-    /// What is reserved for a task and not booked yet, in its own run and in those above it.
+    /// The reservations for a task that are not settled yet, in its own run and in its parent runs.
     pub fn open_reservations(&self, task: &TaskId) -> Result<Vec<Reservation>> {
         let mut statement = self.prepare(
             "SELECT token, run_id, cost, tokens FROM reservations WHERE task_id = ?1 AND is_open = 1

@@ -1,4 +1,4 @@
-//! The rows of a run's ledger, the names of its deltas, and its blockers.
+//! Reads the rows of a run's ledger, its applied deltas, and its blockers.
 
 use contract::domain::crew::{AppliedDelta, number_of};
 use contract::domain::id::Id;
@@ -12,18 +12,18 @@ use rusqlite::{OptionalExtension, Row, params};
 use crate::Tx;
 use crate::error::{Result, unreadable};
 
-/// What the operator contract knows of a task.
+/// A task's row in the operator contract's ledger.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerRow {
     pub task_id: TaskId,
     pub reference: TaskRef,
     pub row: OperatorRow,
-    pub heard: Option<Heard>,
+    pub heard: Option<LastHeartbeat>,
 }
 
-/// A heartbeat on both clocks.
+/// The last heartbeat, on both clocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct LastHeartbeat {
     pub at: Timestamp,
     pub boot: BootTime,
 }
@@ -31,14 +31,14 @@ pub struct Heard {
 const COLUMNS: &str = "task_id, reference, row, heard_at, heard_boot_id, heard_boot_ms";
 
 impl Tx<'_> {
-    /// One step for every delta that was ever applied.
+    /// The version of the ledger, which grows by one with every applied delta.
     pub fn ledger_version(&self, run: &RunId) -> Result<u64> {
         let mut statement = self.prepare("SELECT version FROM ledgers WHERE run_id = ?1")?;
         let version: Option<i64> = statement.query_row([run.as_str()], |row| row.get(0)).optional()?;
         Ok(version.map_or(0, |version| u64::try_from(version).unwrap_or(0)))
     }
 
-    /// The rows that were written; a task of a plan that nothing happened to has none yet.
+    /// The rows that were written; a task of a plan has none until something happens to it.
     pub fn ledger_rows(&self, run: &RunId) -> Result<Vec<LedgerRow>> {
         let sql = format!("SELECT {COLUMNS} FROM ledger_rows WHERE run_id = ?1");
         let mut statement = self.prepare(&sql)?;
@@ -56,7 +56,7 @@ impl Tx<'_> {
         found.transpose()
     }
 
-    /// The task that operator documents call by this name, by index look-ups alone.
+    /// The task that operator documents call by this name. Uses only index look-ups.
     pub fn task_named(&self, run: &RunId, reference: &TaskRef) -> Result<Option<TaskId>> {
         let mut statement =
             self.prepare("SELECT task_id FROM ledger_rows WHERE run_id = ?1 AND reference = ?2")?;
@@ -69,14 +69,14 @@ impl Tx<'_> {
         id.map(|id| Id::parse(&id).map_err(|_| unreadable("task", &id, &id))).transpose()
     }
 
-    /// What was applied under this name: nothing, or something whose digest may be known.
+    /// The delta that was applied under this id: `None`, or its digest if it is known.
     pub fn applied_delta(&self, run: &RunId, delta_id: &str) -> Result<Option<Option<String>>> {
         let mut statement =
             self.prepare("SELECT digest FROM ledger_deltas WHERE run_id = ?1 AND delta_id = ?2")?;
         Ok(statement.query_row([run.as_str(), delta_id], |row| row.get(0)).optional()?)
     }
 
-    /// Everything that was applied, by name.
+    /// All applied deltas, by id.
     pub fn applied_deltas(&self, run: &RunId) -> Result<Vec<AppliedDelta>> {
         let sql = "SELECT delta_id, digest FROM ledger_deltas WHERE run_id = ?1 ORDER BY delta_id";
         let mut statement = self.prepare(sql)?;
@@ -85,7 +85,7 @@ impl Tx<'_> {
         Ok(deltas.collect::<rusqlite::Result<Vec<AppliedDelta>>>()?)
     }
 
-    /// The highest token that a run was ever granted, here or where it came from.
+    /// The highest token that was ever granted to a run, in this store or in the one it was imported from.
     pub fn fencing_of_run(&self, run: &RunId) -> Result<i64> {
         let mut here = self.prepare("SELECT coalesce(max(token), 0) FROM locks WHERE run_id = ?1")?;
         let here: i64 = here.query_row([run.as_str()], |row| row.get(0))?;
@@ -94,8 +94,8 @@ impl Tx<'_> {
         Ok(here.max(elsewhere.unwrap_or(0)))
     }
 
-    /// Notes that the worker of a task lives. A row update, no event.
-    pub fn hear(&self, task: &TaskId, now: &Now) -> Result<()> {
+    /// Records a heartbeat of the task's worker. A row update, not an event.
+    pub fn record_heartbeat(&self, task: &TaskId, now: &Now) -> Result<()> {
         self.prepare(
             "UPDATE ledger_rows SET heard_at = ?2, heard_boot_id = ?3, heard_boot_ms = ?4 WHERE task_id = ?1",
         )?
@@ -133,7 +133,7 @@ fn row_of(row: &Row<'_>) -> Result<LedgerRow> {
     let text: String = row.get(2)?;
     let heard_at: Option<i64> = row.get(3)?;
     let heard = match heard_at {
-        Some(at) => Some(Heard {
+        Some(at) => Some(LastHeartbeat {
             at: Timestamp::from_millis(at),
             boot: BootTime { boot_id: row.get(4)?, millis: row.get(5)? },
         }),

@@ -17,7 +17,7 @@ const COLUMNS: &str = "token, scope, run_id, task_id, reference, workspace, plac
      lease_boot_id, lease_until, granted_at, released_at, release_reason";
 
 impl Tx<'_> {
-    /// Active locks that lie in `place`, above it or at it. Case is ignored; whoever minds it looks again.
+    /// Active locks at `place`, below it or above it. Ignores case; a caller that distinguishes case filters the result.
     pub fn locks_around(&self, place: &Scope) -> Result<Vec<Held>> {
         let folded = place.folded();
         let text = folded.as_str();
@@ -29,7 +29,7 @@ impl Tx<'_> {
         for name in names {
             found.extend(self.lock_list(&at, params![name])?);
         }
-        // `0` is what follows `/`.
+        // `0` is the character after `/`.
         let (first, last) = if text == "/" {
             ("/".to_owned(), "0".to_owned())
         } else {
@@ -42,31 +42,31 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    /// What a task holds now.
+    /// The active locks of a task.
     pub fn locks_of_task(&self, task: &TaskId) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 AND active = 1 ORDER BY token");
         self.lock_list(&sql, params![task.as_str()])
     }
 
-    /// What the tasks of a run hold now.
+    /// The active locks of a run's tasks.
     pub fn active_locks_of_run(&self, run: &RunId) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 AND active = 1 ORDER BY token");
         self.lock_list(&sql, params![run.as_str()])
     }
 
-    /// Everything a run ever held, newest grants first.
+    /// All locks that a run ever held, newest first.
     pub fn lock_history(&self, run: &RunId, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 ORDER BY token DESC LIMIT ?2");
         self.lock_list(&sql, params![run.as_str(), rows(limit)])
     }
 
-    /// Everything that is held in the store.
+    /// All active locks in the store.
     pub fn active_locks(&self, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 ORDER BY folded LIMIT ?1");
         self.lock_list(&sql, params![rows(limit)])
     }
 
-    /// The holder lives, so its locks do. A row update, no event. False if nothing is held under the token.
+    /// Renews the locks of a live holder. A row update, not an event. `false` if no lock is held under the token.
     pub fn renew_locks(&self, token: i64, lease: &Lease) -> Result<bool> {
         let renewed = self
             .prepare("UPDATE locks SET lease_boot_id = ?2, lease_until = ?3 WHERE token = ?1 AND active = 1")?
@@ -74,7 +74,7 @@ impl Tx<'_> {
         Ok(renewed > 0)
     }
 
-    /// Active locks whose lease has run out by `now`. Only what is held is looked at.
+    /// Active locks whose lease has expired by `now`. Reads only active locks.
     pub fn expired_locks(&self, now: &Now) -> Result<Vec<Held>> {
         let held = self.active_locks(usize::MAX)?;
         Ok(held.into_iter().filter(|lock| !lock.lease.is_live(now)).collect())

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row};
 use crate::Tx;
 use crate::error::Result;
 
-/// The last line of a worklog, and how long the whole is.
+/// The last line of a worklog, and the worklog's length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorklogEnd {
     pub line: Line,
@@ -22,7 +22,7 @@ impl Tx<'_> {
         Ok(self.prepare(sql)?.query_row([task.as_str()], end).optional()?)
     }
 
-    /// Whose word each line of a worklog is, in the order of the lines.
+    /// The token under which each line of a worklog was written, in the order of the lines.
     pub fn worklog_tokens(&self, task: &TaskId) -> Result<Vec<Option<i64>>> {
         let sql = "SELECT token FROM worklog_lines WHERE task_id = ?1 ORDER BY number";
         let mut statement = self.prepare(sql)?;
@@ -30,7 +30,7 @@ impl Tx<'_> {
         Ok(tokens.collect::<rusqlite::Result<Vec<Option<i64>>>>()?)
     }
 
-    /// The whole worklog of a task, which is bounded as a whole.
+    /// The whole worklog of a task; its total size is limited.
     pub fn worklog(&self, task: &TaskId) -> Result<Vec<Line>> {
         let sql = "SELECT number, line, digest FROM worklog_lines WHERE task_id = ?1 ORDER BY number";
         let mut statement = self.prepare(sql)?;

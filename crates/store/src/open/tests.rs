@@ -1,4 +1,4 @@
-//! A store of an older schema: copied first, then migrated, once, whoever opens it.
+//! A store with an older schema is copied, then migrated once, no matter how many processes open it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -94,7 +94,7 @@ fn without_a_copy_there_is_no_migration() {
     let scratch = Scratch::new();
     let path = scratch.join("writ.db");
     schema_1(&path);
-    // A directory stands where the copy has to go.
+    // A directory has the name of the copy.
     scratch.dir("writ.db.schema1-1767268800000.backup/full");
     let error = Store::open_knowing(&next(ADDED), &path, NOW).err().expect("it fails");
     assert!(matches!(error, Error::Backup { .. }), "{error:?}");
@@ -102,7 +102,7 @@ fn without_a_copy_there_is_no_migration() {
 }
 
 #[test]
-fn many_who_open_an_older_store_at_once_migrate_it_once() {
+fn concurrent_opens_migrate_an_older_store_once() {
     let scratch = Scratch::new();
     let path = scratch.join("writ.db");
     schema_1(&path);

@@ -1,4 +1,4 @@
-//! One change of each kind that a crew can cause, on the task and the run that the others made.
+//! One change of each kind that a crew can cause, on the task and the run that earlier changes created.
 
 use contract::domain::crew::approval::Approval;
 use contract::domain::crew::budget::Amount;
@@ -66,7 +66,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
     changes
 }
 
-/// What happens between a grant and its end.
+/// Changes between a grant and its end.
 fn on_the_way() -> Vec<CrewChange> {
     let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
     let at = |make: fn(Id<_>, Id<_>) -> CrewChange| make(run_id.clone(), task_id.clone());
@@ -119,7 +119,7 @@ fn on_the_way() -> Vec<CrewChange> {
     ]
 }
 
-/// What is written down, and what comes from elsewhere.
+/// Worklog lines and handoff imports.
 fn handed_over() -> Vec<CrewChange> {
     let line = Line::following(None, "b", json!({}));
     vec![

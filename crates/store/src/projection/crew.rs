@@ -1,4 +1,4 @@
-//! What each change of a crew's grants does to the tables.
+//! Applies the changes of a crew to the tables.
 
 use contract::domain::crew::lock::{Grant, place};
 use contract::domain::crew::{AppliedDelta, CrewChange};
@@ -182,7 +182,7 @@ impl Tx<'_> {
             ),
             CrewChange::ApprovalDecided { id, granted, by, reason, .. } => {
                 let state = if *granted { "granted" } else { "denied" };
-                // A granted one may still turn into a no when its time runs out, and a no stays one.
+                // A granted approval may still be denied when it expires; a denied one stays denied.
                 self.change_one(
                     "UPDATE approvals SET state = ?2, decided_by = ?3, reason = ?4
                      WHERE id = ?1 AND (state = 'pending' OR (state = 'granted' AND ?2 = 'denied'))",

@@ -1,4 +1,4 @@
-//! Which task waits for which, and how many each still waits for.
+//! Applies changes of dependencies, and counts the open dependencies of each task.
 
 use contract::domain::memory::Scope;
 use contract::domain::status::Status;
@@ -52,7 +52,7 @@ impl Tx<'_> {
         )
     }
 
-    /// Everyone who depends on the task waits for so many more, or fewer.
+    /// Adds `step` to the number of open dependencies of every task that depends on this one.
     pub(super) fn dependents_wait(&self, task_id: &TaskId, step: i64) -> Result<()> {
         let sql = "UPDATE tasks SET open_dependencies = open_dependencies + ?2
              WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)";
@@ -60,7 +60,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Rows that belong to the task go with it; the log keeps what they said.
+    /// Deletes the task and the rows that belong to it; the log keeps their content.
     pub(super) fn task_deleted(&self, task_id: &TaskId) -> Result<()> {
         let id = task_id.as_str();
         let word: String =

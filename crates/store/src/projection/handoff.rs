@@ -1,4 +1,4 @@
-//! What the lines of a worklog and a ledger from elsewhere do to the tables.
+//! Applies worklog lines and imported ledgers to the tables.
 
 use contract::domain::crew::CrewChange;
 use contract::domain::time::Timestamp;
@@ -8,7 +8,7 @@ use crate::Tx;
 use crate::error::{Error, Result};
 
 impl Tx<'_> {
-    /// A line fits only behind the one with the number before its own.
+    /// Appends a line; the previous line must have the number before its own.
     pub(super) fn worklog_appended(&self, change: &CrewChange, at: Timestamp) -> Result<()> {
         let CrewChange::WorklogAppended { run_id, task_id, token, line } = change else { return Ok(()) };
         let before = self.worklog_end(task_id)?;

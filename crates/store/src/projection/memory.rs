@@ -1,4 +1,4 @@
-//! What changes do to memories.
+//! Applies changes of memories to the tables.
 
 use contract::domain::memory::{NewMemory, Place};
 use contract::domain::time::Timestamp;
@@ -8,7 +8,7 @@ use crate::Tx;
 use crate::error::Result;
 
 impl Tx<'_> {
-    /// A key that was there keeps its number, its beginning and where it came from.
+    /// An existing key keeps its number, its creation time and its source.
     pub(super) fn memory_set(&self, memory: &NewMemory, at: Timestamp, number: i64) -> Result<()> {
         self.change_one(
             "INSERT INTO memories (id, scope, scope_id, key, value, value_type, kind, half_life_days, pinned,

@@ -1,4 +1,4 @@
-//! The hash chain: whatever is done to the log behind writ's back is told, and where.
+//! The hash chain detects every change that other programs make to the log, and reports its place.
 
 use std::sync::OnceLock;
 
@@ -25,7 +25,7 @@ fn template() -> &'static (Vec<u8>, Tip) {
         let mut store = temp.open();
         write(&mut store, &temp.now());
         let tip = store.read().unwrap().tip().unwrap();
-        // Closing moves the log into the file.
+        // Closing moves the write-ahead log into the file.
         drop(store);
         (std::fs::read(temp.path()).unwrap(), tip)
     })
@@ -64,12 +64,12 @@ impl Log {
 
     fn raw(&self) -> Connection {
         let raw = Connection::open(self.temp.path()).unwrap();
-        // Whoever damages a store need not do it durably.
+        // The damage need not be durable.
         raw.pragma_update(None, "synchronous", "OFF").unwrap();
         raw
     }
 
-    /// Undoes nothing: each log is damaged once.
+    /// Damages the log and verifies it. Each log is damaged once.
     fn after(self, sql: &str) -> Damaged {
         self.raw().execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         let mut store = self.store();
@@ -84,7 +84,7 @@ impl Log {
     }
 }
 
-/// What is found in a damaged log.
+/// The verification of a damaged log, without and with a tip.
 struct Damaged {
     alone: Verification,
     with_tip: Verification,
@@ -149,13 +149,13 @@ fn every_column_of_a_row_is_bound() {
                  WHERE stream = '{STREAM}' AND seq = 3 AND {column} IS NOT {change}"
             );
             let before = log.event_id(3);
-            // Some of them the schema forbids, and some are no change.
+            // Some values violate the schema, and some are the same as before.
             match log.raw().execute(&sql, []) {
                 Ok(0) | Err(_) => continue,
                 Ok(_) => tried += 1,
             }
             let found = log.store().read().unwrap().verify(None).unwrap();
-            // A changed stream, place or id names the row by what it says now.
+            // A row with a changed stream, position or id is reported under its new values.
             let now: Vec<Fault> = found
                 .integrity
                 .iter()
@@ -206,7 +206,7 @@ fn a_removed_row_whose_followers_moved_up_is_found() {
 }
 
 const TAIL: &str = "DELETE FROM events WHERE stream = 'project:a' AND seq > 3;";
-/// The head as it was when event 3 was the last.
+/// Resets the head to event 3.
 const HEAD: &str =
     "UPDATE heads SET seq = 3, hash = (SELECT hash FROM events WHERE stream = 'project:a' AND seq = 3)
     WHERE stream = 'project:a';";
@@ -231,11 +231,11 @@ fn a_removed_tail_with_a_set_back_head_is_missed_by_the_count() {
 
 #[test]
 fn a_removed_tail_with_everything_set_back_is_missed_by_a_tip() {
-    // The last two events of the whole log, so that the numbers of those that stay fit the count.
+    // The last two events of the whole log, so that the numbers of the remaining events match the count.
     let last = |sql: &str| sql.replace("project:a", "store");
     let renumbered = "UPDATE events SET id = id - 1 WHERE stream <> 'store' AND id > 12;";
     let found = after(&format!("{}{}{renumbered}{COUNT}", last(TAIL), last(HEAD)));
-    assert!(found.alone.is_clean(), "nothing inside the store can know: {:?}", found.alone);
+    assert!(found.alone.is_clean(), "the store alone cannot detect it: {:?}", found.alone);
     assert_eq!(places(&found.with_tip.completeness), ["store 4", "* 0"]);
     assert_eq!(places(&found.with_tip.integrity), NOTHING);
 }
@@ -253,7 +253,7 @@ fn a_tail_that_was_written_anew_is_not_what_the_tip_says() {
     tx.commit().unwrap();
     let found = store.read().unwrap().verify(Some(&log.tip)).unwrap();
     let accused: Vec<&str> = found.integrity.iter().map(|fault| fault.message.as_str()).collect();
-    assert!(accused.iter().any(|message| message.ends_with("is not what the tip says")), "{found:?}");
+    assert!(accused.iter().any(|message| message.ends_with("differs from the tip")), "{found:?}");
 }
 
 #[test]
@@ -270,11 +270,11 @@ fn a_removed_stream_is_missed() {
 
     let found = after(head).alone;
     assert_eq!(places(&found.completeness), ["project:a 5"]);
-    assert_eq!(found.completeness[0].message, "the head table does not know events 1 to 5");
+    assert_eq!(found.completeness[0].message, "events 1 to 5 are missing in the head table");
     assert_eq!(places(&found.integrity), NOTHING);
 
     let found = after("DELETE FROM events; DELETE FROM heads; DELETE FROM sqlite_sequence;");
-    assert!(found.alone.is_clean(), "nothing is left to tell");
+    assert!(found.alone.is_clean(), "nothing is left that could show it");
     assert_eq!(found.with_tip.completeness.len(), 4, "{:?}", found.with_tip);
 }
 
@@ -362,7 +362,7 @@ fn a_pruned_beginning_with_its_note_is_clean() {
     note.payload = serde_json::json!({"anchor": {"seq": 3, "hash": hash}});
     let number = tx.append(&Stream::Project("a".to_owned()), note).unwrap();
     tx.commit().unwrap();
-    assert_eq!(number, 3 * ROWS + 1, "numbers are not given twice");
+    assert_eq!(number, 3 * ROWS + 1, "numbers are never reused");
     let tx = store.read().unwrap();
     for earlier in [None, Some(&log.tip)] {
         let expected = Verification { events: 3 * ROWS - 2, streams: 3, ..Verification::default() };

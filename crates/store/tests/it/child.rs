@@ -1,4 +1,4 @@
-//! This test binary as a process of its own: with other permissions, on another disk, or to be killed.
+//! Runs this test binary as a child process: with other permissions, on another disk, or to be killed.
 
 use std::path::{Path, PathBuf};
 
@@ -9,20 +9,20 @@ use crate::{crash, full, opening};
 const ROLE: &str = "WRIT_STORE_TEST_ROLE";
 const PLACE: &str = "WRIT_STORE_TEST_PLACE";
 
-/// How a child differs from us.
+/// How the child's environment differs from ours.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum As {
-    /// In nothing.
-    Equal,
-    /// Permissions bind it, even where we are root.
-    Ordinary,
-    /// Its directory is a small disk of its own, gone with it.
+pub(crate) enum Isolation {
+    /// It does not differ.
+    None,
+    /// File permissions apply to it, even if we are root.
+    Unprivileged,
+    /// Its directory is a small temporary disk.
     OnSmallDisk,
-    /// Its directory cannot be written by anyone.
+    /// Its directory is on a read-only disk.
     OnReadOnlyDisk,
 }
 
-/// A call of this binary that plays `role` in the directory `place`.
+/// A call of this binary with `role` in the directory `place`.
 pub(crate) struct Child {
     cli: Cli,
     before: Vec<String>,
@@ -31,10 +31,10 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    pub(crate) fn new(way: As, role: &'static str, place: &Path) -> Self {
+    pub(crate) fn new(isolation: Isolation, role: &'static str, place: &Path) -> Self {
         let own = std::env::current_exe().expect("a running test knows its own file");
         let own = own.to_str().expect("cargo builds into a readable path").to_owned();
-        let mut words = wrapped(way, place);
+        let mut words = wrapped(isolation, place);
         words.push(own);
         let program = words.remove(0);
         Self { cli: Cli::new(program), before: words, role, place: place.to_owned() }
@@ -47,8 +47,8 @@ impl Child {
     }
 }
 
-/// The words before the program's name.
-fn wrapped(way: As, place: &Path) -> Vec<String> {
+/// The command line before the program's name.
+fn wrapped(isolation: Isolation, place: &Path) -> Vec<String> {
     let place = place.to_str().expect("a scratch directory has a readable path");
     let root = rustix::process::geteuid().is_root();
     let namespace = if root { "unshare -m" } else { "unshare -rm" };
@@ -56,44 +56,46 @@ fn wrapped(way: As, place: &Path) -> Vec<String> {
         let words = namespace.split(' ').chain(["sh", "-c", script, "sh", place]);
         words.map(str::to_owned).collect()
     };
-    match way {
-        As::Equal => Vec::new(),
-        // Without a capability root is a user like any other, and its own files can still forbid it to write.
-        As::Ordinary if root => {
+    match isolation {
+        Isolation::None => Vec::new(),
+        // Without its capabilities, root is bound by file permissions like any other user.
+        Isolation::Unprivileged if root => {
             ["setpriv", "--inh-caps=-all", "--bounding-set=-all"].map(str::to_owned).into()
         }
-        As::Ordinary => Vec::new(),
-        As::OnSmallDisk => mounted(r#"mount -t tmpfs -o size=1m tmpfs "$1" && shift && cd / && exec "$@""#),
-        As::OnReadOnlyDisk => mounted(
+        Isolation::Unprivileged => Vec::new(),
+        Isolation::OnSmallDisk => {
+            mounted(r#"mount -t tmpfs -o size=1m tmpfs "$1" && shift && cd / && exec "$@""#)
+        }
+        Isolation::OnReadOnlyDisk => mounted(
             r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && cd / && exec "$@""#,
         ),
     }
 }
 
-/// Says something to the test that started us.
+/// Prints a line for the test that started us.
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 pub(crate) fn say(line: &str) {
     println!("\n> {line}");
 }
 
-/// What a child has said so far. What the test runner prints around it is left out.
+/// The lines a child has printed so far, without those of the test runner.
 pub(crate) fn said(stdout: &str) -> Vec<&str> {
-    // The last line may still be in the making.
+    // The last line may be incomplete.
     let whole = stdout.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole.lines().filter_map(|line| line.strip_prefix("> ")).collect()
 }
 
-/// Does nothing by itself: it is the other end of [`Child`].
+/// Runs the child's role. Does nothing if this process is not a [`Child`].
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test binary has no command line of its own")]
 fn plays_its_role() {
     let Some(role) = std::env::var_os(ROLE) else { return };
     let place = PathBuf::from(std::env::var_os(PLACE).expect("a role has a place"));
     match role.to_str() {
-        Some("open") => opening::tell_how_it_opens(&place),
-        Some("open together") => opening::open_when_told(&place),
+        Some("open") => opening::report_open_and_write(&place),
+        Some("open together") => opening::open_on_signal(&place),
         Some("fill") => full::fill_and_free(&place),
-        Some("commit") => crash::commit_for_ever(&place),
-        other => panic!("there is no role {other:?}"),
+        Some("commit") => crash::commit_forever(&place),
+        other => panic!("unknown role {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Killed at any moment: what was acknowledged is there, and the log is whole.
+//! A process is killed at any moment: what was acknowledged is stored, and the log is complete.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use contract::domain::time::Clock;
 use store::{EventFilter, Store, Stream};
 use testkit::{ManualClock, Scratch, SeededIds, event, eventually, rounds};
 
-use crate::child::{As, Child, said, say};
+use crate::child::{Child, Isolation, said, say};
 
 #[test]
 fn kill_nine_loses_nothing_that_was_acknowledged() {
@@ -15,9 +15,9 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     let mut chance = SeededIds::new(9);
     let mut acknowledged = 0;
     for round in 0..rounds(30) {
-        let child = Child::new(As::Equal, "commit", scratch.path());
+        let child = Child::new(Isolation::None, "commit", scratch.path());
         let running = child.call().spawn();
-        // Sometimes before its first word, sometimes in the midst of its work.
+        // Sometimes before its first line, sometimes in the middle of its work.
         let words = usize::try_from(chance.below(12)).unwrap();
         let deadline = Duration::from_secs(20);
         eventually(deadline, "the child commits", || said(&running.stdout()).len() >= words);
@@ -29,7 +29,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
         let tx = store.read().unwrap();
         let newest = tx.events(&EventFilter { limit: 1, ..EventFilter::default() }).unwrap();
         let written = newest.first().map_or(0, |event| event.id);
-        // One commit may have happened whose acknowledgement did not.
+        // One more commit may have succeeded without being acknowledged.
         assert!(
             (acknowledged..=acknowledged + 1).contains(&written),
             "round {round}: {acknowledged} {written}"
@@ -39,7 +39,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
         assert_eq!(found.events, written, "round {round}");
         acknowledged = written;
     }
-    assert!(acknowledged > 0, "no child ever came to a commit");
+    assert!(acknowledged > 0, "no child ever committed");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_log_that_was_torn_anywhere_opens_to_a_whole_state() {
         }
         tx.commit().unwrap();
     }
-    // As the disk is after a power cut: the file, and some of what was written to the log behind it.
+    // The disk after a power cut: the file, and a part of the write-ahead log.
     let (file, log) = (std::fs::read(&path).unwrap(), std::fs::read(scratch.join("writ.db-wal")).unwrap());
     let mut chance = SeededIds::new(2);
     let mut counts = std::collections::BTreeSet::new();
@@ -72,8 +72,8 @@ fn a_log_that_was_torn_anywhere_opens_to_a_whole_state() {
     assert!(counts.len() > 3, "it was torn in different places: {counts:?}");
 }
 
-/// The child's part.
-pub(crate) fn commit_for_ever(place: &Path) {
+/// The child's role.
+pub(crate) fn commit_forever(place: &Path) {
     let now = ManualClock::new().now();
     let mut store = Store::open(&place.join("writ.db"), now.at).unwrap();
     let mut ids = SeededIds::new(u64::from(std::process::id()));

@@ -1,4 +1,4 @@
-//! A full disk: an error that says so, nothing half written, and the same write works once there is room.
+//! A full disk: an error that says so, nothing partly written, and the same write works once there is space.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,18 +8,18 @@ use contract::domain::time::{Clock, Now};
 use store::{Error, EventFilter, Store, Stream};
 use testkit::{ManualClock, SeededIds, event};
 
-use crate::child::{As, Child, said, say};
+use crate::child::{Child, Isolation, said, say};
 
 #[test]
-fn a_full_disk_is_named_and_leaves_nothing_half_written() {
+fn a_full_disk_is_reported_and_leaves_nothing_partly_written() {
     let scratch = testkit::Scratch::new();
-    let child = Child::new(As::OnSmallDisk, "fill", &scratch.dir("disk"));
+    let child = Child::new(Isolation::OnSmallDisk, "fill", &scratch.dir("disk"));
     let output = child.call().run();
-    assert_eq!(said(&output.success().stdout), ["all is well"], "{output}");
+    assert_eq!(said(&output.success().stdout), ["done"], "{output}");
     assert!(!scratch.has("disk/writ.db"), "the small disk was mounted");
 }
 
-/// The child's part, with a disk of one mebibyte for itself.
+/// The child's role, with its own disk of one mebibyte.
 pub(crate) fn fill_and_free(disk: &Path) {
     let now = ManualClock::new().now();
     let path = disk.join("writ.db");
@@ -46,7 +46,7 @@ pub(crate) fn fill_and_free(disk: &Path) {
     std::fs::remove_file(&ballast).unwrap();
     write(&mut store, &now, 2).expect("there is room again");
     assert_eq!(state(&mut store), ["1 event 1", "2 event 2", "clean"]);
-    say("all is well");
+    say("done");
 }
 
 fn fill(ballast: &Path) {
@@ -56,7 +56,7 @@ fn fill(ballast: &Path) {
     }
 }
 
-/// More than fits into what is left of a page.
+/// Writes an event that does not fit into the free part of a page.
 fn write(store: &mut Store, now: &Now, number: u64) -> store::Result<i64> {
     let tx = store.begin()?;
     let mut event = event(&mut SeededIds::new(number), now, &format!("event {number}"));

@@ -1,6 +1,6 @@
-//! What the store promises, shown on real files.
+//! Tests of the store on real files.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic like tests")]
 
 mod chain;
 mod child;

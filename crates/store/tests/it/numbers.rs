@@ -1,4 +1,4 @@
-//! Event numbers: what `append` returns is what everyone else sees.
+//! Event numbers: `append` returns the number that readers see.
 
 use store::{EventFilter, Stream};
 use testkit::{SeededIds, TempStore, event};

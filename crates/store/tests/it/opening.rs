@@ -1,4 +1,4 @@
-//! Opening: made on first use for the user alone, and refused untouched where it is not ours.
+//! Opening creates a store on first use, readable by the user only, and refuses files of other programs unchanged.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use store::{Error, Store, Stream};
 use testkit::{ManualClock, Scratch, SeededIds, TempStore, event};
 
-use crate::child::{As, Child, said, say};
+use crate::child::{Child, Isolation, said, say};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -36,7 +36,7 @@ fn refused(path: &Path) -> Error {
     Store::open(path, ManualClock::new().now().at).err().expect("it is not opened")
 }
 
-/// Code and beginning of the hint: what a program and a person go by.
+/// The code and the beginning of the hint.
 fn told(error: &Error) -> (ErrorCode, &'static str) {
     (error.code(), error.hint().unwrap_or("").split_inclusive(&[',', ';']).next().unwrap_or(""))
 }
@@ -73,7 +73,7 @@ fn an_empty_file_becomes_a_store_and_keeps_its_permissions() {
 #[test]
 fn a_relative_path_is_enough() {
     let scratch = Scratch::new();
-    // Up from where cargo starts tests, and down again: the directory itself belongs to all tests of this process.
+    // Go up from the working directory and down again: all tests of this process share the working directory.
     let up = "../".repeat(std::env::current_dir().unwrap().components().count() - 1);
     let path = Path::new(&up).join(scratch.path().strip_prefix("/").unwrap()).join("writ.db");
     assert!(path.is_relative());
@@ -108,7 +108,7 @@ fn another_programs_log_is_not_moved_into_its_database() {
     let (path, crashed) = (scratch.join("other.db"), scratch.dir("crashed"));
     let other = Connection::open(&path).unwrap();
     other.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE mine (x);").unwrap();
-    // As the files are after the other program was killed: the log holds what the database does not.
+    // The files after the other program was killed: the log has changes that the database does not have.
     for name in ["other.db", "other.db-wal"] {
         std::fs::copy(scratch.join(name), crashed.join(name)).unwrap();
     }
@@ -120,7 +120,7 @@ fn another_programs_log_is_not_moved_into_its_database() {
 }
 
 #[test]
-fn what_is_no_database_is_refused_untouched() {
+fn a_file_that_is_not_a_database_is_refused_unchanged() {
     let long = "no database\n".repeat(1000);
     for bytes in ["x", "no database\n", &long] {
         let scratch = Scratch::new();
@@ -133,7 +133,7 @@ fn what_is_no_database_is_refused_untouched() {
 }
 
 #[test]
-fn a_directory_is_no_store() {
+fn a_directory_is_not_a_store() {
     let scratch = Scratch::new();
     let path = scratch.dir("writ.db");
     let error = refused(&path);
@@ -156,19 +156,19 @@ fn a_newer_store_is_not_written_to() {
     let before = files(temp.scratch().path());
     let error = refused(&temp.path());
     assert!(matches!(error, Error::Newer { found, known: k } if found == known + 1 && k == known));
-    assert_eq!(told(&error), (ErrorCode::NewerStore, "use the newer writ,"));
+    assert_eq!(told(&error), (ErrorCode::NewerStore, "use the newer version of writ,"));
     assert_eq!(files(temp.scratch().path()), before);
 }
 
 #[test]
-fn a_schema_number_that_cannot_be_is_damage() {
+fn an_impossible_schema_version_is_damage() {
     for schema in [0, -1, i64::from(i32::MIN)] {
         let temp = TempStore::new();
         drop(temp.open());
         Connection::open(temp.path()).unwrap().pragma_update(None, "user_version", schema).unwrap();
         let before = files(temp.scratch().path());
         let error = refused(&temp.path());
-        assert_eq!(error.to_string(), format!("the store is damaged: its schema is {schema}"));
+        assert_eq!(error.to_string(), format!("the store is damaged: its schema version is {schema}"));
         assert_eq!(files(temp.scratch().path()), before);
     }
 }
@@ -189,7 +189,7 @@ fn a_damaged_file_is_named_damaged() {
 }
 
 #[test]
-fn damage_to_any_page_is_told_by_the_verification() {
+fn verification_reports_damage_to_any_page() {
     const PAGE: usize = 4096;
     let temp = TempStore::new();
     drop(temp.open());
@@ -228,17 +228,17 @@ fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
     let unavailable = format!("STORE_UNAVAILABLE {PERMISSIONS}");
     let cases: [(&str, Prepare, [String; 2]); 4] = [
         (
-            "no directory can be made",
+            "the directory cannot be created",
             |scratch| set_mode(&scratch.dir("locked"), 0o500),
             [format!("open Directory {unavailable}"), String::new()],
         ),
         (
-            "no file can be made",
+            "the file cannot be created",
             |scratch| set_mode(&scratch.dir("locked/data"), 0o500),
             [format!("open File {unavailable}"), String::new()],
         ),
         (
-            "no log can be made",
+            "the log cannot be created",
             |scratch| {
                 drop(Store::open(&scratch.join("locked/data/writ.db"), ManualClock::new().now().at).unwrap());
                 set_mode(&scratch.join("locked/data"), 0o500);
@@ -260,12 +260,12 @@ fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
         let place = scratch.join("locked/data");
         prepare(&scratch);
         let before = if place.is_dir() { files(&place) } else { Vec::new() };
-        let output = Child::new(As::Ordinary, "open", &place).call().run();
+        let output = Child::new(Isolation::Unprivileged, "open", &place).call().run();
         let expected: Vec<&str> =
             expected.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
         assert_eq!(said(&output.success().stdout), expected, "{what}: {output}");
         if place.is_dir() {
-            // An empty log may stay beside a file that could be read but not written.
+            // An empty log may remain beside a file that is readable but not writable.
             let mut after = files(&place);
             after.retain(|(name, bytes)| !name.ends_with("-shm") && !bytes.is_empty());
             assert!(after == before, "{what}: something was written");
@@ -287,7 +287,7 @@ fn a_read_only_disk_is_named_and_nothing_is_changed() {
             drop(Store::open(&place.join("writ.db"), ManualClock::new().now().at).unwrap());
         }
         let before = files(&place);
-        let output = Child::new(As::OnReadOnlyDisk, "open", &place).call().run();
+        let output = Child::new(Isolation::OnReadOnlyDisk, "open", &place).call().run();
         let what = if exists { "Open" } else { "File" };
         let expected = format!("open {what} STORE_UNAVAILABLE {PERMISSIONS}");
         assert_eq!(said(&output.success().stdout), [expected], "{output}");
@@ -295,8 +295,8 @@ fn a_read_only_disk_is_named_and_nothing_is_changed() {
     }
 }
 
-/// The child's part: opens, then writes, and tells how far it came.
-pub(crate) fn tell_how_it_opens(place: &Path) {
+/// The child's role: opens, then writes, and prints how far it got.
+pub(crate) fn report_open_and_write(place: &Path) {
     let now = ManualClock::new().now();
     let tell = |step: &str, error: &Error| {
         let name = format!("{error:?}");
@@ -340,7 +340,7 @@ fn sixteen_threads_make_one_store_together() {
 fn sixteen_processes_make_one_store_together() {
     let scratch = Scratch::new();
     let children: Vec<Child> =
-        (0..16).map(|_| Child::new(As::Equal, "open together", scratch.path())).collect();
+        (0..16).map(|_| Child::new(Isolation::None, "open together", scratch.path())).collect();
     let mut running: Vec<_> = children.iter().map(|child| child.call().open_stdin().spawn()).collect();
     let deadline = std::time::Duration::from_secs(20);
     for child in &running {
@@ -355,8 +355,8 @@ fn sixteen_processes_make_one_store_together() {
     }
 }
 
-/// The child's part: opens when it is told to.
-pub(crate) fn open_when_told(place: &Path) {
+/// The child's role: opens the store on a signal.
+pub(crate) fn open_on_signal(place: &Path) {
     say("ready");
     std::io::stdin().read_line(&mut String::new()).unwrap();
     Store::open(&place.join("writ.db"), ManualClock::new().now().at).unwrap();

@@ -1,4 +1,4 @@
-//! The log holds everything: whatever happened, replaying it gives the same tables.
+//! The log is complete: replaying any history rebuilds the same tables.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use store::{Store, Stream, Tx};
 use testkit::{SeededIds, TempStore, event, rounds};
 
-/// Something that happens. Indexes choose among what is there; where nothing is, nothing happens.
+/// A random step. Indexes choose among what exists; if nothing exists, the step does nothing.
 #[derive(Debug, Clone)]
 enum Step {
     CreateTask {
@@ -58,7 +58,7 @@ enum Step {
         attempt: Index,
         state: AttemptState,
     },
-    /// Rows that are renewed without an event.
+    /// Renews rows without an event.
     Renew {
         task: Index,
         run: Index,
@@ -102,7 +102,7 @@ struct KnownTask {
     attempts: i64,
 }
 
-/// What should be in the store.
+/// The expected content of the store.
 #[derive(Debug, Clone, Default)]
 struct Model {
     tasks: Vec<KnownTask>,
@@ -141,7 +141,7 @@ impl World<'_> {
     }
 
     fn take(&mut self, step: &Step, model: &mut Model) {
-        // What finds nothing to act on is over.
+        // A step without anything to act on does nothing.
         let _nothing_chosen = match step {
             Step::CreateTask { .. } | Step::MoveTask { .. } | Step::Claim { .. } | Step::Release { .. } => {
                 self.take_task_step(step, model)
@@ -334,7 +334,7 @@ proptest! {
 
     #[test]
     fn a_replay_rebuilds_the_tables(
-        // Each group is one transaction, which is kept or dropped.
+        // Each group is one transaction, which is committed or rolled back.
         groups in prop::collection::vec((prop::collection::vec(step(), 1..25), any::<bool>()), 1..5),
     ) {
         let temp = TempStore::new();
@@ -360,7 +360,7 @@ proptest! {
 }
 
 #[test]
-fn a_change_that_does_not_fit_is_refused() {
+fn a_change_decided_on_stale_data_is_refused() {
     let temp = TempStore::new();
     let mut store = temp.open();
     let mut ids = SeededIds::new(1);

@@ -1,11 +1,11 @@
-//! Answers by request id: kept, found by their key alone, and pruned to a tombstone.
+//! Stored answers: found by their key alone, and pruned to a tombstone.
 
 use std::time::Duration;
 
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Timestamp;
 use serde_json::json;
-use store::Answered;
+use store::StoredAnswer;
 use testkit::TempStore;
 
 #[test]
@@ -14,7 +14,7 @@ fn a_forgotten_answer_leaves_a_tombstone() {
     let mut store = temp.open();
     let agent = Agent::parse("a").unwrap();
     let request = |number: i64| RequestId::parse(&format!("r{number}")).unwrap();
-    let answered = |number: i64, forgotten: bool| Answered {
+    let answered = |number: i64, forgotten: bool| StoredAnswer {
         operation: "task.create".to_owned(),
         fingerprint: format!("sha256:{number}"),
         answer: (!forgotten).then(|| json!({"number": number, "share": 0.1})),
@@ -34,10 +34,10 @@ fn a_forgotten_answer_leaves_a_tombstone() {
 
     let tx = store.read().unwrap();
     for number in 0..6 {
-        assert_eq!(tx.answered(&agent, &request(number)).unwrap(), Some(answered(number, number < 4)));
+        assert_eq!(tx.stored_answer(&agent, &request(number)).unwrap(), Some(answered(number, number < 4)));
     }
-    assert_eq!(tx.answered(&agent, &request(6)).unwrap(), None);
-    assert_eq!(tx.answered(&Agent::parse("b").unwrap(), &request(0)).unwrap(), None);
+    assert_eq!(tx.stored_answer(&agent, &request(6)).unwrap(), None);
+    assert_eq!(tx.stored_answer(&Agent::parse("b").unwrap(), &request(0)).unwrap(), None);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_key_has_one_answer() {
     let mut store = temp.open();
     let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
     let answered =
-        Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: Some(json!(1)) };
+        StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: Some(json!(1)) };
     let tx = store.begin().unwrap();
     tx.keep_answer((&agent, &request), &answered, temp.now().at).unwrap();
     assert!(tx.keep_answer((&agent, &request), &answered, temp.now().at).is_err());

@@ -1,4 +1,4 @@
-//! A store as lines and back: the same bytes, or nothing at all.
+//! An export that is imported and exported again gives the same bytes; an import writes all or nothing.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +10,10 @@ use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::status::{Evidence, Status};
 use rusqlite::Connection;
-use store::{Answered, Error, Store, Stream};
+use store::{Error, Store, StoredAnswer, Stream};
 use testkit::{SeededIds, TempStore, event};
 
-/// A store with something in most tables, a pruned beginning and texts that are hard to write down.
+/// A store with rows in most tables, pruned events, and texts that are hard to encode.
 fn filled() -> TempStore {
     let temp = TempStore::new();
     let (mut store, now, mut ids) = (temp.open(), temp.now(), SeededIds::new(1));
@@ -57,7 +57,7 @@ fn filled() -> TempStore {
     tx.next_number("fencing").unwrap();
     let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
     let answer = Some(serde_json::json!({"share": 0.1, "text": "x"}));
-    let answered = Answered { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer };
+    let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer };
     tx.keep_answer((&agent, &request), &answered, now.at).unwrap();
     let (hash, _) = tx.prune(&project.name(), 2).unwrap();
     let mut note = event(&mut ids, &now, "pruned");
@@ -74,7 +74,7 @@ fn exported(temp: &TempStore) -> Vec<u8> {
     bytes
 }
 
-fn import(bytes: &[u8]) -> (TempStore, store::Result<store::Moved>) {
+fn import(bytes: &[u8]) -> (TempStore, store::Result<store::TransferSummary>) {
     let temp = TempStore::new();
     let moved = temp.open().import(&mut &*bytes);
     (temp, moved)
@@ -90,12 +90,12 @@ fn what_is_exported_and_imported_is_exported_as_the_same_bytes() {
     let (mut one, mut other) = (temp.open(), copy.open());
     assert_eq!(one.rows().unwrap(), other.rows().unwrap());
     assert_eq!(one.read().unwrap().tip().unwrap(), other.read().unwrap().tip().unwrap());
-    // The words can be found, though their index was not moved.
+    // Full-text search works, though its index was not exported.
     let at = temp.now().at;
     let words = |store: &mut Store| store.read().unwrap().memories_with(&["2"], at, 10).unwrap().len();
     assert_eq!(words(&mut one), words(&mut other));
     assert!(words(&mut one) > 0);
-    // Both go on with the same numbers.
+    // Both continue with the same numbers.
     for store in [&mut one, &mut other] {
         let tx = store.begin().unwrap();
         let number = tx.append(&Stream::Store, event(&mut SeededIds::new(77), &temp.now(), "next")).unwrap();
@@ -105,7 +105,7 @@ fn what_is_exported_and_imported_is_exported_as_the_same_bytes() {
 }
 
 #[test]
-fn an_empty_store_can_be_moved_too() {
+fn an_empty_store_can_be_exported_too() {
     let bytes = exported(&TempStore::new());
     let (copy, moved) = import(&bytes);
     assert_eq!(moved.unwrap().rows, 0);
@@ -160,7 +160,7 @@ fn a_truncated_or_altered_export_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_log_that_was_changed_is_refused_even_where_the_digest_was_made_to_fit() {
+fn a_changed_log_is_refused_even_if_the_digest_was_recomputed() {
     let temp = filled();
     let raw = Connection::open(temp.path()).unwrap();
     raw.execute_batch("UPDATE events SET message = 'forged' WHERE id = 5").unwrap();
@@ -169,7 +169,7 @@ fn a_log_that_was_changed_is_refused_even_where_the_digest_was_made_to_fit() {
 }
 
 #[test]
-fn a_store_that_has_something_is_not_imported_into() {
+fn an_import_into_a_store_with_rows_is_refused() {
     let bytes = exported(&filled());
     let temp = filled();
     let before = exported(&temp);
@@ -192,7 +192,10 @@ fn a_file_appears_whole_for_its_user_alone_and_replaces_nothing_unless_told() {
     assert!(matches!(store.back_up_to(&copy, false), Err(Error::Exists { .. })));
     store.export_to(&lines, true).unwrap();
     store.back_up_to(&copy, true).unwrap();
-    assert!(matches!(store.back_up_to(&temp.path(), true), Err(Error::Exists { .. })), "never onto itself");
+    assert!(
+        matches!(store.back_up_to(&temp.path(), true), Err(Error::Exists { .. })),
+        "never over the store itself"
+    );
     let nowhere = temp.scratch().join("no/such/place");
     assert!(matches!(store.back_up_to(&nowhere, false), Err(Error::Output { .. })));
     drop(store);
@@ -201,7 +204,7 @@ fn a_file_appears_whole_for_its_user_alone_and_replaces_nothing_unless_told() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["copy.db", "out.ndjson", "writ.db"], "nothing else is left lying around");
+    assert_eq!(names, ["copy.db", "out.ndjson", "writ.db"], "no other file is left");
     let mut copied = Store::open(&copy, temp.now().at).unwrap();
     assert_eq!(copied.rows().unwrap(), temp.open().rows().unwrap());
 }

@@ -1,4 +1,4 @@
-//! Many writers on one file: they wait for each other, and no number is given twice or left out.
+//! Many writers on one file: they wait for each other, and event numbers have no duplicates and no gaps.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -21,7 +21,7 @@ fn writers_wait_for_each_other() {
                 let mut ids = SeededIds::new(writer);
                 start.wait();
                 for number in 0..EVENTS {
-                    // Every other event goes to a stream that everyone writes.
+                    // Every second event goes to a stream that all writers share.
                     let own = Stream::Project(format!("p{writer}"));
                     let stream = if number % 2 == 0 { Stream::Store } else { own };
                     let tx = store.begin().expect("a busy store is waited for");
@@ -53,7 +53,7 @@ fn writers_wait_for_each_other() {
 }
 
 #[test]
-fn a_reader_sees_one_moment_and_is_not_waited_for() {
+fn a_reader_sees_a_snapshot_and_does_not_block_writers() {
     let temp = TempStore::new();
     let (mut reading, mut writing) = (temp.open(), temp.open());
     let mut ids = SeededIds::new(1);

@@ -1,4 +1,4 @@
-//! A program that runs while the test does something else.
+//! A program that runs in the background of a test.
 
 use std::io::Write;
 use std::marker::PhantomData;
@@ -10,7 +10,8 @@ use rustix::process::Signal;
 
 use crate::{Cli, Output, process, wait};
 
-/// Killed with its process group if the test ends first. It borrows the runner, whose end is the end of all it started.
+/// Killed with its process group if the test ends first. It borrows the runner, which kills all its processes when
+/// it is dropped.
 #[derive(Debug)]
 #[must_use = "wait for it, or kill it"]
 pub struct Background<'a> {
@@ -55,12 +56,12 @@ impl<'a> Background<'a> {
         writeln!(stdin, "{line}").expect("the program still reads its standard input");
     }
 
-    /// Ends its standard input.
+    /// Closes its standard input.
     pub fn close_stdin(&mut self) {
         self.child.stdin = None;
     }
 
-    /// Waits for the end; panics with what was printed so far when the deadline passes.
+    /// Waits for the end. Panics with the output so far when the deadline passes.
     #[track_caller]
     pub fn wait(mut self, deadline: Duration) -> Output {
         match wait::within(deadline, || self.poll()) {
@@ -74,7 +75,7 @@ impl<'a> Background<'a> {
         }
     }
 
-    /// `kill -9` for the program alone: what becomes of its children is for the test to see.
+    /// Sends SIGKILL to the program alone, so that the test can observe what happens to its children.
     #[track_caller]
     pub fn kill_nine(self) -> Output {
         self.signal(Signal::KILL);
@@ -99,7 +100,7 @@ impl Drop for Background<'_> {
             return;
         }
         process::signal_group(self.pid(), Signal::KILL);
-        // Killed a moment ago: it ends, and how does not matter any more.
+        // It was just killed, so its exit status does not matter.
         drop(self.child.wait());
     }
 }

@@ -1,4 +1,4 @@
-//! The scripted agent as a process: what it prints, how it ends, what it leaves.
+//! The scripted agent as a process: its output, its exit status, and the processes it leaves behind.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn a_script_it_does_not_understand_does_nothing() {
     let output = run("print one; dance");
     output.fails_with(64);
     assert_eq!(output.stdout, "");
-    assert!(output.stderr.starts_with("fake-agent: there is no step `dance`"), "{output}");
+    assert!(output.stderr.starts_with("fake-agent: unknown step `dance`"), "{output}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn it_crashes_and_hangs() {
 }
 
 #[test]
-fn it_survives_sigterm_when_told() {
+fn it_ignores_sigterm_when_the_script_says_so() {
     let cli = Cli::new(fake_agent());
     let mut stubborn = cli.spawn(["ignore-term; print ready; sleep 300; print still here"]);
     eventually(SOON, "it ignores SIGTERM", || stubborn.stdout() == "ready\n");
@@ -84,7 +84,7 @@ fn it_survives_sigterm_when_told() {
 /// Process group and session of a process.
 fn group_and_session(pid: u32) -> (u32, u32) {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
-    let (_, fields) = stat.rsplit_once(')').expect("the name stands in parentheses");
+    let (_, fields) = stat.rsplit_once(')').expect("the name is in parentheses");
     let mut numbers = fields.split_whitespace().skip(2).map(|field| field.parse().expect("a number"));
     let mut next = || numbers.next().expect("a field");
     (next(), next())

@@ -1,4 +1,4 @@
-//! The messages the scripted agent speaks.
+//! The messages that the scripted agent prints.
 
 use serde_json::{Value, json};
 use testkit::{Cli, Output, fake_agent};
@@ -30,7 +30,7 @@ fn run(script: &str) -> Output {
     Cli::new(fake_agent()).call([script]).stdin(task().to_string()).run()
 }
 
-/// Kind, task and how it ended, a line a message.
+/// Kind, task and outcome of each message, one line each.
 fn said(script: &str) -> Vec<String> {
     let outline = |message: &Value| {
         let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();

@@ -1,4 +1,4 @@
-//! The test tools are tested like the product: what everyone leans on must not be guessed.
+//! The test tools are tested like the product, because every other test depends on them.
 
 mod agent;
 mod aop;

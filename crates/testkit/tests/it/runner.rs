@@ -1,4 +1,4 @@
-//! The hermetic runner, tried on programs every machine has.
+//! Tests the hermetic runner with programs that every machine has.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn a_call_has_a_place_a_name_and_input() {
 }
 
 #[test]
-fn a_background_program_is_watched_spoken_to_and_ended() {
+fn a_background_program_is_observed_written_to_and_killed() {
     let cli = Cli::new("cat");
     let mut cat = cli.call([] as [&str; 0]).open_stdin().spawn();
     cat.send("first");
@@ -75,7 +75,7 @@ fn a_background_program_is_watched_spoken_to_and_ended() {
 }
 
 #[test]
-fn a_hang_is_named_and_leaves_nothing() {
+fn a_hang_is_reported_and_leaves_no_process() {
     let cli = Cli::new("sleep");
     let hang = || drop(cli.call(["60"]).deadline(Duration::from_millis(50)).run());
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(hang)).unwrap_err();
@@ -85,7 +85,7 @@ fn a_hang_is_named_and_leaves_nothing() {
 }
 
 #[test]
-fn kill_nine_takes_the_program_alone_and_the_rest_can_be_seen() {
+fn kill_nine_kills_the_program_alone_and_its_children_can_be_observed() {
     let cli = Cli::new(fake_agent());
     let parent = cli.spawn(["grandchild 60000 child.pid", "print ready", "hang"]);
     eventually(SOON, "the grandchild is there", || parent.stdout() == "ready\n");
@@ -98,7 +98,7 @@ fn kill_nine_takes_the_program_alone_and_the_rest_can_be_seen() {
 }
 
 #[test]
-fn waiting_ends_with_the_value_or_with_a_sentence() {
+fn waiting_returns_the_value_or_panics_with_a_message() {
     let mut looks = 0;
     let value = eventually_some(SOON, "the third look", || {
         looks += 1;
@@ -107,11 +107,11 @@ fn waiting_ends_with_the_value_or_with_a_sentence() {
     assert_eq!(value, 3);
     let vain = || eventually(Duration::from_millis(5), "rain in the desert", || false);
     let panic = std::panic::catch_unwind(vain).unwrap_err();
-    assert_eq!(panic.downcast_ref::<String>().unwrap(), "waited 5ms in vain: rain in the desert");
+    assert_eq!(panic.downcast_ref::<String>().unwrap(), "timed out after 5ms: rain in the desert");
 }
 
 #[test]
-fn a_scratch_directory_is_gone_with_its_test() {
+fn a_scratch_directory_is_removed_after_its_test() {
     let scratch = Scratch::new();
     scratch.write("a/b/c.txt", "text");
     assert_eq!(scratch.read("a/b/c.txt"), "text");

@@ -1,4 +1,4 @@
-//! Time that stands still, ids that repeat.
+//! The manual clock and seeded ids.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use contract::domain::time::{Clock, Lease};
 use testkit::{ManualClock, SeededIds};
 
 #[test]
-fn time_passes_only_when_told_and_for_every_copy() {
+fn time_passes_only_when_a_test_advances_it_and_for_every_copy() {
     let clock = ManualClock::new();
     let copy = clock.clone();
     let before = copy.now();

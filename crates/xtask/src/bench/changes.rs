@@ -1,4 +1,4 @@
-//! One durable change, a whole process each time, against the `sqlite3` shell doing one durable insert.
+//! One durable change in one process, compared with one durable insert by the `sqlite3` shell.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn resume(setup: &Setup) -> Result<Report> {
     measured(setup, RESUME.name, "writ resume", &["resume"])
 }
 
-/// Ours and perhaps another, each with a store of its own.
+/// Our binary and, with `--against`, the other one; each has its own store.
 fn binaries(setup: &Setup) -> Vec<(&Path, &'static str)> {
     let other = setup.against.as_deref().map(|other| (other, "against.db"));
     std::iter::once((setup.writ.as_path(), "writ.db")).chain(other).collect()
@@ -66,9 +66,9 @@ fn measured(setup: &Setup, name: &'static str, ours: &'static str, words: &[&str
     contenders.push(contender("sqlite3 insert", |round| time(&insert(&plain, round)).map(micros)));
     contenders.push(contender("true", |_| bare_process().map(micros)));
     let series = interleave(setup.rounds, contenders)?;
-    // A program that answers without writing would win every race.
+    // A program that answers without writing anything would always be fastest.
     if !setup.dir.join("writ.db").is_file() {
-        return Err(format!("`{ours}` left no store at WRIT_DB"));
+        return Err(format!("`{ours}` wrote no store at WRIT_DB"));
     }
     Ok(Report::of_first(name, "one durable change, process start to exit", series))
 }

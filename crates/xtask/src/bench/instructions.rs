@@ -13,20 +13,20 @@ use crate::job::{Job, target_dir};
 use crate::test;
 use baseline::{Baseline, Toolchain};
 
-/// The programs that count.
+/// Programs that counting needs.
 const PROGRAMS: &[test::Program] = &[("valgrind", "valgrind"), ("sqlite3", "sqlite3")];
 
 /// Instructions by command.
 type Counts = BTreeMap<String, u64>;
 
-/// What a comparison with the stored counts gave.
+/// Result of a comparison with the stored counts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
     NotCompared(String),
 }
 
-/// Installs what is missing where that is possible; gives the names of what is still missing.
+/// Installs missing programs where possible. Returns the names of those that are still missing.
 pub(crate) fn missing_programs() -> Vec<&'static str> {
     test::provide(PROGRAMS).into_iter().map(|(program, _)| program).collect()
 }
@@ -92,7 +92,7 @@ fn measure() -> Result<Counts> {
     println!("{:<16} {:>13} {:>8} {:>11}", "command", "instructions", "spread", "/ sqlite3");
     for (name, all) in counted {
         let least = least(&all);
-        // Of the two smallest: a wait that ended late is not a property of the program.
+        // The two smallest: a wait that ended late is not a property of the program.
         let spread = all.get(1).map_or(0.0, |next| percent(*next, least));
         println!("{name:<16} {least:>13} {spread:>7.3}% {:>10.2}x", float(least) / float(insert));
         counts.insert(name.to_owned(), least);
@@ -100,7 +100,7 @@ fn measure() -> Result<Counts> {
     Ok(counts)
 }
 
-/// By how much a count is above another.
+/// By how many percent a count is above another.
 fn percent(count: u64, other: u64) -> f64 {
     growth(float(count) / float(other))
 }

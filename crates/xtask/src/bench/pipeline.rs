@@ -1,4 +1,4 @@
-//! What the engine adds to a task that does nothing, against starting the same nothing by hand.
+//! The engine's overhead for a task that does nothing, compared with starting the same process directly.
 
 use super::report::Report;
 use super::rounds::{Micros, contender, interleave, micros};
@@ -15,7 +15,7 @@ fn run(setup: &Setup) -> Result<Report> {
         std::fs::write(&path, plan(count, &setup.path("project")))
             .map_err(|error| format!("could not write {}: {error}", path.display()))?;
     }
-    // Start-up, migration and the end of the run are in both times and fall out of the difference.
+    // Start-up, migration and the end of the run are in both times and cancel out in the difference.
     let per_task = |round: usize| -> Result<Micros> {
         let took = |count: usize| {
             let db = format!("{count}-{round}.db");

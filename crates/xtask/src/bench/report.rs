@@ -1,4 +1,4 @@
-//! What a benchmark found, for people and for programs.
+//! The results of a benchmark, as text and as JSON.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub(super) struct Report {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) series: Vec<Series>,
-    /// Which is compared with which.
+    /// The pairs that are compared.
     pub(super) pairs: Vec<(usize, usize)>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Three places are more than the noise leaves.
+/// More than three decimal places would be noise.
 fn round(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
 }

@@ -1,10 +1,10 @@
-//! Taking turns.
+//! Runs contenders in alternating rounds.
 
 use std::time::Duration;
 
 use crate::Result;
 
-/// One of those that are compared. It is told the number of the round and says what that round cost.
+/// One side of a comparison. Its function gets the number of the round and returns the cost of that round.
 pub(super) struct Contender<'a> {
     pub(super) name: &'static str,
     pub(super) cost: Box<dyn FnMut(usize) -> Result<Micros> + 'a>,
@@ -13,7 +13,7 @@ pub(super) struct Contender<'a> {
 /// Microseconds; a difference of two times may come out below zero on a noisy machine.
 pub(super) type Micros = f64;
 
-/// What one contender cost in each round.
+/// The cost of one contender in each round.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Series {
     pub(super) name: &'static str,
@@ -27,7 +27,7 @@ pub(super) fn contender<'a>(
     Contender { name, cost: Box::new(cost) }
 }
 
-/// Every contender once a round, in order. Round 0 warms up and does not count.
+/// Runs every contender once per round, in order. Round 0 warms up and does not count.
 pub(super) fn interleave(rounds: usize, mut contenders: Vec<Contender<'_>>) -> Result<Vec<Series>> {
     let mut series: Vec<Series> =
         contenders.iter().map(|contender| Series { name: contender.name, costs: Vec::new() }).collect();

@@ -1,4 +1,4 @@
-//! The reads of everyday work in a store that is a thousand times as large as another.
+//! Everyday reads in a small store and in one that is a thousand times as large.
 
 use super::report::Report;
 use super::rounds::{contender, interleave, micros};
@@ -30,7 +30,7 @@ fn run(setup: &Setup) -> Result<Report> {
         Job::new(&filler, &[&setup.path(name), &tasks.to_string(), &events.to_string()]).output()?;
     }
     let call = |db: &str, words: &[&str], round: usize| {
-        // A new agent each round: none has seen more than another.
+        // A new agent each round, so that none has seen more events than another.
         let (agent, request) = (format!("bench-{round}"), format!("{db}-{round}"));
         let named = words.contains(&"--agent");
         let who = ["--agent", &agent, "--request-id", &request];

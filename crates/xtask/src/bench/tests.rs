@@ -1,7 +1,7 @@
 use super::rounds::{Series, contender, interleave};
 use super::*;
 
-/// A directory under the target directory, gone with the test.
+/// A directory under the target directory, removed after the test.
 struct Place(PathBuf);
 
 impl Place {
@@ -11,11 +11,11 @@ impl Place {
         Place(dir)
     }
 
-    /// A `writ` that knows just enough to be measured.
+    /// A `writ` that implements just enough to be measured.
     fn stand_in(&self, script: &str) -> PathBuf {
         let [text, program] = ["writ.sh", "writ"].map(|name| self.0.join(name));
         std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
-        // Another process writes the program: one of our own could still hold it open when it is started.
+        // Another process writes the program: this process could still hold it open when it is started.
         let words = [text.to_str().unwrap(), program.to_str().unwrap()];
         Job::new("install", &["-m", "755"]).args(&words).output().unwrap();
         program
@@ -80,7 +80,7 @@ x: a comparison (3 rounds, medians)
 }
 
 #[test]
-fn create_runs_on_tiny_input_and_sees_through_a_program_that_writes_nothing() {
+fn create_runs_on_tiny_input_and_rejects_a_program_that_writes_nothing() {
     let place = Place::new("create");
     let report =
         (changes::CREATE.run)(&place.setup(r#"test "$1 $2" = "task create" && : > "$WRIT_DB""#)).unwrap();
@@ -89,7 +89,7 @@ fn create_runs_on_tiny_input_and_sees_through_a_program_that_writes_nothing() {
 
     let lazy = Place::new("create-lazy");
     let fault = (changes::CREATE.run)(&lazy.setup("exit 0")).err().unwrap();
-    assert_eq!(fault, "`writ task create` left no store at WRIT_DB");
+    assert_eq!(fault, "`writ task create` wrote no store at WRIT_DB");
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn pipeline_runs_on_tiny_input_and_stops_at_a_failed_run() {
 #[test]
 fn only_known_benchmarks_and_options_are_accepted() {
     let parsed = |words: &[&str]| parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
-    let asked = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();
-    assert_eq!((asked.names, asked.quick, asked.rounds), (vec!["create".to_owned()], true, Some(5)));
+    let options = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();
+    assert_eq!((options.names, options.quick, options.rounds), (vec!["create".to_owned()], true, Some(5)));
     for wrong in [
         &["crate"][..],
         &["--rounds"],
@@ -149,7 +149,7 @@ fn another_binary_takes_turns_with_ours_on_its_own_store() {
 }
 
 #[test]
-fn a_program_that_only_exits_knows_no_command() {
+fn a_program_that_only_exits_has_no_commands() {
     let place = Place::new("knows");
     assert!(!knows(&place.stand_in("exit 0"), &["run"]));
     assert!(knows(&place.stand_in("echo usage: writ run PLAN"), &["run"]));

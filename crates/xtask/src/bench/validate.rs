@@ -1,4 +1,4 @@
-//! Validating a document, against reading the same bytes into plain structs.
+//! Validating a document, compared with reading the same bytes into plain structs.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn event(setup: &Setup) -> Result<Report> {
     measured(setup, EVENT.name, "a layer's decision as an AEE event, one thread", "aee_event")
 }
 
-/// The measuring is done in one process, which takes turns itself: starting one a call would cost more than the call.
+/// One process measures all contenders in turn: starting a process per call would cost more than the call.
 fn measured(setup: &Setup, name: &'static str, about: &'static str, document: &str) -> Result<Report> {
     let (profile, folder) = profile(setup.quick);
     Job::cargo(&["build", "--quiet", "-p", "testkit", "--bin", "bench-contract"]).args(profile).run()?;

@@ -1,4 +1,4 @@
-//! `docs/conformance.md`: each statement once, in a known state, and with tests that exist.
+//! `docs/conformance.md`: each id appears once, has a known state, and names tests that exist.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ fn function(line: &str) -> Option<&str> {
     rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().filter(|name| !name.is_empty())
 }
 
-/// Whether a macro of this file makes tests, so that a test may be only a word in its call.
+/// Whether a macro in this file generates tests, so that a test may be only a word in its call.
 fn makes_tests(file: &File) -> bool {
     let mut lines = file.text.lines().map(str::trim).skip_while(|line| *line != "#[test]");
     file.text.contains("macro_rules!") && lines.any(|line| line.starts_with("fn $"))
@@ -106,7 +106,7 @@ fn has_word(text: &str, word: &str) -> bool {
     !word.is_empty() && text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
 }
 
-/// The same name in another file, or else the most similar name, first of all in the same file.
+/// The same name in another file, or else the most similar name, preferably in the same file.
 fn nearest(tree: &Tree, test: &str) -> Option<String> {
     let (path, name) = test.split_once("::").unwrap_or(("", test));
     let all = tree.rust().flat_map(|file| tests_of(file).map(move |found| (file, found)));
@@ -115,7 +115,7 @@ fn nearest(tree: &Tree, test: &str) -> Option<String> {
     (edits(name, found) <= name.len() / 2).then(|| format!("{}::{found}", file.path))
 }
 
-/// How many letters must be added, removed or replaced to make one text of the other.
+/// The edit distance: how many letters must be added, removed or replaced to turn one text into the other.
 fn edits(one: &str, other: &str) -> usize {
     let other = other.as_bytes();
     let mut row: Vec<usize> = (0..=other.len()).collect();

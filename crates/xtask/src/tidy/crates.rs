@@ -1,11 +1,11 @@
-//! Which crate may use which: the arrows between ours, and the walls around some that are not.
+//! Which crate may use which: dependencies between our crates, and third-party crates that only some may use.
 
 use serde_json::Value;
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Every arrow there may be. ARCHITECTURE.md repeats it in a block fenced with ```` ```crates ````.
+/// Every allowed dependency. ARCHITECTURE.md repeats the table in a block fenced with ```` ```crates ````.
 pub(super) const EDGES: &[(&str, &[&str])] = &[
     ("contract", &[]),
     ("store", &["contract"]),
@@ -20,7 +20,7 @@ pub(super) const EDGES: &[(&str, &[&str])] = &[
 /// Only tests may use it.
 const TESTS_ONLY: &str = "testkit";
 
-/// Crates that only some of ours may name, in tests too: each is a room's own tool.
+/// Third-party crates that only some of our crates may use, also in tests.
 const WALLS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("libsqlite3-sys", &["store"]),
@@ -55,7 +55,7 @@ pub(super) fn check(metadata: &Value, tree: &Tree) -> Vec<Violation> {
         if members.contains(&dependency.to) {
             found.extend(forbidden_edge(dependency, tree));
         }
-        found.extend(breached_wall(dependency, tree));
+        found.extend(forbidden_user(dependency, tree));
     }
     found.extend(described(tree));
     found
@@ -75,7 +75,7 @@ fn forbidden_edge(dependency: &Dependency<'_>, tree: &Tree) -> Option<Violation>
     Some(Violation::new("crate-edge", &manifest(from), line_of(tree, from, to), message))
 }
 
-fn breached_wall(dependency: &Dependency<'_>, tree: &Tree) -> Option<Violation> {
+fn forbidden_user(dependency: &Dependency<'_>, tree: &Tree) -> Option<Violation> {
     let Dependency { from, to, .. } = dependency;
     let (_, users) = WALLS.iter().find(|(walled, _)| walled == to)?;
     if users.contains(from) {
@@ -85,7 +85,7 @@ fn breached_wall(dependency: &Dependency<'_>, tree: &Tree) -> Option<Violation> 
     Some(Violation::new("wall", &manifest(from), line_of(tree, from, to), message))
 }
 
-/// The table in ARCHITECTURE.md has to say the same as the one above.
+/// Compares the table in ARCHITECTURE.md with the one above.
 fn described(tree: &Tree) -> Vec<Violation> {
     let Some(page) = tree.file("ARCHITECTURE.md") else { return Vec::new() };
     let mut block = page.lines().skip_while(|(_, line)| line.trim() != "```crates");
@@ -105,7 +105,7 @@ fn described(tree: &Tree) -> Vec<Violation> {
                 found.push(Violation::new("crate-edge", &page.path, opening, message));
             }
             Some((line, row)) if normal(row) != normal(&expected) => {
-                let message = format!("the table of crates says `{}`, the rule is `{expected}`", row.trim());
+                let message = format!("the table of crates has `{}`, expected `{expected}`", row.trim());
                 found.push(Violation::new("crate-edge", &page.path, *line, message));
             }
             Some(_) => {}
@@ -114,7 +114,7 @@ fn described(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// A row without regard to spaces and to the order of what it lists.
+/// A row, independent of spaces and of the order of its list.
 fn normal(row: &str) -> (String, Vec<String>) {
     let (name, uses) = row.split_once(':').unwrap_or((row, ""));
     let mut uses: Vec<String> = uses

@@ -1,14 +1,14 @@
-//! The form of the pages and of the lockfile.
+//! The structure of the documents, and the size of the lockfile.
 
 use super::Violation;
 use super::tree::Tree;
 
-/// How many packages the lockfile may hold. Each one is code somebody has to trust and build.
+/// How many packages the lockfile may hold. Each one is code that users have to trust and build.
 const LOCK_PACKAGES_MAX: usize = 450;
 
 const DECISION_HEADINGS: &[&str] = &["Context", "Decision", "Consequences"];
 
-/// Decisions are `docs/decisions/0001-title.md` with three headings, so that each says why and what follows.
+/// Decisions are `docs/decisions/0001-title.md` with three headings, for the reason and the consequences.
 pub(super) fn decisions(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for file in &tree.files {
@@ -64,7 +64,7 @@ pub(super) fn lockfile(tree: &Tree) -> Vec<Violation> {
     vec![Violation::new("lockfile", path, 0, message)]
 }
 
-/// What tools leave behind and nobody means to commit.
+/// Files that tools leave behind and that should not be committed.
 pub(super) fn leftovers(tree: &Tree) -> Vec<Violation> {
     let endings = ["pending-snap", "snap.new", "orig", "rej", "db", "db-wal", "db-shm"];
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Where a rule makes the code worse, the place is listed here with the reason.
+//! Exceptions from the rules, each with its reason.
 
 use super::Violation;
 
@@ -11,13 +11,13 @@ pub(super) struct Exception {
 
 pub(super) const LISTED: &[Exception] = &[
     Exception { rule: "leftover", path: OLD_STORES, reason: "stores that earlier versions wrote" },
-    Exception { rule: "blob", path: OLD_STORES, reason: "a store has its pages, mostly empty ones" },
+    Exception { rule: "blob", path: OLD_STORES, reason: "a store consists of whole pages, mostly empty" },
 ];
 
 /// Kept byte for byte, so that every later version is tested against them.
 const OLD_STORES: &str = "crates/cli/tests/fixtures/stores/";
 
-/// Takes out what is listed; an exception that nothing needs any more is itself a violation.
+/// Removes the violations that have an exception. An exception that is no longer needed is itself a violation.
 pub(super) fn apply(found: Vec<Violation>, listed: &[Exception]) -> Vec<Violation> {
     let covers = |exception: &Exception, violation: &Violation| {
         let place = if exception.path.ends_with('/') {

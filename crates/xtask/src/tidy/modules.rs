@@ -1,4 +1,4 @@
-//! Files that no one compiles: a forgotten `mod` line is a test that never runs.
+//! Source files that are not compiled: a forgotten `mod` line is a test that never runs.
 
 use super::Violation;
 use super::tree::{File, Tree};
@@ -11,12 +11,12 @@ fn judge(tree: &Tree, file: &File) -> Option<Violation> {
     let (folder, name) = file.path.rsplit_once('/')?;
     let name = name.strip_suffix(".rs")?;
     if name == "mod" {
-        let message = format!("is called mod.rs; name it {folder}.rs");
+        let message = format!("is named mod.rs; rename it to {folder}.rs");
         return Some(Violation::new("mod-file", &file.path, 0, message));
     }
     let (crate_dir, inside) = split_crate(folder)?;
     if inside == "tests" {
-        let message = "is a test binary of its own; make it a module of tests/it/main.rs";
+        let message = "is a separate test binary; make it a module of tests/it/main.rs";
         return Some(Violation::new("test-binary", &file.path, 0, message));
     }
     if is_root(inside, name) {
@@ -27,11 +27,11 @@ fn judge(tree: &Tree, file: &File) -> Option<Violation> {
     if declared {
         return None;
     }
-    let message = format!("is compiled by no one: no `mod {name};` in {}", parents.join(" or "));
+    let message = format!("is not compiled: no `mod {name};` in {}", parents.join(" or "));
     Some(Violation::new("forgotten-file", &file.path, 0, message))
 }
 
-/// `crates/store/src/sqlite` is `crates/store` and `src/sqlite`; nothing for files outside a crate's code.
+/// Splits `crates/store/src/sqlite` into `crates/store` and `src/sqlite`; `None` for files outside a crate's code.
 fn split_crate(folder: &str) -> Option<(&str, &str)> {
     let at = ["/src", "/tests"].iter().filter_map(|part| folder.find(part)).min()?;
     let (crate_dir, inside) = (&folder[..at], &folder[at + 1..]);

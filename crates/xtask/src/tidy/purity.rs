@@ -1,11 +1,11 @@
-//! What the `contract` crate is made of: nothing that does IO, reads a clock or needs a thread.
+//! Dependencies of the `contract` crate: none may do IO, read a clock or need a thread.
 
 use super::Violation;
 use crate::Result;
 use crate::job::Job;
 
-/// Everything `contract` may be linked with, and the features it may have where one of them would break the rule.
-/// A new line here is a decision: look for files, clocks, threads and randomness in what it brings.
+/// Everything `contract` may be linked with, and the allowed features where others would break the rule.
+/// Before adding a line, look for files, clocks, threads and randomness in the crate and its dependencies.
 const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("aho-corasick", None),
     ("annotate-snippets", None), // formats messages of serde-saphyr
@@ -14,13 +14,13 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
     ("block-buffer", None),
     ("cfg-if", None),
     ("const-oid", None),
-    ("core_detect", None), // asks the processor what it can do
+    ("core_detect", None), // detects processor features
     ("cpufeatures", None),
     ("crypto-common", Some(&[])), // its features bring randomness
     ("digest", Some(&["alloc", "block-api", "default", "oid"])),
     ("dyn-clone", None), // of schemars
     ("encoding_rs", None),
-    ("encoding_rs_io", None), // reads from a reader that the caller opened; contract has none
+    ("encoding_rs_io", None), // reads from a reader that the caller opened; contract opens none
     ("granit-parser", None),  // the YAML scanner
     ("hybrid-array", None),
     ("itoa", None),
@@ -62,8 +62,8 @@ const ALLOWED: &[(&str, Option<&[&str]>)] = &[
 
 const MANIFEST: &str = "crates/contract/Cargo.toml";
 
-/// One line a package, `name v1.2.3|feature,feature`, resolved for `contract` alone: in `cargo metadata` the features that
-/// the other crates and the tests ask for would be mixed in.
+/// One line per package, `name v1.2.3|feature,feature`, resolved for `contract` alone: `cargo metadata` would mix in the
+/// features that other crates and tests enable.
 pub(super) fn resolved() -> Result<String> {
     let edges = ["-p", "contract", "-e", "normal,no-proc-macro"];
     let form = ["--prefix", "none", "--no-dedupe", "--format", "{p}|{f}", "--locked"];

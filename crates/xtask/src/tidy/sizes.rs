@@ -1,13 +1,13 @@
-//! How long files and functions may get before they need a reason.
+//! Size limits of files and functions.
 
 use super::Violation;
 use super::tree::{BLOB_BYTES_MAX, File, Tree};
 
 const FILE_LINES_NOTED: usize = 400;
 const FILE_LINES_MAX: usize = 800;
-/// One verb or one command: what it does fits a few screens, or it is two.
+/// For a file with one verb or one command. What does not fit should be two files.
 const VERB_LINES_MAX: usize = 200;
-/// A function fits a screen, signature and closing brace included.
+/// A function fits on a screen, with its signature and closing brace.
 const FUNCTION_LINES_MAX: usize = 70;
 
 const SOURCE_ENDINGS: &[&str] = &["rs", "js", "css", "html", "sh"];
@@ -27,7 +27,7 @@ pub(super) fn files(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// What has grown, for whoever wants to look before it breaks a limit.
+/// Files that are long but still within the limit.
 pub(super) fn notes(tree: &Tree) -> Vec<String> {
     let long = sources(tree).filter(|file| file.product_lines() > FILE_LINES_NOTED);
     long.map(|file| format!("{} has {} lines", file.path, file.product_lines())).collect()
@@ -63,7 +63,7 @@ fn sources(tree: &Tree) -> impl Iterator<Item = &File> {
     tree.files.iter().filter(|file| SOURCE_ENDINGS.iter().any(|ending| file.has_ending(ending)))
 }
 
-/// `crates/ops/src/task/claim.rs` and `crates/cli/src/commands/…`; the files directly in `ops/src` are its furniture.
+/// `crates/ops/src/task/claim.rs` and `crates/cli/src/commands/…`; the files directly in `ops/src` are shared code.
 fn is_verb(file: &File) -> bool {
     let op = file.path.strip_prefix("crates/ops/src/").is_some_and(|rest| rest.contains('/'));
     let command = file.path.starts_with("crates/cli/src/commands/");
@@ -88,7 +88,7 @@ fn strip_qualifier(text: &str) -> Option<&str> {
     ["pub ", "const ", "async ", "unsafe ", "extern \"C\" "].iter().find_map(|word| text.strip_prefix(word))
 }
 
-/// How many lines the function has that opens on the first one. rustfmt puts the closing brace into the column of the
+/// How many lines the function has that starts on the first line. rustfmt puts the closing brace into the column of the
 /// opening line, so columns are enough; a raw string with such a line only makes a function look shorter.
 fn function_lines(lines: &[&str]) -> usize {
     let column = indent(lines[0]);

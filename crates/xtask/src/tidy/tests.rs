@@ -1,11 +1,11 @@
-//! Each rule is shown to let good things pass and to catch what it is for.
+//! Each rule accepts valid files and reports its violation.
 
 use serde_json::json;
 
 use super::exceptions::Exception;
 use super::*;
 
-/// What one rule says about these files, a line each.
+/// The violations that one rule reports for these files, one line each.
 fn said(rule: fn(&Tree) -> Vec<Violation>, files: &[(&str, &str)]) -> Vec<String> {
     rule(&Tree::of(files)).iter().map(ToString::to_string).collect()
 }
@@ -24,7 +24,7 @@ fn said_of_crates(packages: &[serde_json::Value], files: &[(&str, &str)]) -> Vec
 const NOTHING: [&str; 0] = [];
 
 #[test]
-fn arrows_between_crates_point_one_way() {
+fn dependencies_between_crates_point_one_way() {
     let good = [package("contract", &[]), package("store", &[("contract", None), ("testkit", Some("dev"))])];
     assert_eq!(said_of_crates(&good, &[]), NOTHING);
 
@@ -50,7 +50,7 @@ fn arrows_between_crates_point_one_way() {
 }
 
 #[test]
-fn walled_crates_stay_in_their_room_even_in_tests() {
+fn restricted_crates_are_refused_elsewhere_even_in_tests() {
     let good = [package("store", &[("rusqlite", None)]), package("cli", &[("clap", None), ("rustix", None)])];
     assert_eq!(said_of_crates(&good, &[]), NOTHING);
 
@@ -75,7 +75,7 @@ fn the_architecture_page_has_the_same_table_of_crates() {
     assert_eq!(
         said_of_crates(&[], &[("ARCHITECTURE.md", &bad)]),
         [
-            "ARCHITECTURE.md:5: the table of crates says `ops: contract, store, server`, the rule is `ops: contract, store` [crate-edge]",
+            "ARCHITECTURE.md:5: the table of crates has `ops: contract, store, server`, expected `ops: contract, store` [crate-edge]",
             "ARCHITECTURE.md:2: the table of crates lacks `xtask: -` [crate-edge]",
         ]
     );
@@ -83,7 +83,7 @@ fn the_architecture_page_has_the_same_table_of_crates() {
 }
 
 #[test]
-fn the_vocabulary_is_linked_only_with_what_keeps_it_pure() {
+fn contract_is_linked_only_with_pure_crates() {
     let said = |resolved: &str| -> Vec<String> {
         purity::check(resolved).iter().map(|violation| violation.message.clone()).collect()
     };
@@ -132,7 +132,7 @@ fn files_have_a_size() {
 }
 
 #[test]
-fn functions_fit_a_screen() {
+fn functions_fit_on_a_screen() {
     let function = |indent: &str, head: &str, body: usize| {
         format!("{indent}{head}{{\n{}{indent}}}\n", format!("{indent}    x();\n").repeat(body))
     };
@@ -170,7 +170,7 @@ fn blobs_are_not_committed() {
 }
 
 #[test]
-fn every_source_file_is_compiled_by_someone() {
+fn every_source_file_is_compiled() {
     let good = [
         ("crates/a/src/lib.rs", "pub mod b;\npub(crate) mod c;\n"),
         ("crates/a/src/b.rs", "#[cfg(test)]\nmod tests;\n#[path = \"odd/name.rs\"]\nmod odd;\n"),
@@ -200,11 +200,11 @@ fn every_source_file_is_compiled_by_someone() {
     assert_eq!(
         said(modules::check, &bad),
         [
-            "crates/a/src/b.rs: is compiled by no one: no `mod b;` in crates/a/src/lib.rs or crates/a/src/main.rs [forgotten-file]",
-            "crates/a/src/b/tests.rs: is compiled by no one: no `mod tests;` in crates/a/src/b.rs [forgotten-file]",
-            "crates/a/src/c/mod.rs: is called mod.rs; name it crates/a/src/c.rs [mod-file]",
-            "crates/a/tests/it/story.rs: is compiled by no one: no `mod story;` in crates/a/tests/it/main.rs [forgotten-file]",
-            "crates/a/tests/alone.rs: is a test binary of its own; make it a module of tests/it/main.rs [test-binary]",
+            "crates/a/src/b.rs: is not compiled: no `mod b;` in crates/a/src/lib.rs or crates/a/src/main.rs [forgotten-file]",
+            "crates/a/src/b/tests.rs: is not compiled: no `mod tests;` in crates/a/src/b.rs [forgotten-file]",
+            "crates/a/src/c/mod.rs: is named mod.rs; rename it to crates/a/src/c.rs [mod-file]",
+            "crates/a/tests/it/story.rs: is not compiled: no `mod story;` in crates/a/tests/it/main.rs [forgotten-file]",
+            "crates/a/tests/alone.rs: is a separate test binary; make it a module of tests/it/main.rs [test-binary]",
         ]
     );
 }
@@ -220,8 +220,8 @@ fn unfinished_work_is_not_committed() {
     assert_eq!(
         said(words::check, &[("a.rs", &bad)]),
         [
-            format!("a.rs:1: {unfinished} may not be committed: mend it, or say it in an issue [unfinished]"),
-            format!("a.rs:2: a {later} without a word about what is to be done [unfinished]"),
+            format!("a.rs:1: {unfinished} may not be committed: fix it, or open an issue [unfinished]"),
+            format!("a.rs:2: a {later} that does not say what has to be done [unfinished]"),
             "a.rs:3: a debugging macro was left in [unfinished]".to_owned(),
         ]
     );
@@ -242,8 +242,8 @@ fn nothing_names_a_machine_or_a_registry() {
     assert_eq!(
         said(words::check, &[("a.md", &bad), ("Cargo.lock", &mirror)]),
         [
-            format!("a.md:1: names `{home}`, a place on somebody's machine [machine-path]"),
-            format!("a.md:2: names `{home}`, a place on somebody's machine [machine-path]"),
+            format!("a.md:1: names `{home}`, a path on one machine [machine-path]"),
+            format!("a.md:2: names `{home}`, a path on one machine [machine-path]"),
             format!("a.md:3: names the host `{host}` [registry-host]"),
             "Cargo.lock:2: a package comes from `registry+https://mirror.example/index` [registry-host]"
                 .to_owned(),
@@ -269,7 +269,7 @@ fn decisions_have_a_number_and_say_why() {
 }
 
 #[test]
-fn the_changelog_has_room_for_the_next_change() {
+fn the_changelog_has_an_unreleased_section() {
     assert_eq!(said(documents::changelog, &[("CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n")]), NOTHING);
     let expected = ["CHANGELOG.md: has no section `## [Unreleased]` [changelog]"];
     assert_eq!(said(documents::changelog, &[("CHANGELOG.md", "# Changelog\n")]), expected);

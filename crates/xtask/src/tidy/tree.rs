@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::job::{Job, root};
 
-/// Beyond this a file is a blob: its size is judged, its text is not read.
+/// A larger file is a blob: only its size is checked, its text is not read.
 pub(super) const BLOB_BYTES_MAX: u64 = 512 * 1024;
 
 pub(super) struct Tree {
@@ -14,12 +14,12 @@ pub(super) struct File {
     /// Relative to the root, with `/`.
     pub(super) path: String,
     pub(super) bytes: u64,
-    /// Empty for blobs and for what is not text.
+    /// Empty for blobs and for files that are not text.
     pub(super) text: String,
 }
 
 impl Tree {
-    /// What git tracks, and what it would track after `git add .`, so that a rule speaks up before the commit.
+    /// Files that git tracks or would track after `git add .`, so that a violation is reported before the commit.
     pub(super) fn of_checkout() -> Result<Tree> {
         let listed =
             Job::new("git", &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).output()?;
@@ -84,7 +84,7 @@ impl File {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// How many lines of the file are not an inline test module at its end.
+    /// How many lines the file has without an inline test module at its end.
     pub(super) fn product_lines(&self) -> usize {
         let lines: Vec<&str> = self.text.lines().collect();
         let inline_tests = lines.windows(2).position(|pair| {

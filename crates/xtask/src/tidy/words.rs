@@ -1,17 +1,17 @@
-//! Words that may not stay: markers of unfinished work, and the names of machines.
+//! Forbidden words: markers of unfinished work, paths of one machine, and registry hosts.
 
 use super::Violation;
 use super::tree::{File, Tree};
 
-// The forbidden words are written in two halves, so that this file keeps its own rules.
+// The forbidden words are written in two halves, so that this file follows its own rules.
 const UNFINISHED: &str = concat!("FIX", "ME");
 const LATER: &str = concat!("TO", "DO");
 const DEBUG: &str = concat!("dbg", "!(");
 
-/// Places of somebody's machine.
+/// Paths that exist only on one machine.
 const MACHINE_PATHS: &[&str] = &[concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/wo", "rk/")];
 
-/// Where packages come from is a matter of each machine's configuration.
+/// Package registries: each machine configures its own.
 const HOSTS: &[&str] = &[
     concat!("index.crates", ".io"),
     concat!("static.crates", ".io"),
@@ -22,7 +22,7 @@ const HOSTS: &[&str] = &[
     concat!("deb.debian", ".org"),
 ];
 
-/// The one source a lockfile may name.
+/// The only source that the lockfile may name.
 const LOCK_SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -39,12 +39,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 
 fn faults(file: &File, line: &str) -> Vec<(&'static str, String)> {
     let mut faults = Vec::new();
-    // Pages may talk about the words; code may not leave them.
+    // Documents may discuss these words; code may not contain them.
     if !file.has_ending("md") {
         faults.extend(unfinished(file, line));
     }
     for path in MACHINE_PATHS.iter().filter(|path| names_machine_path(line, path)) {
-        faults.push(("machine-path", format!("names `{path}`, a place on somebody's machine")));
+        faults.push(("machine-path", format!("names `{path}`, a path on one machine")));
     }
     for host in HOSTS.iter().filter(|host| line.contains(*host)) {
         faults.push(("registry-host", format!("names the host `{host}`")));
@@ -61,13 +61,10 @@ fn faults(file: &File, line: &str) -> Vec<(&'static str, String)> {
 fn unfinished(file: &File, line: &str) -> Vec<(&'static str, String)> {
     let mut faults = Vec::new();
     if has_word(line, UNFINISHED) {
-        faults.push((
-            "unfinished",
-            format!("{UNFINISHED} may not be committed: mend it, or say it in an issue"),
-        ));
+        faults.push(("unfinished", format!("{UNFINISHED} may not be committed: fix it, or open an issue")));
     }
     if line.find(LATER).is_some_and(|at| !line[at + LATER.len()..].contains(char::is_alphanumeric)) {
-        faults.push(("unfinished", format!("a {LATER} without a word about what is to be done")));
+        faults.push(("unfinished", format!("a {LATER} that does not say what has to be done")));
     }
     if file.is_rust() && line.contains(DEBUG) {
         faults.push(("unfinished", "a debugging macro was left in".to_owned()));
@@ -83,7 +80,7 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether an absolute path starts here: `.writ/<path>` and `https://host/<path>` are something else.
+/// Whether an absolute path starts here. `.writ/<path>` and `https://host/<path>` do not count.
 fn names_machine_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = &line[..at];

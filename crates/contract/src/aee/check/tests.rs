@@ -103,7 +103,7 @@ fn recommendations_are_warnings_and_rules_when_strict() {
 }
 
 #[test]
-fn what_is_no_json_object_is_refused_as_a_whole() {
+fn input_that_is_not_a_json_object_is_refused() {
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(1024 * 1024));
     let cases: [(&[u8], &str); 6] = [
         (b"", "SCHEMA_INVALID empty_input $"),
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn unknown_fields_survive_the_way_through(
+    fn unknown_fields_survive_reading_and_printing(
         extra in prop::collection::btree_map("[a-z_]{1,8}[0-9]", any_text(), 0..5), ts in "[0-9TZ: -]{10,30}",
     ) {
         let mut changes = json!({"ts": ts});

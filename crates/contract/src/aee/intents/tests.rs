@@ -2,7 +2,7 @@ use super::*;
 use serde_json::json;
 
 #[test]
-fn reserved_payloads_are_held_to_their_shapes() {
+fn reserved_payloads_are_checked_against_their_shapes() {
     let good = [
         (STATUS_PING, Type::Task, json!({})),
         (STATUS_PING, Type::Result, json!({"pong": true, "ts": "2026-03-01T10:00:00Z"})),

@@ -16,7 +16,7 @@ fn five_fields_are_enough_for_a_log_and_never_for_a_message() {
 }
 
 #[test]
-fn what_is_there_must_still_be_right() {
+fn optional_fields_must_still_be_valid() {
     let cases = [
         (r#"{"v":"1","id":"evt-00001","type":"event","from":"a"}"#, "MISSING_REQUIRED_INPUT $.intent"),
         (r#"{"v":"1","id":"e","type":"event","from":"a","intent":"a.b"}"#, "SCHEMA_INVALID $.id"),
@@ -25,7 +25,7 @@ fn what_is_there_must_still_be_right() {
             r#"{"v":"1","id":"evt-00001","type":"event","from":"a","intent":"a.b","corr":7}"#,
             "SCHEMA_INVALID $.corr",
         ),
-        ("", "SCHEMA_INVALID $: there is no document"),
+        ("", "SCHEMA_INVALID $: the document is empty"),
     ];
     for (line, expected) in cases {
         assert!(outcome(line).starts_with(expected), "{line}: {}", outcome(line));

@@ -123,7 +123,7 @@ proptest! {
             bundle.apply(delta).unwrap();
             digests.push(bundle.digest());
         }
-        // As after a restart: every step is read back from its stored form.
+        // Every step is read back from its stored form, as after a restart.
         let mut again = serde_json::to_vec(&Bundle::new()).unwrap();
         for (delta, digest) in deltas.iter().zip(digests) {
             let mut read: Bundle = serde_json::from_slice(&again).unwrap();

@@ -64,7 +64,7 @@ fn everything_we_emit_passes_our_own_check() {
 }
 
 #[test]
-fn what_others_leave_out_is_read_as_not_said() {
+fn optional_fields_may_be_absent() {
     let read: LayerPayload =
         serde_json::from_value(json!({"layer": {"id": "X.own"}, "timing_ms": 1.6})).unwrap();
     assert_eq!((read.layer.version.as_str(), read.timing_ms, read.control), ("0.1", 2, Control::default()));

@@ -1,4 +1,4 @@
-//! Judges a stack file: its shape, then whether a request can walk it safely.
+//! Validates a stack file: its shape, then whether a request can walk it safely.
 
 mod shape;
 mod walk;
@@ -16,7 +16,7 @@ pub use shape::STACK;
 
 const KIND: &str = "aocl_stack";
 
-/// Judges one stack file. Strict: unknown fields are mistakes.
+/// Validates one stack file. Strict: unknown fields are faults.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read_object(KIND, bytes) {
         Ok(document) => look(&document, strict).0,
@@ -37,7 +37,7 @@ fn look(document: &Value, strict: bool) -> (Verdict, Option<Stack>) {
     let mut findings = judge::check(&STACK, document, strict);
     let mut warnings = Findings::default();
     shape::check_mode(&mut findings, document);
-    // A stack that cannot be read cannot be walked either.
+    // An unreadable stack cannot be walked.
     let stack = if findings.is_empty() { read(document, &mut findings) } else { None };
     if let Some(stack) = &stack {
         walk::check(stack, &mut findings, &mut warnings);
@@ -72,7 +72,7 @@ enum Mode {
     Dag,
 }
 
-/// The shape takes `1.0` for a whole number, as JSON Schema does; here it is refused with a reason.
+/// The shape accepts `1.0` as a whole number, as JSON Schema does; here it is refused with a reason.
 fn read(document: &Value, findings: &mut Findings) -> Option<Stack> {
     let file = match File::deserialize(document) {
         Ok(file) => file,

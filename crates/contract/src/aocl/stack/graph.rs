@@ -1,8 +1,8 @@
-//! Questions about the shape of a dag.
+//! Graph algorithms for a dag: roots, reachability, cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Nodes and who follows whom, by name.
+/// Nodes and their successors, by name.
 pub(super) struct Graph<'s> {
     next: BTreeMap<&'s str, Vec<&'s str>>,
 }
@@ -42,7 +42,7 @@ impl<'s> Graph<'s> {
     /// One cycle, in walking order, if there is any.
     pub(super) fn cycle(&self) -> Option<Vec<&'s str>> {
         let mut left: BTreeSet<&str> = self.next.keys().copied().collect();
-        // What has no predecessor left is on no cycle; what stays has one each, so walking back must repeat.
+        // A node without predecessors is on no cycle. All remaining nodes have one, so walking back must repeat a node.
         while let Some(node) = left.iter().copied().find(|node| self.before(node, &left).is_none()) {
             left.remove(node);
         }

@@ -7,9 +7,9 @@ use crate::aocl::Layer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     Layer(Layer),
-    /// The short way for alerts.
+    /// The short path for alerts.
     AlertFast,
-    /// The way on when only restricted work is allowed.
+    /// The path for restricted work.
     Restricted,
 }
 
@@ -30,7 +30,7 @@ impl Reference {
         }
     }
 
-    /// Whether it refers to a stack of its own.
+    /// Whether it refers to a separate stack.
     pub fn is_branch(self) -> bool {
         matches!(self, Reference::AlertFast | Reference::Restricted)
     }

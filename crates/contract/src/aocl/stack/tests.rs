@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_standard_stack_is_sound_and_survives_printing() {
+fn the_default_stack_is_valid_and_survives_printing() {
     let stack = Stack::standard();
     let printed = serde_json::to_vec(&stack).unwrap();
     let verdict = validate(&printed, true);
@@ -12,7 +12,7 @@ fn the_standard_stack_is_sound_and_survives_printing() {
 }
 
 #[test]
-fn nobody_skips_identity_and_policy_whatever_the_file_says() {
+fn no_stack_file_allows_skipping_identity_and_policy() {
     let mut stack = Stack::standard();
     assert_eq!(stack.bypass("admin", "L5.context.retrieve"), BypassAnswer::RoleNotAllowed);
     stack.bypass_policy.allowed_roles = vec!["admin".to_owned()];
@@ -35,7 +35,7 @@ fn a_guard_under_another_name_is_not_skipped_either() {
 }
 
 #[test]
-fn only_enabled_or_nothing_leaves_a_switch_on() {
+fn a_switch_is_on_if_it_is_absent_or_enabled() {
     let switch = |word: Option<&str>| PolicyOverrides {
         tool_execution: word.map(str::to_owned),
         network_access: word.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! How the envelopes of a trace answer each other, and that one way is kept.
+//! Checks `reply_to` in a trace: every reply has a target, and all events use one strategy.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ words! {
     }
 }
 
-/// Reports replies that lead nowhere and a mix of strategies.
+/// Reports replies without a target and mixed strategies.
 pub(super) fn check(envelopes: &[Envelope], findings: &mut Findings) -> Option<Strategy> {
     let root_id = root_id(envelopes.first()?);
     let mut seen =
@@ -34,7 +34,7 @@ pub(super) fn check(envelopes: &[Envelope], findings: &mut Findings) -> Option<S
     seen.strategy
 }
 
-/// A log may begin with the first event; what that one answers is then the request.
+/// A log may begin with the first event; the envelope it answers is then the request.
 fn root_id(first: &Envelope) -> &str {
     let answered = first.reply_to.as_deref().filter(|_| is_event(first));
     answered.unwrap_or(&first.id)
@@ -70,7 +70,7 @@ impl<'t> Seen<'t> {
             return self.judge_event(reply_to);
         }
         match target {
-            // An answer answers a task; who else would it be for?
+            // A result or an error answers a task.
             Some(target) if envelope.kind.is_answer() && target.kind != Type::Task => {
                 let message =
                     format!("a {} answers a task, not a {}", envelope.kind.as_str(), target.kind.as_str());
@@ -91,7 +91,7 @@ impl<'t> Seen<'t> {
             return Err(("reply_target", message));
         };
         match self.strategy {
-            // The first event after the request fits both ways.
+            // The first event after the request is valid in both strategies.
             None if self.last.is_none() => Ok(()),
             None => {
                 self.strategy = Some(used);
@@ -106,17 +106,17 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// Delegated tasks come from the request or, span-linked, from the decision that sent them out.
+/// Delegated tasks come from the request or, span-linked, from the decision that delegated them.
 fn check_tasks(envelopes: &[Envelope], seen: &Seen<'_>, findings: &mut Findings) {
     for (index, envelope) in envelopes.iter().enumerate().skip(1).filter(|(_, e)| e.kind == Type::Task) {
         let Some(target) = envelope.reply_to.as_deref().and_then(|id| seen.by_id.get(id)) else { continue };
         let from_root = target.id == seen.root_id;
-        // Who was given a task may hand parts of it on.
+        // The receiver of a task may delegate parts of it.
         let handed_on = !from_root && target.kind == Type::Task && target.to == envelope.from;
         let from_root_allowed = seen.strategy != Some(Strategy::SpanLinked);
         let fits = is_event(target) || handed_on || (from_root && from_root_allowed);
         if !fits {
-            let message = "must be the request or the decision that sent this task out";
+            let message = "must be the request or the decision that delegated this task";
             findings.push(format!("$[{index}].reply_to"), "reply_target", message);
         }
     }

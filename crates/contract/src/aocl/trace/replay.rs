@@ -6,14 +6,14 @@ use crate::aocl::{Bundle, ContextPatch, Digests, LayerPayload, intents};
 use crate::finding::Findings;
 use crate::json::{Map, Value};
 
-/// Replays the trace on `bundle`, which ends as the trace left it. Reports digests that are not true.
+/// Applies the trace to `bundle`. Reports digests that do not match.
 pub fn replay(bundle: &mut Bundle, envelopes: &[Envelope]) -> Findings {
     let mut findings = Findings::default();
     let mut last: Option<Digests> = None;
     for (index, envelope) in envelopes.iter().enumerate() {
         let Some(delta) = delta_of(envelope) else { continue };
         let digests = digests_of(envelope);
-        // The four-event form tells one step twice: as a decision and as a patch.
+        // The four-event form has each delta twice: in the decision and in the patch.
         if digests.is_some() && digests == last && delta_repeats(&delta, bundle) {
             continue;
         }
@@ -43,7 +43,7 @@ fn delta_of(envelope: &Envelope) -> Option<Map<String, Value>> {
     }
 }
 
-/// Applying it again would change nothing.
+/// Whether applying the delta again would change nothing.
 fn delta_repeats(delta: &Map<String, Value>, bundle: &Bundle) -> bool {
     let mut again = bundle.clone();
     again.apply(delta).is_ok() && again == *bundle

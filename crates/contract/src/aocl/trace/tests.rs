@@ -60,7 +60,7 @@ fn found(envelopes: &[Envelope]) -> Vec<String> {
 }
 
 #[test]
-fn both_strategies_give_a_sound_trace() {
+fn both_strategies_give_a_valid_trace() {
     for strategy in [Strategy::RootLinked, Strategy::SpanLinked] {
         let envelopes = trace(strategy);
         let report = check(&envelopes);
@@ -127,7 +127,7 @@ fn a_log_may_begin_with_the_first_event() {
 }
 
 #[test]
-fn who_was_given_a_task_may_hand_parts_of_it_on() {
+fn the_receiver_of_a_task_may_delegate_parts_of_it() {
     let mut envelopes = trace(Strategy::RootLinked);
     envelopes[4].to = "agent.worker".to_owned();
     let mut part = envelope(Type::Task, "9", "a.b.d", Some("4"), &json!({}));
@@ -139,7 +139,7 @@ fn who_was_given_a_task_may_hand_parts_of_it_on() {
 }
 
 #[test]
-fn a_bypass_that_was_told_may_stand_in_the_summary() {
+fn a_bypass_with_an_event_may_be_in_the_summary() {
     let mut envelopes = trace(Strategy::RootLinked);
     envelopes[6].payload.insert("layers_bypassed".to_owned(), json!(["L5.context.retrieve"]));
     let bypass = json!({"requested_by": "human.ann", "layers": ["L5.context.retrieve"], "allowed": true, "reason": "known"});
@@ -150,7 +150,7 @@ fn a_bypass_that_was_told_may_stand_in_the_summary() {
 }
 
 #[test]
-fn a_step_may_be_told_in_four_events() {
+fn a_step_may_be_recorded_in_four_events() {
     let mut envelopes = trace(Strategy::RootLinked);
     let decision = envelopes[2].clone();
     let mut told = [intents::LAYER_ENTER, intents::CONTEXT_PATCH, intents::LAYER_EXIT].map(|intent| {
@@ -169,7 +169,7 @@ fn a_step_may_be_told_in_four_events() {
 }
 
 #[test]
-fn a_line_that_is_no_envelope_is_named() {
+fn a_line_that_is_not_an_envelope_is_reported() {
     let verdict = validate(b"{\"v\":\"1\"}\nnot json\n");
     assert_eq!(verdict.code, "SCHEMA_INVALID");
     assert!(verdict.details.findings.iter().any(|f| f.path == "$[1]" && f.rule == "json"));
@@ -177,7 +177,7 @@ fn a_line_that_is_no_envelope_is_named() {
 }
 
 #[test]
-fn replaying_a_trace_gives_its_last_digest_and_finds_a_lie() {
+fn replaying_a_trace_gives_its_last_digest_and_finds_a_wrong_one() {
     let mut envelopes = trace(Strategy::RootLinked);
     let mut bundle = Bundle::new();
     assert!(replay(&mut bundle, &envelopes).is_empty());

@@ -23,7 +23,7 @@ fn is_uuid(text: &str) -> bool {
 
 pub(crate) const RECORD: &Object = Raw::OBJECT;
 
-/// What the payload of a record must look like.
+/// The shape of a record's payload.
 pub(crate) fn payload(record: RecordType) -> &'static Object {
     match record {
         RecordType::TaskDispatched => Task::OBJECT,

@@ -95,7 +95,7 @@ fn the_payload_must_fit_the_type() {
     insta::assert_snapshot!(run(&stray), @r"
     OK
     warning $.actor.role [role] TASK_DISPATCHED is usually recorded for ORCHESTRATOR
-    warning $.payload.session.session_id [session] belongs to another session than the record
+    warning $.payload.session.session_id [session] differs from the session of the record
     ");
 }
 

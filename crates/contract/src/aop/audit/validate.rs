@@ -1,4 +1,4 @@
-//! Judges one audit record.
+//! Validates one audit record.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 
 const KIND: &str = "aop-audit";
 
-/// Judges an audit record; the payload is checked against the shape of the record's type.
+/// Validates an audit record; the payload is checked against the shape of the record's type.
 pub fn validate(bytes: &[u8]) -> Verdict {
     match judged(bytes) {
         Ok((_, warnings)) => Verdict::allowed(KIND, "a valid audit record", warnings),
@@ -22,7 +22,7 @@ pub fn validate(bytes: &[u8]) -> Verdict {
     }
 }
 
-/// Reads an audit record and gives its warnings beside it.
+/// Reads an audit record; returns it with its warnings.
 pub fn parse(bytes: &[u8]) -> Result<(Record, Vec<Finding>), Box<Verdict>> {
     let (value, warnings) = judged(bytes)?;
     match serde_json::from_value(value) {
@@ -98,7 +98,7 @@ fn session(record: RecordType, value: &Value, warnings: &mut Findings) {
         _ => return,
     };
     if named.is_string() && *named != value["session_id"] {
-        warnings.push(path, "session", "belongs to another session than the record");
+        warnings.push(path, "session", "differs from the session of the record");
     }
 }
 

@@ -13,7 +13,7 @@ fn version(text: &str) -> &'static str {
 }
 
 #[test]
-fn versions_are_told_apart_by_the_header_alone() {
+fn the_version_is_detected_from_the_header_alone() {
     assert_eq!(version(TASK), "v2");
     assert_eq!(version(RESPONSE), "v2");
     assert_eq!(version(&TASK.replace("2.0.2-C", "2.")), "v2");
@@ -23,7 +23,7 @@ fn versions_are_told_apart_by_the_header_alone() {
 }
 
 #[test]
-fn what_no_strict_reader_takes_is_not_v2() {
+fn input_that_strict_readers_refuse_is_not_v2() {
     let marked = format!("\u{feff}{TASK}");
     let fenced = format!("```json\n{TASK}\n```");
     let twice = "{\"aop_version\":\"1\",\"aop_version\":\"2.0.2-C\"}";
@@ -36,7 +36,7 @@ fn what_no_strict_reader_takes_is_not_v2() {
 }
 
 #[test]
-fn a_v2_message_that_does_not_fit_goes_on_as_v1() {
+fn an_invalid_v2_message_falls_back_to_v1() {
     let text = TASK.replace("\"category\"", "\"kategory\"");
     let found = detect(text.as_bytes());
     assert_eq!((found.version, found.code), (Version::V1, Some(Code::SchemaValidation)));
@@ -84,7 +84,7 @@ fn a_v2_message_that_does_not_fit_goes_on_as_v1() {
 }
 
 #[test]
-fn a_message_without_an_objective_is_shown_as_it_came() {
+fn a_message_without_an_objective_is_shown_unchanged() {
     let found = detect(b"{\"aop_version\":\"2.0.2-C\",\"message_type\":\"TASK\"}");
     let fallback = found.fallback.unwrap();
     assert_eq!((fallback.session_id.clone(), fallback.task_id.clone()), (None, None));
@@ -92,7 +92,7 @@ fn a_message_without_an_objective_is_shown_as_it_came() {
 }
 
 #[test]
-fn a_refused_response_asks_for_no_work() {
+fn a_refused_response_requests_no_work() {
     let found = detect(RESPONSE.replace("\"COMPLETED\"", "\"DONE\"").as_bytes());
     assert_eq!((found.version, found.code), (Version::V1, Some(Code::MalformedResponse)));
     assert_eq!(found.fallback.unwrap().prompt, None);

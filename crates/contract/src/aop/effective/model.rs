@@ -1,32 +1,32 @@
-//! Which alternative model steps in after a failure.
+//! Which alternative model is used after a failure.
 
 use crate::aop::codes::Code;
 use crate::aop::task::{FallbackTrigger, Task};
 
-/// What went wrong and what was tried so far.
+/// The error and what was tried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed {
     pub failure: Code,
     /// Whether the retries of the current model are used up.
     pub are_spent: bool,
-    /// How many entries of the list are behind us; the walk never turns back.
+    /// How many entries of the list were tried. The walk never goes back.
     pub tried: usize,
 }
 
-/// The index of the alternative that steps in now. Nothing while retries are left, unless one wants the first error.
+/// The index of the alternative to use now. `None` while retries are left, unless one is triggered by the first error.
 pub fn next(task: &Task, failed: Failed) -> Option<usize> {
     let listed = task.execution_policy.as_ref()?.alternative_models.iter().enumerate().skip(failed.tried);
     listed.filter(|(_, model)| matches(model.fallback_trigger, failed)).map(|(index, _)| index).next()
 }
 
-/// The code a task ends with when nothing is left to try.
+/// The code of a task when all alternatives have failed.
 pub fn final_code(task: &Task, failure: Code) -> Code {
     let had_choice =
         task.execution_policy.as_ref().is_some_and(|policy| !policy.alternative_models.is_empty());
     if had_choice { Code::AllModelsExhausted } else { failure }
 }
 
-/// Faults that the same model would most likely meet again.
+/// Errors that the same model would most likely repeat.
 pub fn is_critical(failure: Code) -> bool {
     matches!(
         failure,

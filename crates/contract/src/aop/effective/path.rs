@@ -1,19 +1,19 @@
-//! Paths as a TASK writes them, of either operating system: normalised, compared by whole components.
+//! Paths in a TASK, of Unix or Windows: normalized, compared by whole components.
 
 /// A path without `.`, `..`, doubled separators or differences in spelling.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Normal {
-    /// `/`, `c:/`, `//`, or nothing for a relative path.
+    /// `/`, `c:/`, `//`, or empty for a relative path.
     root: String,
     parts: Vec<String>,
 }
 
 impl Normal {
-    /// Nothing for a path that climbs above its own root.
+    /// `None` for a path that goes above its root.
     fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let drive = bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
-        // A backslash separates only where it can mean that; elsewhere it is a letter like any other.
+        // A backslash is a separator only in a Windows path; elsewhere it is an ordinary character.
         let windows = drive || text.starts_with("\\\\");
         let separator = |c: char| c == '/' || (windows && c == '\\');
         let (root, rest) = if drive {
@@ -45,17 +45,17 @@ impl Normal {
     }
 }
 
-/// The normalised form of `path`, relative ones below `base`. Nothing for a path that climbs out of the world.
+/// The normalized form of `path`; a relative path is below `base`. `None` for a path that goes above the root.
 pub fn normal(base: &str, path: &str) -> Option<String> {
     absolute(base, path).map(|path| path.print())
 }
 
-/// The normalised forms of `paths`; those inside another one add nothing and are left out, as are impossible ones.
+/// The normalized forms of `paths`, without invalid paths and without those inside another one.
 pub fn scopes(base: &str, paths: &[String]) -> Vec<String> {
     outermost(base, paths).iter().map(Normal::print).collect()
 }
 
-/// Sorted, so that what is inside a path directly follows it.
+/// Sorted, so that everything inside a path directly follows it.
 fn outermost(base: &str, paths: &[String]) -> Vec<Normal> {
     let mut found: Vec<Normal> = paths.iter().filter_map(|path| absolute(base, path)).collect();
     found.sort();
@@ -74,12 +74,12 @@ pub fn is_within(base: &str, scopes: &[String], path: &str) -> bool {
     scopes.iter().filter_map(|scope| absolute(base, scope)).any(|scope| scope.holds(&path))
 }
 
-/// What both lists grant: of two paths where one holds the other, the inner one.
+/// The intersection of both lists: of two paths where one contains the other, the inner one.
 pub fn intersection(base: &str, left: &[String], right: &[String]) -> Vec<String> {
     let inside = |paths: &[String], others: &[String]| -> Vec<String> {
         let others = outermost(base, others);
         let is_held = |path: &Normal| {
-            // None of them is inside another one, so only the last before the path can hold it.
+            // None of them is inside another one, so only the last one before the path can contain it.
             let before = others.partition_point(|other| other <= path);
             before > 0 && others[before - 1].holds(path)
         };
@@ -95,7 +95,7 @@ fn absolute(base: &str, path: &str) -> Option<Normal> {
     match own {
         Some(normal) if !normal.root.is_empty() => Some(normal),
         None if is_rooted(path) => None,
-        // Also a path such as `../x`, which climbs out of itself but not out of its base's root.
+        // Also a path such as `../x`, which leaves its base but not the root.
         _ => Normal::parse(&format!("{base}/{path}")),
     }
 }

@@ -32,7 +32,7 @@ fn lay(under: &mut Value, over: Value) {
 }
 
 #[test]
-fn guard_rails_win_over_the_policy() {
+fn guard_rails_override_the_policy() {
     let seconds = |over| timeout(&task(over)).as_secs();
     assert_eq!(seconds(json!({})), 1800);
     assert_eq!(seconds(json!({"execution_policy": {"timeout_seconds": 1200}})), 1200);
@@ -92,7 +92,7 @@ fn access_is_what_both_sides_allow() {
 }
 
 #[test]
-fn a_heartbeat_is_owed_only_when_asked_for() {
+fn a_heartbeat_is_required_only_if_the_task_says_so() {
     let of = |beat: Value| heartbeat(&task(json!({"execution_policy": {"heartbeat": beat}})));
     assert_eq!(of(json!({})), None);
     assert_eq!(of(json!({"enabled": true})).unwrap().silence_max(), Duration::from_secs(360));
@@ -110,7 +110,7 @@ fn a_target_that_lists_only_v1_does_not_speak_v2() {
 }
 
 #[test]
-fn alternatives_step_in_by_their_trigger() {
+fn alternatives_are_chosen_by_their_trigger() {
     let alternative =
         |trigger: &str| json!({"provider": "LOCAL", "model": trigger, "fallback_trigger": trigger});
     let models = ["TIMEOUT", "COST_LIMIT_EXCEEDED", "CRITICAL_ERROR", "ALL_ERRORS"].map(alternative);

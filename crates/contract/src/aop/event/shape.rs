@@ -18,7 +18,7 @@ pub(crate) fn of(kind: EventKind) -> &'static Object {
     }
 }
 
-/// What can be said of an event whose kind is missing or unknown.
+/// The shape of an event whose kind is missing or unknown.
 pub(crate) static EVENT: Object = Object {
     name: "event_message",
     about: "an AOP EVENT of an unknown kind",
@@ -35,7 +35,7 @@ const SESSION: Field = required("session_id", NAME, "");
 const TASK: Field = required("task_id", NAME, "");
 const TIMESTAMP: Field = required("timestamp", TIME, "");
 
-/// On the wire the fields of a body are beside those of the event.
+/// On the wire the fields of a body are at the same level as those of the event.
 macro_rules! event {
     ($body:ty, $session:expr, $task:expr) => {
         Object {

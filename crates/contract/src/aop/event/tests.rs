@@ -40,7 +40,7 @@ fn a_final_report_is_read_and_printed_whole() {
 }
 
 #[test]
-fn fields_of_others_are_tolerated_in_a_report_unless_strict() {
+fn unknown_fields_are_tolerated_in_a_report_unless_strict() {
     let mut other = report();
     other["mood"] = json!("good");
     let bytes = other.to_string();

@@ -56,7 +56,7 @@ document! {
 }
 
 document! {
-    // What a checkpoint expects to find. Like an expected output, but the contract's own example describes none.
+    // What a checkpoint expects to find. Like an expected output, but the contract's example has no description.
     #[shape(name = "expected_artifact", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Artifact {

@@ -1,4 +1,4 @@
-//! How the task is to be run: execution policy and guard rails, as written. What they amount to is in `effective`.
+//! Execution policy and guard rails, as written. `effective` computes the values that apply.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ document! {
 }
 
 words! {
-    /// What makes an alternative model step in.
+    /// What triggers an alternative model.
     FallbackTrigger {
         Timeout = "TIMEOUT",
         FirstError = "FIRST_ERROR",

@@ -1,4 +1,4 @@
-//! What is to be done: the `task` member of a TASK.
+//! The `task` member of a TASK: the work to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,12 +29,12 @@ words! {
 }
 
 words! {
-    /// How much network. The order is from the most restrictive to the least.
+    /// How much network access is allowed, from the most restrictive to the least.
     Network { None = "NONE", Restricted = "RESTRICTED", Full = "FULL" }
 }
 
 document! {
-    // One piece of work with everything its executor may know about it.
+    // One unit of work with everything its executor may know about it.
     #[shape(name = "task", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Work {
@@ -55,7 +55,7 @@ document! {
         pub inputs: Vec<Input> as list!(Input::SHAPE, 0, INPUTS_MAX),
         #[optional]
         pub expected_outputs: Vec<ExpectedOutput> as list!(ExpectedOutput::SHAPE, 0, OUTPUTS_MAX),
-        /// the stricter of these and the budgets holds
+        /// the stricter of these and the budgets applies
         pub constraints: Option<Constraints>,
         pub budgets: Option<Budgets>,
         pub access: Option<Access>,

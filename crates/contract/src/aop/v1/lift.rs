@@ -1,4 +1,4 @@
-//! Lifts v1 to v2: a prompt to a TASK, and an executor's free text to a RESPONSE.
+//! Converts v1 to v2: a prompt to a TASK, and an executor's free text to a RESPONSE.
 
 use crate::aop::codes::Code;
 use crate::aop::response::{
@@ -34,7 +34,7 @@ pub struct Reply {
     pub completed_at: Timestamp,
 }
 
-/// How a v1 text says that it ended.
+/// The outcome that a v1 text reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closeout {
     Success,
@@ -126,7 +126,7 @@ fn closing_word(line: &str) -> Option<Closeout> {
         Some((name, rest)) if name.trim().eq_ignore_ascii_case("status") => (true, rest.trim()),
         _ => (false, bare),
     };
-    // Without `STATUS:` the word must stand alone or be followed by a colon, or any sentence could be one.
+    // Without `STATUS:` the word must be alone or followed by a colon; otherwise any sentence could match.
     let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
     let (word, tail) = rest.split_at(end);
     if !is_status && !tail.trim_end_matches(['.', '!']).is_empty() && !tail.starts_with(':') {

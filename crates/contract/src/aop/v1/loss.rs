@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::aop::task::Task;
 
-/// What v1 has no structure for. The prompt still says most of it in words.
+/// Features that v1 has no structure for. The prompt still contains most of them as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "one independent claim per feature of the protocol")]
 pub struct Loss {

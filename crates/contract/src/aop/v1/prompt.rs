@@ -13,7 +13,7 @@ pub fn prompt(task: &Task) -> String {
     Prompt::default().write(&value, None)
 }
 
-/// The prompt of a message that does not fit its schema: whatever of it can be read. A message without an
+/// The prompt of a message that does not match its schema, with every readable part. A message without an
 /// objective is shown unchanged.
 pub(in crate::aop) fn prompt_from_raw(value: &Value, text: &str) -> String {
     Prompt::default().write(value, Some(text))

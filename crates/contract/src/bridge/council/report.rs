@@ -3,8 +3,8 @@
 use super::Outcome;
 use crate::bridge::{frontmatter, markdown};
 
-/// The verdict of a report; none is not a pass. The council's own heading comes first, then other headings,
-/// then the frontmatter, then a line that says it. Code does not count.
+/// The verdict of a report; no verdict is not a pass. The council's own heading comes first, then other headings,
+/// then the frontmatter, then a line such as `Verdict: PASS`. Code does not count.
 pub fn read_report(text: &str) -> Option<Outcome> {
     // A report with broken frontmatter is still a report.
     let (fields, body) = match frontmatter::parse(text) {

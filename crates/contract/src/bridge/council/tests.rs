@@ -55,7 +55,7 @@ fn one_failure_is_enough() {
 }
 
 #[test]
-fn the_json_of_a_judge_is_held_to_its_shape() {
+fn the_json_of_a_judge_is_checked_against_its_shape() {
     let mut judgement = json!({
         "verdict": "WARN", "confidence": "HIGH", "key_insight": "k", "recommendation": "r", "schema_version": 2,
         "findings": [{"severity": "minor", "category": "c", "description": "d", "location": "l", "recommendation": "r",

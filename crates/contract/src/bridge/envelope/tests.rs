@@ -78,7 +78,7 @@ fn each_fault_has_its_code_rule_and_place() {
 }
 
 #[test]
-fn a_refusal_is_told_once_and_never_answered() {
+fn a_refusal_is_reported_once_and_never_answered() {
     let now = Timestamp::from_millis(0);
     let bad = with(&json!({"schema_version": 2}));
     let event = rejection(System::Ol, &bad, &validate(&bad, false), now).unwrap();
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn unknown_fields_survive_the_way_through(name in "[a-z]{1,6}_[a-z]", number: i32) {
+    fn unknown_fields_survive_reading_and_printing(name in "[a-z]{1,6}_[a-z]", number: i32) {
         let first = parse(&with(&json!({&name: number, "meta": {"timestamp": "2026-03-01T00:00:00Z", &name: number}}))).unwrap();
         let second = parse(&serde_json::to_vec(&first).unwrap()).unwrap();
         prop_assert_eq!(&first, &second);

@@ -71,7 +71,7 @@ wide: [a,
 }
 
 #[test]
-fn what_is_not_read_is_refused_with_its_line() {
+fn unsupported_yaml_is_refused_with_its_line() {
     let cases = [
         ("a: 1\na: 2", "duplicate name `a` (line 3)"),
         ("a: {b: 1, b: 2}", "duplicate name `b` (line 2)"),
@@ -128,7 +128,7 @@ fn a_file_without_frontmatter_is_all_body() {
 }
 
 #[test]
-fn plain_text_is_kept_as_it_stands() {
+fn plain_text_is_kept_as_written() {
     let document = parse("---\nn: 0.5000\nempty: ''\nnone: null\n---\n").unwrap();
     let fields = document.fields.unwrap();
     assert_eq!((fields.text("n"), fields.number("n")), (Some("0.5000"), Some(0.5)));

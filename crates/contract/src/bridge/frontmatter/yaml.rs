@@ -15,7 +15,7 @@ const NODES_MAX: usize = 20_000;
 /// Bytes of text in one document; longer text belongs in the body.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// The parser counts lines from 1 at the first line behind the opening fence.
+/// The parser counts lines from 1 at the first line after the opening fence.
 const FENCE_LINES: usize = 1;
 
 pub(super) fn parse(text: &str) -> Result<Fields, Malformed> {
@@ -61,7 +61,7 @@ fn check_budget(text: &str) -> Result<(), Malformed> {
         Some(BudgetBreach::ScalarBytes { .. }) => {
             format!("the frontmatter has more than {TEXT_BYTES_MAX} bytes of text")
         }
-        // The builder refuses all others where they stand. The crate may add kinds of limits.
+        // The builder refuses all others with their line. The crate may add kinds of limits.
         _ => return Ok(()),
     };
     Err(Malformed { message: limit, line: 1 })

@@ -1,4 +1,4 @@
-//! Judges a learning file: tolerant as a reader, strict as the contract's own list of fields.
+//! Validates a learning file: tolerant by default, or strict by the contract's list of fields.
 
 use super::reading::{KIND, confidence, text_of};
 use crate::aee::judge;
@@ -9,8 +9,8 @@ use crate::domain::time::Timestamp;
 use crate::finding::Findings;
 use crate::verdict::Verdict;
 
-/// Judges one file. Not strict, only what cannot be read is refused, because people's files are as they are;
-/// strict, every field that the contract lists must be there and right.
+/// Validates one file. Not strict: refuses only unreadable files, because people write these files by hand;
+/// strict: every field that the contract lists must be present and valid.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     let text = match text_of(KIND, bytes) {
         Ok(text) => text,
@@ -31,7 +31,7 @@ fn look(document: &Document<'_>, found: &mut Findings) {
     let none = Fields::default();
     let fields = document.fields.as_ref().unwrap_or(&none);
     if document.fields.is_none() {
-        found.push("$", "no_frontmatter", "there is no frontmatter");
+        found.push("$", "no_frontmatter", "the frontmatter is missing");
     }
     for name in ["id", "type", "source", "quest_id", "created_at"] {
         match fields.get(name) {

@@ -1,4 +1,4 @@
-//! Reads learning files the way they really look.
+//! Reads learning files in the forms that exist in practice.
 
 use super::Learning;
 use crate::aee::judge;
@@ -66,7 +66,7 @@ pub(crate) fn text_of<'b>(kind: &str, bytes: &'b [u8]) -> Result<&'b str, Box<Ve
     let text = std::str::from_utf8(bytes)
         .map_err(|_| judge::refuse_whole(kind, "utf8", "the file is not valid UTF-8"))?;
     if text.trim().is_empty() {
-        return Err(judge::refuse_whole(kind, "empty_input", "there is nothing in the file"));
+        return Err(judge::refuse_whole(kind, "empty_input", "the file is empty"));
     }
     Ok(text)
 }
@@ -86,7 +86,7 @@ fn blocks(body: &str) -> Vec<&str> {
 
 fn learning(stem: &str, fields: &Fields, block: &str) -> Learning {
     let text = |name: &str| fields.text(name).filter(|text| !text.is_empty()).map(str::to_owned);
-    // Promoted files say in bold lines what others say in frontmatter.
+    // Promoted files have bold lines instead of frontmatter.
     let said = |name: &str, bold: &str| text(name).or_else(|| bold_field(block, bold));
     let title = markdown::title(block).map_or_else(|| stem.to_owned(), str::to_owned);
     let body = body_of(block);
@@ -109,7 +109,7 @@ fn learning(stem: &str, fields: &Fields, block: &str) -> Learning {
     }
 }
 
-/// What stands below the first heading.
+/// The text below the first heading.
 fn body_of(block: &str) -> &str {
     markdown::heading(block).map_or(block, |line| &block[line.start + line.text.len()..])
 }
@@ -126,7 +126,7 @@ fn bold_field(block: &str, name: &str) -> Option<String> {
     markdown::prose(block).find_map(said).filter(|text| !text.is_empty())
 }
 
-/// The word decides; without one the heading's prefix does, and without that it is a learning.
+/// The `type` field decides; otherwise the heading's prefix; otherwise it is a learning.
 fn kind(word: Option<&str>, title: Option<&str>) -> Option<KnowledgeType> {
     if let Some(word) = word {
         return KnowledgeType::parse(word);

@@ -1,10 +1,10 @@
-//! Asks the policy, and decides what is done.
+//! Evaluates the policy and decides what to do.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Action, FAILURE_CLASSES, Mode, Policy, Rule, bucket, legacy_action};
 
-/// What is known of a failed gate.
+/// A failed gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Input {
@@ -30,14 +30,14 @@ pub struct Decision {
     pub metadata_present: bool,
 }
 
-/// What is done, and what the policy said where it was asked.
+/// The decision, and the policy's answer if it was evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Gate {
     pub action: Action,
     pub decision: Option<Decision>,
 }
 
-/// Decides whether a gate is tried again. Only `enforce` follows the policy; `off` does not even ask it.
+/// Decides whether a gate is tried again. Only `enforce` follows the policy; `off` does not evaluate it.
 pub fn decide(policy: &Policy, input: &Input) -> Gate {
     let legacy = legacy_action(input.attempt, input.max_attempts);
     match Mode::parse(&input.memrl_mode).unwrap_or(policy.default_mode) {
@@ -81,7 +81,7 @@ pub fn evaluate(policy: &Policy, input: &Input) -> Decision {
     decision(policy.unknown_failure_class_action, "default.no_matching_rule", "no_matching_rule")
 }
 
-/// The more exact rule, then the one with the higher priority, then the one whose id sorts first.
+/// The more specific rule, then the one with the higher priority, then the one whose id sorts first.
 fn best_rule<'p>(policy: &'p Policy, mode: Mode, class: &str, bucket: &str) -> Option<&'p Rule> {
     let fits = |rule: &&Rule| {
         rule.memrl_mode == mode

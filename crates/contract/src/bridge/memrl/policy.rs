@@ -70,7 +70,7 @@ const BUCKET_WORDS: &[&str] = &{
     ["*", a, b, c, d]
 };
 
-/// Judges a policy. Strict: unknown fields and rule ids that are there twice are mistakes.
+/// Validates a policy. Strict: unknown fields and duplicate rule ids are faults.
 pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     match judge::read_object(KIND, bytes) {
         Ok(document) => look(&document, strict).0,

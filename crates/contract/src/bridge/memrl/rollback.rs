@@ -62,7 +62,7 @@ pub fn window(text: &str) -> Option<Duration> {
     number.checked_mul(seconds).map(Duration::from_secs)
 }
 
-/// What a trigger says to a measurement.
+/// The result of comparing a trigger with a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Firing {
     Fired,

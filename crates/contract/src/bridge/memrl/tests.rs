@@ -25,7 +25,7 @@ fn rule(id: &str, class: &str, bucket: &str, action: Action, priority: i64) -> R
 }
 
 #[test]
-fn the_truth_table_is_the_published_one() {
+fn the_truth_table_matches_the_published_one() {
     let policy = Policy::standard();
     assert_eq!(policy.rules.len(), 87);
     let escalations = policy.rules.iter().filter(|rule| rule.action == Action::Escalate).count();
@@ -54,7 +54,7 @@ fn the_truth_table_is_the_published_one() {
 }
 
 #[test]
-fn what_the_policy_cannot_place_has_a_default() {
+fn input_without_a_rule_gets_the_default() {
     let policy = Policy::standard();
     let said = |input: &Input| {
         let decision = evaluate(&policy, input);
@@ -110,7 +110,7 @@ fn only_enforce_follows_the_policy() {
 }
 
 #[test]
-fn words_and_numbers_are_placed() {
+fn classes_and_attempts_are_put_into_buckets() {
     let modes = ["off", " Observe ", "ENFORCE", "", "on"].map(Mode::from_env);
     assert_eq!(modes, [Mode::Off, Mode::Observe, Mode::Enforce, Mode::Off, Mode::Off]);
     let buckets = [(1, 0), (0, 3), (1, 1), (2, 3), (3, 3), (4, 3), (9, -1)].map(|(n, max)| bucket(n, max));
@@ -135,7 +135,7 @@ fn judged(change: impl Fn(&mut Value), strict: bool) -> String {
 }
 
 #[test]
-fn a_policy_is_judged_before_it_is_used() {
+fn a_policy_is_validated_before_it_is_used() {
     assert_eq!(judged(|_| {}, true), "OK");
     let read = parse(&serde_json::to_vec(&Policy::standard()).unwrap()).unwrap();
     assert_eq!(read, Policy::standard());

@@ -27,7 +27,7 @@ fn the_last_promise_outside_code_counts() {
 }
 
 #[test]
-fn no_promise_and_an_unknown_one_are_told_apart() {
+fn a_missing_promise_differs_from_an_unknown_one() {
     let judged = |text: &str| validate(text.as_bytes()).details.rule;
     assert_eq!(judged("<promise>DONE</promise>"), None);
     assert_eq!(judged("text").as_deref(), Some("missing"));

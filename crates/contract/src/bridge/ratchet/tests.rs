@@ -23,7 +23,7 @@ fn all_three_forms_of_a_chain_are_read() {
 }
 
 #[test]
-fn lines_that_are_no_entry_are_left_out_and_told_of() {
+fn lines_that_are_not_entries_are_left_out_and_reported() {
     let text = "{\"id\":\"c\",\"started\":\"t\"}\n{broken\n{\"a\":1}\n{\"step\":\"dance\",\"locked\":true}\n";
     assert_eq!(states(text), r#"Some("c") [dance Locked] [skipped_line, skipped_line, unknown_step]"#);
     assert!(validate(text.as_bytes(), false).allow);

@@ -74,7 +74,7 @@ fn constraints(question: &Value) -> Option<Vec<Constraint>> {
     constraint::parse(question["constraints"].as_str()?.as_bytes()).ok()
 }
 
-/// What a harvest becomes on the way: a candidate, a file, a constraint.
+/// What a harvest is converted to: a candidate, a file, a constraint.
 fn harvested(document: &Value) -> Option<Value> {
     let candidate = Candidate::from(harvest::parse(document.to_string().as_bytes()).ok()?);
     Some(json!({

@@ -1,4 +1,4 @@
-//! What a question gives beside its document.
+//! The options of a question.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Reads the options. One that is not known would make a case pass for the wrong reason; its name is returned.
+    /// Reads the options. Returns the name of an unknown one, which could make a case pass for the wrong reason.
     pub(super) fn read(options: &Value) -> Result<Self, String> {
         let mut given = Given::default();
         for (name, value) in options.as_object().into_iter().flatten() {

@@ -55,7 +55,7 @@ fn claim(resource: &Value, task: &str, mode: &Value, options: &Options<'_>) -> R
     lock.claim(options)
 }
 
-/// Whether two locks conflict. It must not matter which comes first; where it does, both answers are given.
+/// Whether two locks conflict. The order must not matter; if it does, both answers are returned.
 fn conflicts(question: &Value, options: &Options<'_>) -> Value {
     let side = |side: &str, task: &str| {
         let member = |name: &str| &question[format!("{name}_{side}").as_str()];
@@ -106,7 +106,7 @@ fn fencing(question: &Value, options: &Options<'_>) -> Option<Value> {
     Some(json!({"answers": answers?}))
 }
 
-/// Takes one step and gives its answer; none where the step cannot be read.
+/// Runs one step and returns its answer; `None` if the step cannot be read.
 fn take_step(grants: &mut Grants, step: &Value, options: &Options<'_>) -> Option<Value> {
     let answer = |result: Result<(), Refused>| {
         Some(match result {

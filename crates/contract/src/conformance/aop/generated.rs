@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::conformance::Mismatch;
 use crate::json::strict;
 
-/// No recipe makes more than this; one that would is a mistake in the vectors.
+/// The largest message a recipe may generate; a larger one is a mistake in the vectors.
 const MADE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Sets each dotted path of `base` to what its recipe says: a repeated text or copies of a value.
@@ -30,7 +30,7 @@ fn follow(recipe: &Value) -> Result<Value, Mismatch> {
         (_, item) => (item.to_string().len(), Some(item)),
     };
     if length.saturating_mul(times) > MADE_BYTES_MAX {
-        return Err(Mismatch("the recipe makes too much".to_owned()));
+        return Err(Mismatch("the recipe generates too much".to_owned()));
     }
     Ok(match made {
         Some(item) => Value::Array(vec![item.clone(); times]),
@@ -45,7 +45,7 @@ fn put(value: &mut Value, path: &str, made: Value) -> Result<(), Mismatch> {
             *at = Value::Object(serde_json::Map::new());
         }
         let Value::Object(fields) = at else {
-            return Err(Mismatch(format!("`{path}` leads through something that is no object")));
+            return Err(Mismatch(format!("`{path}` goes through a value that is not an object")));
         };
         at = fields.entry(name).or_insert(Value::Null);
     }

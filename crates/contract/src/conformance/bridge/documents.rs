@@ -1,4 +1,4 @@
-//! Files that are documents themselves; the folder says of which kind, the name whether they are sound.
+//! Files that are documents themselves; the folder determines their kind, the name whether they are valid.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn promise(file: &File<'_>, name: &str) -> Case {
     }
 }
 
-/// How the constraints in read-two.json are told to an agent.
+/// How the constraints in read-two.json are shown to an agent.
 fn markdown(file: &File<'_>) -> Case {
     Case {
         contract: CONTRACT,

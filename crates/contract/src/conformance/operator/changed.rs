@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 use crate::conformance::Mismatch;
 
-/// No recipe makes a longer text; one that would is a mistake in the vectors.
+/// The longest text a recipe may generate; a longer one is a mistake in the vectors.
 const MADE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The case `other` with the changes of `vector`: members of its input, options beside its own, and what is
 /// expected now.
 pub(super) fn make(mut other: Value, vector: &Value) -> Result<Value, Mismatch> {
-    let Value::Object(case) = &mut other else { return Err(Mismatch("`of` is no case".to_owned())) };
+    let Value::Object(case) = &mut other else { return Err(Mismatch("`of` is not a case".to_owned())) };
     let input = case.entry("input").or_insert(Value::Null);
     for (pointer, value) in vector["set"].as_object().into_iter().flatten() {
         put(input, pointer, made(value)?).ok_or_else(|| nowhere(pointer))?;
@@ -20,7 +20,7 @@ pub(super) fn make(mut other: Value, vector: &Value) -> Result<Value, Mismatch> 
     }
     let options = case.entry("options").or_insert_with(|| Value::Object(Map::new()));
     let Value::Object(options) = options else {
-        return Err(Mismatch("its options are no object".to_owned()));
+        return Err(Mismatch("its options are not an object".to_owned()));
     };
     options.extend(vector["options"].as_object().cloned().unwrap_or_default());
     options.retain(|_, value| !value.is_null());
@@ -40,7 +40,7 @@ fn made(value: &Value) -> Result<Value, Mismatch> {
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_mul(times);
     match usize::try_from(times) {
         Ok(times) if length <= MADE_BYTES_MAX => Ok(Value::String(text.repeat(times))),
-        _ => Err(Mismatch("the recipe makes too much".to_owned())),
+        _ => Err(Mismatch("the recipe generates too much".to_owned())),
     }
 }
 

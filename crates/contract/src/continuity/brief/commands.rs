@@ -1,13 +1,13 @@
-//! The commands with which an agent answers, each whole: its shell may forget everything between two of them.
+//! The commands with which an agent answers. Each is complete: an agent's shell may lose its state between two calls.
 
 use super::Situation;
 use crate::domain::status::Status;
 use crate::domain::task::TaskId;
 
-/// With less room than this, commands are only hinted at.
+/// With less space than this, the prompt only says how to list the commands.
 const COMMANDS_ROOM: usize = 3200;
 
-/// How to answer, or where to find out if that takes more than half of the room.
+/// The commands, or how to list them if they take more than half of the space.
 pub(super) fn section(situation: &Situation<'_>, room: usize) -> String {
     let mut text = "== COMMANDS (a new request id for each write; the same one to repeat it) ==\n".to_owned();
     for (word, command) in commands(situation) {
@@ -73,15 +73,15 @@ fn save(situation: &Situation<'_>, scope: &str) -> String {
     keyed(situation, "memory set", "save", &format!("--key K --value V {scope}"))
 }
 
-/// A command under the agent's name and a request id of its own.
+/// A command with the agent's name and a new request id.
 fn keyed(situation: &Situation<'_>, verb: &str, name: &str, rest: &str) -> String {
     let (program, agent) = (situation.program, quoted(situation.agent));
     let command = format!("{program} {verb} --agent {agent} --request-id \"{name}_$(date +%s%N)_$$\" {rest}");
     command.trim_end().to_owned()
 }
 
-/// Names may hold anything, so they are quoted for the shell.
+/// Names may contain any character, so they are quoted for the shell.
 fn quoted(name: &str) -> String {
-    // Only what holds a zero byte cannot be quoted, and names never do.
+    // Only text with a zero byte cannot be quoted, and names never have one.
     shlex::try_quote(name).unwrap_or_default().into_owned()
 }

@@ -1,10 +1,10 @@
-//! Chooses what fits: every group gets its share, and the room that one does not use goes to the others.
+//! Chooses what fits: every group gets its share, and unused space goes to the other groups.
 
 use std::borrow::Cow;
 
 /// Items of one kind, the most important first, each with its size in bytes.
 pub(crate) struct Group {
-    /// Its share of the room, relative to the other groups.
+    /// Its share of the space, relative to the other groups.
     pub(crate) weight: usize,
     /// The size of its title.
     pub(crate) title: usize,
@@ -27,7 +27,7 @@ pub(crate) fn choose(groups: &[Group], room: usize) -> Vec<Vec<bool>> {
     chosen
 }
 
-/// Takes the items that fit and returns their size.
+/// Selects the items that fit and returns their size.
 fn fill(group: &Group, taken: &mut [bool], room: usize) -> usize {
     let mut used = 0;
     for (place, size) in group.sizes.iter().enumerate() {
@@ -40,7 +40,7 @@ fn fill(group: &Group, taken: &mut [bool], room: usize) -> usize {
     used
 }
 
-/// The beginning of a text that is too long, and how much is missing. Never more than `most` bytes, unless that is
+/// Truncates a text and says how much is missing. At most `most` bytes, unless that is
 /// too little to say so.
 pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {

@@ -7,7 +7,7 @@ use crate::fence;
 
 const PROMPTS_MAX: usize = 5;
 const RECORDED_BY: &str = "agents and users";
-/// No name and no title takes more than this.
+/// The longest name or title.
 const NAME_BYTES: usize = 160;
 
 struct Section {
@@ -22,7 +22,7 @@ pub(super) fn render(situation: &Situation<'_>, found: &Found, room: usize) -> S
     let about = about(situation, found, most);
     let commands = commands::section(situation, room);
     let sections = sections(situation, found, most);
-    // The fence is longer than its own name by the lines around it.
+    // Everything that is always printed, with the lines of the fence.
     let fixed = head.len() + about.len() + commands.len() + fence::room(RECORDED_BY);
     let groups: Vec<Group> = sections
         .iter()

@@ -119,13 +119,13 @@ fn without_a_task_the_prompt_says_so() {
 }
 
 #[test]
-fn with_little_room_commands_are_a_hint() {
+fn with_little_space_the_prompt_only_says_how_to_list_the_commands() {
     let prompt = compose(&situation(None), 600).prompt;
     assert!(prompt.ends_with("Commands: writ schema commands\n"), "{prompt}");
 }
 
 #[test]
-fn the_next_action_is_the_last_word_of_an_agent_or_follows_from_the_state() {
+fn the_next_action_is_the_last_recorded_one_or_follows_from_the_state() {
     let next = |task: &Task, events: Vec<EventView>| {
         let mut found = situation(Some(task));
         found.events = events;
@@ -138,11 +138,11 @@ fn the_next_action_is_the_last_word_of_an_agent_or_follows_from_the_state() {
     assert_eq!(next(&todo, said), "newer");
     let named = vec![event("progress", "m", json!({"next_step": "the step"}))];
     assert_eq!(next(&todo, named), "the step");
-    assert_eq!(next(&task(Status::InProgress, "t", ""), vec![]), "go on with the task: t");
+    assert_eq!(next(&task(Status::InProgress, "t", ""), vec![]), "continue the task: t");
 }
 
 #[test]
-fn commands_are_whole_and_carry_what_the_agent_was_called_with() {
+fn commands_are_complete_and_carry_the_agents_options() {
     let todo = task(Status::Todo, "t", "");
     let mut found = situation(Some(&todo));
     found.program = "/opt/writ --db-path '/data/a b.db'";
@@ -190,7 +190,7 @@ fn pinned_memories_come_first_and_expired_ones_never() {
 }
 
 #[test]
-fn a_memory_of_any_length_leaves_room_for_the_others() {
+fn a_long_memory_leaves_space_for_the_others() {
     for size in [10, 1_000, 60_000] {
         let mut found = situation(None);
         found.memories = (0..8).map(|id| memory(id, "global", &format!("key{id}"), "short")).collect();
@@ -241,7 +241,7 @@ proptest! {
         prop_assert!(composed.prompt.len() <= budget * TOKEN_BYTES, "{} bytes", composed.prompt.len());
         let brief = serde_json::to_string(&composed.brief).unwrap();
         prop_assert!(brief.len() <= budget * TOKEN_BYTES, "{} bytes", brief.len());
-        // Its own digits are not in the count.
+        // The digits of the token count are not counted.
         prop_assert!(composed.brief.approx_tokens.abs_diff(brief.len().div_ceil(TOKEN_BYTES)) <= 1);
         prop_assert_eq!(compose(&found, budget), composed, "the same again");
     }

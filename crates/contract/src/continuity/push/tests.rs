@@ -59,7 +59,7 @@ fn every_field_that_has_another_type_is_named() {
 }
 
 #[test]
-fn what_is_null_or_unknown_counts_as_not_given() {
+fn null_and_unknown_fields_count_as_absent() {
     let read = |text: &str| Push::of(Push::parse(text.as_bytes()).unwrap()).unwrap();
     let empty = read(r#"{"task_id": null, "event": null, "memories": null, "artifacts": [], "x": 1}"#);
     assert!(empty.is_empty() && empty.task_id().is_none());
@@ -69,11 +69,11 @@ fn what_is_null_or_unknown_counts_as_not_given() {
 #[test]
 fn fields_that_a_push_does_not_have_are_named() {
     let document = json!({
-        "event": {"kind": "k", "message": "m", "metadata": {"any": 1}, "colour": "red"},
+        "event": {"kind": "k", "message": "m", "metadata": {"any": 1}, "color": "red"},
         "memories": [{"key": "k", "value": "v", "scope": "global"}, {"ttl": 5}],
         "note": {"deep": 1},
     });
-    assert_eq!(Push::ignored(&document), ["$.event.colour", "$.memories[1].ttl", "$.note"]);
+    assert_eq!(Push::ignored(&document), ["$.event.color", "$.memories[1].ttl", "$.note"]);
     assert_eq!(Push::ignored(&json!({"memories": null, "task_id": 5})), Vec::<String>::new());
 }
 
@@ -103,7 +103,7 @@ fn documents_that_readers_understand_differently_are_refused() {
 }
 
 #[test]
-fn metadata_in_a_text_is_what_it_holds() {
+fn json_in_a_metadata_text_is_parsed() {
     assert_eq!(metadata(&json!("{\"a\": 1}")), json!({"a": 1}));
     assert_eq!(metadata(&json!(" [1]")), json!([1]));
     for kept in [json!("5"), json!("plain"), json!("{broken"), json!({"a": 1}), json!(null)] {

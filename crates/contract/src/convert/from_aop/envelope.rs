@@ -1,4 +1,4 @@
-//! AOP messages in AEE envelopes, whole.
+//! Wraps whole AOP messages in AEE envelopes.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::convert::source::Source;
 use crate::convert::{Context, uuid_for};
 use crate::intake::RUN_TASK;
 
-/// A TASK as the task that asks writ, or another runner, to do it.
+/// A TASK as an AEE task for writ or another runner.
 pub(in crate::convert) fn task(source: &mut Source<'_>, _: &Context) -> Value {
     let orchestrator = named(source.text("/session/orchestrator"));
     let agent = named(source.text("/target/agent_name"));
@@ -53,7 +53,7 @@ pub(in crate::convert) fn event(source: &mut Source<'_>, _: &Context) -> Value {
     })
 }
 
-/// A correlation has at least eight characters; a shorter session keeps its name inside it.
+/// A correlation id has at least eight characters; it contains a shorter session id.
 fn correlation(session: &str) -> String {
     if session.chars().count() >= ID_CHARS_MIN { session.to_owned() } else { format!("session-{session}") }
 }

@@ -18,7 +18,7 @@ const TIMEOUT_SECONDS_MIN: u64 = 30;
 const HEARTBEAT_SECONDS_MIN: u64 = 5;
 const HEARTBEAT_SECONDS_DEFAULT: u64 = 120;
 
-/// What may be written becomes the lock scope; outputs and checkpoints become criteria, and their validations
+/// Writable paths become the lock scope; outputs and checkpoints become criteria, and their validations
 /// the checks that decide them.
 pub(in crate::convert) fn assignment(source: &mut Source<'_>, context: &Context) -> Value {
     take_header(source);
@@ -66,7 +66,7 @@ pub(in crate::convert) fn assignment(source: &mut Source<'_>, context: &Context)
     })
 }
 
-/// The title is the objective's first line; the objective itself is what the run is for, where nothing else says it.
+/// The title is the objective's first line; the objective also becomes the run's objective if there is no other.
 fn texts(source: &mut Source<'_>) -> (String, String) {
     let objective = source.text("/task/objective").unwrap_or_default().trim();
     let first = objective.lines().next().unwrap_or_default().trim();
@@ -78,7 +78,7 @@ fn texts(source: &mut Source<'_>) -> (String, String) {
 
 fn cut(source: &mut Source<'_>, pointer: &str, text: &str, most: usize) -> String {
     if text.chars().count() > most {
-        source.lose(pointer, format!("only {most} characters are allowed; the rest was cut"));
+        source.lose(pointer, format!("only {most} characters are allowed; the rest was dropped"));
     }
     text.chars().take(most).collect()
 }
@@ -96,7 +96,7 @@ fn criteria(source: &mut Source<'_>, title: &str) -> (Vec<String>, Vec<Value>) {
         let described = source.text(&format!("{place}/description")).unwrap_or_default().trim().to_owned();
         let path = source.text(&format!("{place}/path")).map(str::to_owned);
         let criterion = match (described.as_str(), path) {
-            ("", Some(path)) => format!("{path} is there"),
+            ("", Some(path)) => format!("{path} exists"),
             ("", None) => continue,
             (_, Some(path)) if !described.contains(&path) => format!("{described} ({path})"),
             _ => described,
@@ -131,7 +131,7 @@ fn times(source: &mut Source<'_>) -> (u64, u64) {
     let given = guarded.or_else(|| source.number("/execution_policy/timeout_seconds")).unwrap_or(1800);
     let timeout = given.max(TIMEOUT_SECONDS_MIN);
     if timeout != given {
-        let message = format!("at least {TIMEOUT_SECONDS_MIN} seconds there");
+        let message = format!("raised to the minimum of {TIMEOUT_SECONDS_MIN} seconds");
         source.lose("/execution_policy/timeout_seconds", message);
     }
     source.take("/execution_policy/heartbeat/enabled");
@@ -139,7 +139,7 @@ fn times(source: &mut Source<'_>) -> (u64, u64) {
     let wanted = interval.unwrap_or(HEARTBEAT_SECONDS_DEFAULT);
     let heartbeat = wanted.min(timeout / 2).max(HEARTBEAT_SECONDS_MIN);
     if interval.is_some_and(|interval| interval != heartbeat) {
-        source.lose("/execution_policy/heartbeat/interval_seconds", format!("{heartbeat} seconds there"));
+        source.lose("/execution_policy/heartbeat/interval_seconds", format!("became {heartbeat} seconds"));
     }
     (timeout, heartbeat)
 }
@@ -150,18 +150,18 @@ fn dependencies(source: &mut Source<'_>) -> Vec<String> {
         .into_iter()
         .partition(|name| TaskRef::parse(name).is_some());
     if !others.is_empty() {
-        source.lose("/task/extensions/x_depends_on", "names tasks that cannot be named there");
+        source.lose("/task/extensions/x_depends_on", "names tasks whose ids are not valid in an assignment");
     }
     known
 }
 
-/// In UTC, which is all the operator knows.
+/// In UTC, the only zone of operator documents.
 fn created_at(source: &mut Source<'_>, task: &Task) -> String {
     source.take("/session/created_at");
     task.session.created_at.to_string()
 }
 
-/// What the TASK may write, without what is inside something else of it; only its worklog where it may write
+/// The paths that the TASK may write, without those inside another one; only its worklog if it may write
 /// nothing.
 fn lock_scope(source: &mut Source<'_>, task: &Task, context: &Context, worklog: &str) -> Vec<String> {
     source.take("/task/access/filesystem/write_paths");

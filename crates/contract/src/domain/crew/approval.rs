@@ -16,12 +16,12 @@ words! {
         Pending = "pending",
         Granted = "granted",
         Denied = "denied",
-        /// Its action was taken; it cannot be used again.
+        /// It was used for its action and cannot be used again.
         Used = "used",
     }
 }
 
-/// What is asked for. Fixed when it is asked.
+/// The content of an approval request, which never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     pub id: ApprovalId,
@@ -29,11 +29,11 @@ pub struct Approval {
     pub task_id: TaskId,
     /// What would be done, for the person who decides.
     pub action: String,
-    /// Of exactly what would be done: anything else needs another approval.
+    /// Digest of the exact action: any other action needs another approval.
     pub action_digest: String,
     pub requested_by: String,
     pub deadline: Timestamp,
-    /// The same deadline on the clock that cannot be set back.
+    /// The same deadline on the boot clock, which cannot be set back.
     pub lease: Lease,
 }
 
@@ -49,7 +49,7 @@ pub struct Filed {
     pub requested_at: Timestamp,
 }
 
-/// Why an approval does not carry an action.
+/// Why an approval does not permit an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotApproved {
     #[error("it has not been decided yet")]
@@ -92,7 +92,7 @@ impl Filed {
         }
     }
 
-    /// Whether it carries the action with this digest now.
+    /// Whether it permits the action with this digest now.
     pub fn admit(&self, digest: &str, now: &Now) -> Result<(), NotApproved> {
         match self.state {
             ApprovalState::Used => Err(NotApproved::Used),

@@ -1,4 +1,4 @@
-//! What a run may spend: reserved before work is given out, booked when it comes back, never lost.
+//! The budget of a run: reserved before work is assigned or started, settled when it ends, never lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ impl Amount {
     }
 }
 
-/// What is known to be gone of an amount that was reserved.
+/// How much of a reserved amount is known to be spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spent {
     pub cost: Option<MicroUsd>,
@@ -65,7 +65,7 @@ pub struct Purse {
 /// Why nothing can be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetFault {
-    #[error("the run has a budget, but the task does not say what it may spend")]
+    #[error("the run has a budget, but the task has none")]
     NoShare,
     #[error("the run has less left than the task may spend")]
     Exhausted,
@@ -87,12 +87,12 @@ impl BudgetFault {
 }
 
 impl Purse {
-    /// What is neither reserved nor spent. Negative only by what was in progress when the budget was exceeded.
+    /// What is neither reserved nor spent. Negative only if work in progress exceeded the budget.
     pub fn free(&self) -> Amount {
         self.limit.minus(self.reserved).minus(self.spent)
     }
 
-    /// What is reserved for a task that may spend `share`.
+    /// The reservation for a task that may spend `share`.
     pub fn decide_reserve(&self, share: Option<Amount>) -> Result<Amount, BudgetFault> {
         let share = share.ok_or(BudgetFault::NoShare)?;
         if share.is_negative() {
@@ -101,7 +101,7 @@ impl Purse {
         if share.fits_in(self.free()) { Ok(share) } else { Err(BudgetFault::Exhausted) }
     }
 
-    /// Whether `share` could fit once everything that is reserved has come back unspent.
+    /// Whether `share` fits if all reservations are released unspent.
     pub fn could_hold(&self, share: Amount) -> bool {
         share.fits_in(self.limit.minus(self.spent))
     }

@@ -1,4 +1,4 @@
-//! What a handoff carries beside the contract's own fields, so that another store can continue the run.
+//! What a handoff bundle carries in addition to the contract's fields, so that another store can continue the run.
 
 mod faults;
 
@@ -19,10 +19,10 @@ use crate::operator::ledger::Row;
 use crate::operator::{Code, TaskRef};
 use crate::plan::PlanTask;
 
-/// The highest token that is taken over. A higher one would use up the numbers of the store that takes it.
+/// The highest token that can be imported. A higher one would use up the token numbers of the importing store.
 pub const TOKEN_MAX: i64 = 1 << 48;
 
-/// A bundle that can be taken over: the contract's part, and ours beside it.
+/// A bundle that can be imported: the contract's part and our additions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bundle {
     pub handoff: Handoff,
@@ -35,29 +35,29 @@ pub struct Bundle {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRow {
     pub x_row: Row,
-    /// What its author wrote, the checks included.
+    /// What its author wrote, including the checks.
     pub x_spec: PlanTask,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_evidence: Option<Evidence>,
     pub x_priority: i64,
 }
 
-/// What the bundle carries beside the rows.
+/// What the bundle carries in addition to the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Carried {
     pub x_run: RunPart,
-    /// The last assignment of each task that was ever given out.
+    /// The last assignment of each task that was ever assigned.
     pub x_assignments: Vec<CarriedAssignment>,
     pub x_results: Vec<CarriedResult>,
     pub x_worklogs: Vec<CarriedWorklog>,
-    /// The names of all deltas, so that a repeated one is known.
+    /// The ids of all deltas, so that a repeated one is recognized.
     pub x_applied: Vec<AppliedDelta>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_budget: Option<Purse>,
     pub x_approvals: Vec<CarriedApproval>,
 }
 
-/// The run itself. Neither where it works nor who asked for it: that is the other store's.
+/// The run itself, without its workspace and its requester, which belong to the importing store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunPart {
@@ -65,7 +65,7 @@ pub struct RunPart {
     pub state: RunState,
     /// Of the ledger.
     pub version: u64,
-    /// The highest token that the run was ever granted.
+    /// The highest token that was ever granted to the run.
     pub fencing: i64,
     pub max_parallel: usize,
     pub document_digest: String,
@@ -84,7 +84,7 @@ pub struct CarriedAssignment {
     pub ended: Option<Ended>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Snapshot>,
-    /// What is set aside for it.
+    /// What is reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Amount>,
 }
@@ -105,20 +105,20 @@ pub struct CarriedResult {
 pub struct CarriedWorklog {
     pub task_id: TaskRef,
     pub lines: Vec<CarriedLine>,
-    /// The digest of the last line, which no other line names.
+    /// The digest of the last line. Only the lines after it would name it.
     pub end: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedLine {
-    /// Exactly as in the file.
+    /// The exact text of the line in the file.
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<i64>,
 }
 
-/// A question for a person. A yes that was not used yet is asked for again: it was given for another store.
+/// An approval. A granted approval that was not used is requested again: it was granted for another store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CarriedApproval {
@@ -136,7 +136,7 @@ pub struct CarriedApproval {
     pub used_by: Option<i64>,
 }
 
-/// Why a bundle is not taken over, in the operator's words.
+/// Why a bundle is refused, with the operator contract's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub code: Code,
@@ -153,11 +153,11 @@ impl Fault {
 }
 
 impl Bundle {
-    /// Reads our part of a bundle whose other part was judged, and judges it.
+    /// Reads and validates our part of a bundle whose other part was validated.
     pub fn of(handoff: Handoff) -> Result<Self, Fault> {
         if !handoff.extra.contains_key("x_run") {
-            let message = "the bundle was not written by `writ handoff export`: it does not say what was \
-                           accepted, who holds what, and which deltas were applied";
+            let message = "the bundle was not written by `writ handoff export`: it does not contain the \
+                           accepted results, the locks and the applied deltas";
             return Err(Fault::new(Code::MissingRequiredInput, "missing", "$.x_run", message));
         }
         let carried = parsed(&handoff.extra, "$")?;
@@ -205,7 +205,7 @@ impl Bundle {
             .chain(approvals)
     }
 
-    /// The same with every token so much higher: the store that takes it over has given these numbers to others.
+    /// Raises every token by `by`: the importing store has used these numbers for other grants.
     #[must_use]
     pub fn shifted(mut self, by: i64) -> Self {
         let add = |token: &mut i64| *token = token.saturating_add(by);
@@ -248,8 +248,8 @@ fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &st
     })
 }
 
-/// The lease of a lock that was kept elsewhere: what its holder's silence has left of it. Clocks of two machines
-/// have nothing but the wall clock in common; a holder without a heartbeat starts a new lease.
+/// The lease of an imported lock: the time that is left after the holder's last heartbeat. Two machines
+/// share only the wall clock; a holder without a heartbeat gets a new lease.
 pub fn lease_left(now: &Now, timeout_ms: u64, heard: Option<Timestamp>) -> Lease {
     let whole = super::lock::lease(now, std::time::Duration::from_millis(timeout_ms));
     let silent = heard.map_or(0, |heard| now.at.millis().saturating_sub(heard.millis()).max(0));

@@ -1,4 +1,4 @@
-//! Locks as the store grants them: over real places, with a token, until a lease ends.
+//! Locks as the store grants them: on absolute paths, with a token, until a lease expires.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use crate::domain::time::{Lease, Now, Timestamp};
 use crate::operator::fencing::Refused;
 use crate::operator::{Mode, TaskRef};
 
-/// Everything that was granted to one task in one grant: all of it is held, or nothing.
+/// All locks that were granted to a task at once: all of them or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
-    /// Grows with every grant of the store.
+    /// Increases with every grant of the store.
     pub token: i64,
     pub run_id: RunId,
     pub task_id: TaskId,
     pub reference: TaskRef,
-    /// An absolute path; the scopes are in it.
+    /// An absolute path; the scopes are relative to it.
     pub workspace: String,
     pub scopes: Vec<Wanted>,
-    /// Silent for longer, the holder is taken to be dead.
+    /// A holder that sends no heartbeat for longer than this is considered dead.
     pub timeout_ms: u64,
     pub lease: Lease,
 }
 
-/// One part of the workspace and how it is held.
+/// A path in the workspace and the lock mode.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Wanted {
     pub scope: Scope,
@@ -44,7 +44,7 @@ pub struct Held {
     pub reference: TaskRef,
     pub workspace: String,
     pub scope: Scope,
-    /// Where it is, whatever workspace it is seen from.
+    /// Its absolute path, independent of the workspace.
     pub place: Scope,
     pub mode: Mode,
     pub active: bool,
@@ -55,7 +55,7 @@ pub struct Held {
     pub release_reason: Option<String>,
 }
 
-/// A scope under its absolute name, by which the scopes of different workspaces are compared.
+/// A scope as an absolute path, so that scopes of different workspaces can be compared.
 pub fn place(workspace: &str, scope: &Scope) -> Result<Scope, ScopeFault> {
     if scope.is_absolute() {
         return Err(ScopeFault::Escape);
@@ -63,7 +63,7 @@ pub fn place(workspace: &str, scope: &Scope) -> Result<Scope, ScopeFault> {
     Scope::parse(&format!("{}/{}", workspace.trim_end_matches('/'), scope.as_str()), None)
 }
 
-/// A lease that ends when the holder was silent for longer than `timeout`; exactly at its end it still holds.
+/// A lease that expires when the holder is silent for longer than `timeout`; exactly at its end it still holds.
 pub fn lease(now: &Now, timeout: Duration) -> Lease {
     Lease::starting(now, timeout.saturating_add(Duration::from_millis(1)))
 }
@@ -83,7 +83,7 @@ pub fn obstacle<'h>(
     })
 }
 
-/// Whether the bearer of `token` may speak for the task: the grant is the current one and has not run out.
+/// Whether the holder of `token` may act for the task: the grant is the current one and has not expired.
 pub fn admit(held: &[Held], token: i64, now: &Now) -> Result<(), Refused> {
     let current = held.iter().find(|lock| lock.active && lock.token == token).ok_or(Refused::StaleToken)?;
     if current.lease.is_live(now) { Ok(()) } else { Err(Refused::TimedOut) }

@@ -1,31 +1,31 @@
-//! What the files of a scope were, by digest, and what became of them.
+//! The digests of the files in a scope, and how they changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Files by their normalized path. What was too much to be read is said to be so.
+/// Files by their normalized path. A snapshot that is incomplete says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
     pub files: BTreeMap<String, String>,
-    /// The scope holds more than is read, so this proves nothing.
+    /// The scope has more than the limit, so this proves nothing.
     pub is_partial: bool,
 }
 
-/// What two snapshots and a claim say together.
+/// The comparison of two snapshots and a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
     /// Files that differ, reported or not.
     pub seen: Vec<String>,
     /// Files that differ and were not reported.
     pub undeclared: Vec<String>,
-    /// Claims of a change that cannot be seen.
+    /// Claimed changes that the snapshots do not show.
     pub unseen: Vec<String>,
     pub is_partial: bool,
 }
 
-/// Compares what was with what is and with what is claimed. Paths are normalized; a claim may name a directory.
+/// Compares the files before and after with the claimed changes. Paths are normalized; a claim may name a directory.
 pub fn compare(before: &Snapshot, after: &Snapshot, claimed: &BTreeSet<String>) -> Changes {
     let names: BTreeSet<&String> = before.files.keys().chain(after.files.keys()).collect();
     let seen: BTreeSet<&String> =

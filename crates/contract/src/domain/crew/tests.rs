@@ -32,7 +32,7 @@ fn only_the_plain_spelling_of_a_number_names_a_plans_task() {
 }
 
 #[test]
-fn a_lock_holds_at_the_end_of_its_timeout_and_not_after() {
+fn a_lock_holds_until_the_end_of_its_timeout() {
     let lease = lease(&now(0), Duration::from_mins(1));
     assert!(lease.is_live(&now(60)));
     let mut late = now(60);
@@ -41,7 +41,7 @@ fn a_lock_holds_at_the_end_of_its_timeout_and_not_after() {
 }
 
 #[test]
-fn scopes_of_nested_workspaces_meet_in_one_place() {
+fn scopes_of_nested_workspaces_have_one_absolute_path() {
     let scope = |text: &str| Scope::parse(text, None).unwrap();
     let lock = Held {
         token: 1,
@@ -62,7 +62,7 @@ fn scopes_of_nested_workspaces_meet_in_one_place() {
     let inner = place("/srv/repo/src", &scope("a.rs")).unwrap();
     let other = Id::from_bits(2);
     let wanted = [(inner, Mode::Exclusive)];
-    // Its lease has ended, and it still stands in the way.
+    // Its lease has expired, and it still conflicts.
     assert!(obstacle(&other, &wanted, std::slice::from_ref(&lock), false).is_some());
     assert!(obstacle(&lock.task_id, &wanted, std::slice::from_ref(&lock), false).is_none());
     assert_eq!(place("/", &scope("etc")).unwrap().as_str(), "/etc");
@@ -70,7 +70,7 @@ fn scopes_of_nested_workspaces_meet_in_one_place() {
 }
 
 #[test]
-fn money_is_reserved_from_what_is_free_and_nothing_else() {
+fn only_free_budget_can_be_reserved() {
     let purse = Purse { limit: amount(100, 10), reserved: amount(40, 4), spent: amount(30, 3) };
     assert_eq!(purse.free(), amount(30, 3));
     assert_eq!(purse.decide_reserve(Some(amount(30, 3))), Ok(amount(30, 3)));
@@ -105,7 +105,7 @@ fn an_approval_is_for_one_action_once_and_in_time() {
     assert_eq!(granted.admit("d", &now(9)), Ok(()));
     assert_eq!(granted.admit("e", &now(9)), Err(NotApproved::OtherAction));
     assert_eq!(granted.admit("d", &now(10)), Err(NotApproved::Expired));
-    // A wall clock that is set back brings nothing back.
+    // A wall clock that is set back does not revive it.
     let back = Now { at: Timestamp::from_millis(0), ..now(11) };
     assert_eq!(granted.admit("d", &back), Err(NotApproved::Expired));
     assert_eq!(filed(ApprovalState::Pending).admit("d", &now(1)), Err(NotApproved::Pending));
@@ -115,7 +115,7 @@ fn an_approval_is_for_one_action_once_and_in_time() {
 }
 
 #[test]
-fn what_changed_is_told_from_what_is_claimed() {
+fn actual_changes_are_compared_with_claimed_ones() {
     let of = |files: &[(&str, &str)]| Snapshot {
         files: files.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect(),
         is_partial: false,

@@ -1,11 +1,11 @@
-//! The lines of a task's worklog. Each names the digest of the one before it, in the store and in the file alike.
+//! The lines of a task's worklog. Each contains the digest of the previous one, in the store and in the file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::digest;
 
-/// The field of a line that names the line before it.
+/// The field of a line with the digest of the previous line.
 pub const PREVIOUS: &str = "x_previous";
 
 /// One line, exactly as in the file, without the line break.
@@ -14,17 +14,17 @@ pub struct Line {
     /// 1 is the first.
     pub number: i64,
     pub text: String,
-    /// Of the text; the next line names it.
+    /// The digest of the text; the next line contains it.
     pub digest: String,
 }
 
-/// What the first line of a worklog names, so that no other task's lines can take its place.
+/// The previous digest of the first line. It depends on the task, so that lines of another task do not fit.
 pub fn beginning(run: &str, task: &str) -> String {
     digest::of_bytes(format!("worklog of {task} in {run}").as_bytes())
 }
 
 impl Line {
-    /// The line that follows `last` and says `entry`.
+    /// The line with `entry` that follows `last`.
     pub fn following(last: Option<&Line>, beginning: &str, mut entry: Value) -> Self {
         let previous = last.map_or(beginning, |last| &last.digest);
         entry[PREVIOUS] = json!(previous);
@@ -39,7 +39,7 @@ pub fn file_of(lines: &[Line]) -> Vec<u8> {
     lines.iter().flat_map(|line| line.text.bytes().chain([b'\n'])).collect()
 }
 
-/// The number of the first line that does not follow from the one before it, or whose digest is another.
+/// The number of the first line that does not match the digest of the previous line, or its own digest.
 pub fn broken(lines: &[Line], beginning: &str) -> Option<i64> {
     let mut previous = beginning.to_owned();
     for (at, line) in lines.iter().enumerate() {

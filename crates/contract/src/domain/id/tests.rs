@@ -29,7 +29,7 @@ fn an_id_of_another_kind_is_refused() {
 }
 
 #[test]
-fn an_id_from_elsewhere_is_kept_as_it_is() {
+fn an_imported_id_is_kept_unchanged() {
     let id = Id::<Task>::parse("task_1739373000123456789_a19f2c0b1d2e").unwrap();
     assert_eq!(id.to_string(), "task_1739373000123456789_a19f2c0b1d2e");
     assert_eq!(id.bits(), None);

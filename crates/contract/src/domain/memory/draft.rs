@@ -10,7 +10,7 @@ use crate::domain::text::{one_line, quoted};
 use crate::domain::time::{Timestamp, parse_duration};
 use crate::secrets;
 
-/// When a memory is to be forgotten. A length is counted from the moment it is written.
+/// When a memory expires. A duration starts when the memory is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
     Never,
@@ -18,16 +18,16 @@ pub enum Expiry {
     At(Timestamp),
 }
 
-/// What is asked for, with everything checked that does not depend on the time.
+/// A requested memory, with everything checked that does not depend on the time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     pub place: Place,
     pub key: String,
     pub value: String,
     pub value_type: ValueType,
-    /// `None` keeps what is there; a new memory is a fact.
+    /// `None` keeps the existing kind; a new memory is a fact.
     pub kind: Option<MemoryKind>,
-    /// `None` keeps what is there.
+    /// `None` keeps the existing value.
     pub half_life_days: Option<f64>,
     /// Pins the memory; nothing here unpins it.
     pub pin: bool,
@@ -36,7 +36,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The memory as it is to be written over `known`, which is what the key holds and is not expired.
+    /// The memory to write. `known` is the existing memory under the key, if it has not expired.
     pub fn written(&self, known: Option<&Memory>, number: i64, now: Timestamp) -> Result<NewMemory, Refusal> {
         let known = known.map(|memory| &memory.written);
         Ok(NewMemory {
@@ -49,7 +49,7 @@ impl Draft {
             half_life_days: self.half_life_days.or(known.and_then(|memory| memory.half_life_days)),
             pinned: self.pin || known.is_some_and(|memory| memory.pinned),
             expires_at: self.expiry.moment(now)?,
-            // Where a memory came from is decided once.
+            // The source of a memory never changes.
             source_task_id: known.map_or(&self.source_task_id, |memory| &memory.source_task_id).clone(),
         })
     }
@@ -87,12 +87,12 @@ impl Expiry {
     }
 }
 
-/// A key that may be looked for.
+/// Checks a key.
 pub fn checked_key(key: &str) -> Result<&str, Refusal> {
     one_line("key", key, limits::MEMORY_KEY_BYTES_MAX)
 }
 
-/// A scope and its id that may be looked for.
+/// Checks a scope and its id.
 pub fn checked_place(scope: &str, scope_id: Option<&str>) -> Result<Place, Refusal> {
     let place = Place::new(scope, scope_id)?;
     if let Some(id) = place.shown_id() {
@@ -101,7 +101,7 @@ pub fn checked_place(scope: &str, scope_id: Option<&str>) -> Result<Place, Refus
     Ok(place)
 }
 
-/// A value with its type: the one that was named and fits, or the one it looks like.
+/// A value with its type: the given one, which must match, or the detected one.
 pub fn checked_value(value: &str, named: Option<&str>) -> Result<ValueType, Refusal> {
     let max = limits::MEMORY_VALUE_BYTES_MAX;
     if value.len() > max {
@@ -126,12 +126,12 @@ pub fn checked_half_life(days: f64) -> Result<f64, Refusal> {
     Err(refused(format!("half_life_days must be more than 0 and at most {max}")))
 }
 
-/// A memory is given back as it was written, so a secret in it is refused and not replaced.
+/// A memory is returned as it was written, so a secret in it is refused and not replaced.
 pub fn without_secrets(texts: &[&str]) -> Result<(), Refusal> {
     match texts.iter().find_map(|text| secrets::find(text)) {
         None => Ok(()),
-        Some(rule) => Err(refused(format!("the text looks like it holds a secret ({rule})"))
-            .hint("leave the secret out; name where it is kept")),
+        Some(rule) => Err(refused(format!("the text appears to contain a secret ({rule})"))
+            .hint("leave out the secret; name where it is kept")),
     }
 }
 

@@ -41,7 +41,7 @@ fn a_scope_and_its_id_belong_together() {
 }
 
 #[test]
-fn a_type_is_seen_in_the_value() {
+fn a_type_is_detected_from_the_value() {
     let seen = ["tabs", "12.5", "true", "[1]", "{\"a\":1}", "null", "\"x\"", ""].map(infer_type);
     let text = ValueType::String;
     assert_eq!(seen, [text, Number, Boolean, Array, Json, text, text, text]);

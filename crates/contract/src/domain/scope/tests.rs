@@ -6,7 +6,7 @@ fn normal(text: &str, root: Option<&str>) -> String {
 }
 
 #[test]
-fn scopes_are_normalized_without_looking_at_the_disk() {
+fn scopes_are_normalized_without_reading_the_disk() {
     let cases = [
         ("src\\api\\handler.py", "src/api/handler.py"),
         ("  ./src/ ", "src"),
@@ -67,7 +67,7 @@ fn a_path_has_a_longest_length() {
 }
 
 #[test]
-fn links_lead_to_the_place_they_name_and_not_out_of_the_workspace() {
+fn links_are_resolved_and_must_not_leave_the_workspace() {
     let links: Links = [
         ("link", "src"),
         ("deep/link", "link/api"),

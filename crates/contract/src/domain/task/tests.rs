@@ -29,7 +29,7 @@ fn task(checks: usize) -> Task {
     }
 }
 
-/// Runs a script of commands against one task and prints what came of each.
+/// Runs a script of commands on one task and prints the result of each.
 fn run(checks: usize, script: &str) -> String {
     let mut task = task(checks);
     let mut time = 0;
@@ -89,7 +89,7 @@ fn run(checks: usize, script: &str) -> String {
 }
 
 #[test]
-fn a_live_claim_keeps_others_out_until_its_lease_ends() {
+fn a_live_claim_excludes_others_until_its_lease_expires() {
     insta::assert_snapshot!(run(0, "begin ann; begin bob; wait 14; begin ann; wait 14; begin bob; wait 1; begin bob; release ann; release bob"), @r"
     begin ann: in_progress  held by ann with 1
     begin bob: HELD_BY_ANOTHER the task is held by `ann`

@@ -52,7 +52,7 @@ fn a_lease_of_another_boot_has_expired() {
 }
 
 #[test]
-fn a_clock_set_back_or_forth_expires_nothing() {
+fn setting_the_wall_clock_expires_no_lease() {
     let at = |wall, boot| Now {
         at: Timestamp::from_millis(wall),
         boot: BootTime { boot_id: "a".to_owned(), millis: boot },

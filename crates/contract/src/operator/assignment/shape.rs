@@ -19,14 +19,14 @@ pub(crate) const TIMEOUT_SECONDS_MIN: f64 = 30.0;
 pub(crate) const TIMEOUT: Shape = Shape::Integer { min: 30, max: INTEGER_MAX };
 pub(crate) const HEARTBEAT: Shape = Shape::Integer { min: 5, max: INTEGER_MAX };
 pub(crate) const TITLE: Shape = bounded(limits::TITLE_CHARS_MAX);
-/// The number of a lock grant.
+/// The fencing token of a lock grant.
 pub(crate) const TOKEN: Shape = Shape::Integer { min: 1, max: INTEGER_MAX };
 
 pub(crate) const CHECKS: Shape = list!(Shape::Object(&CHECK), 0, limits::CHECKS_PER_TASK_MAX);
 
 static CHECK: Object = Object {
     name: "operator_check",
-    about: "A command that writ runs itself before it believes that a criterion is met.",
+    about: "A command that writ runs to verify that a criterion is met.",
     fields: &[
         required("criterion", NON_BLANK, "The acceptance criterion it decides."),
         required("command", list!(TEXT, 1, UNBOUNDED), "An argument list."),

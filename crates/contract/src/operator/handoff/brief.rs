@@ -13,16 +13,16 @@ use crate::fence;
 use crate::operator::TaskRef;
 
 const RECORDED_BY: &str = "agents and users";
-/// Names in the line that says what comes next.
+/// Task names in the line about what comes next.
 const NEXT_MAX: usize = 8;
 
-/// What is said of a bundle, and what had to be left out.
+/// The summary of a bundle, and what had to be left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffBrief {
     pub text: String,
     pub approx_tokens: usize,
     pub budget_tokens: usize,
-    /// Things that did not fit.
+    /// How many items did not fit.
     pub omitted: usize,
 }
 
@@ -32,11 +32,11 @@ struct Section {
     lines: Vec<String>,
 }
 
-/// Summarizes a run in no more than `budget` tokens. The bundle was judged before.
+/// Summarizes a run in no more than `budget` tokens. The bundle must be valid.
 pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
     let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
     let room = budget * TOKEN_BYTES;
-    // One thing takes no more than this, however long it is.
+    // The longest item.
     let most = room / 12;
     let (head, commands) = (head(handoff, program), commands(handoff, program));
     let about = format!(
@@ -71,7 +71,7 @@ pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
     }
 }
 
-/// Made of names and numbers that were judged, and of nothing that anybody wrote.
+/// Contains only validated names and numbers, and no free text.
 fn head(handoff: &Handoff, program: &str) -> String {
     let count = |status: Status| handoff.ledger.iter().filter(|row| row.status == status).count();
     let counts: Vec<String> =
@@ -107,7 +107,7 @@ fn commands(handoff: &Handoff, program: &str) -> String {
     )
 }
 
-/// What a task still has to wait for.
+/// The open dependencies of a task.
 fn waits_for<'h>(handoff: &'h Handoff, row: &'h HandoffRow) -> Vec<&'h TaskRef> {
     let listed = handoff.dependencies.iter().filter(|pair| pair.task_id == row.task_id);
     let needed = listed.map(|pair| &pair.depends_on_task_id).chain(row.dependencies.iter().flatten());

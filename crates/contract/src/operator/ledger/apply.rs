@@ -1,4 +1,4 @@
-//! Works out what a stream of deltas makes of a ledger, without touching it.
+//! Computes the effect of a stream of deltas on a ledger, without changing it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::operator::report::Report;
 use crate::operator::rules::Rule;
 use crate::verdict::Verdict;
 
-/// What would change. Dropped, nothing has happened.
+/// The pending changes. Dropping it discards them.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     rows: BTreeMap<TaskRef, Row>,
@@ -72,7 +72,7 @@ pub(super) fn draft(ledger: &Ledger, deltas: &[Delta], options: DeltaOptions) ->
     Ok(draft)
 }
 
-/// Whether the ledger is still the one that the envelope was written against.
+/// Whether the ledger still has the version that the envelope was written for.
 fn guard(ledger: &Ledger, options: DeltaOptions) -> Result<(), Fault> {
     let Some(expected) = options.base_version.filter(|expected| *expected != ledger.version) else {
         return Ok(());
@@ -83,7 +83,7 @@ fn guard(ledger: &Ledger, options: DeltaOptions) -> Result<(), Fault> {
 }
 
 impl Draft {
-    /// Makes the draft true and tells what was ignored.
+    /// Applies the draft and returns the ignored deltas.
     pub(super) fn commit(self, ledger: &mut Ledger) -> Vec<Ignored> {
         ledger.version = ledger.version.saturating_add(self.steps);
         ledger.rows.extend(self.rows);
@@ -103,7 +103,7 @@ impl Draft {
         if delta.last_heartbeat_at.as_deref().is_some_and(|time| parse_utc(time).is_none()) {
             return Err(Fault::new(Rule::Timestamp, "last_heartbeat_at", "must be a real time in UTC"));
         }
-        // A number too large to be hashed leaves the content unknown, as it is for ids from elsewhere.
+        // A delta with a number too large to be hashed has no digest, like an imported id.
         let digest = digest::of_value(delta).ok();
         if let Some(known) = self.known_digest(ledger, &delta.delta_id) {
             return self.ignore(delta, known.is_some() && known != digest, options);
@@ -130,7 +130,7 @@ impl Draft {
         Ok(())
     }
 
-    /// What was applied under this name: nothing, something, or something whose digest is known.
+    /// The delta that was applied under this id: `None`, or its digest if known.
     #[expect(
         clippy::option_option,
         reason = "whether it was applied and whether its content is known are two questions"
@@ -178,7 +178,7 @@ fn check_version(row: Option<&Row>, delta: &Delta, options: DeltaOptions) -> Res
     }
 }
 
-/// A new row. Only a task that is still to be done can begin.
+/// Creates a row. A new row must be `todo`.
 fn created(delta: &Delta) -> Result<Row, Fault> {
     if delta.status != Status::Todo || delta.x_intent == Some(Intent::Update) {
         let message = format!("{} is not in the ledger, and the delta does not create it", delta.task_id);
@@ -202,7 +202,7 @@ fn created(delta: &Delta) -> Result<Row, Fault> {
 
 fn check_step(row: &Row, delta: &Delta) -> Result<(), Fault> {
     if delta.x_intent == Some(Intent::Create) {
-        let message = format!("{} is in the ledger already", delta.task_id);
+        let message = format!("{} is already in the ledger", delta.task_id);
         return Err(Fault::new(Rule::CreateExists, "x_intent", message));
     }
     if !row.status.may_become(delta.status) {
@@ -210,7 +210,7 @@ fn check_step(row: &Row, delta: &Delta) -> Result<(), Fault> {
         return Err(Fault::new(Rule::Illegal, "status", message));
     }
     if row.status.is_terminal() && row.owner != delta.owner {
-        let message = format!("{} is {}; its owner stays", delta.task_id, row.status);
+        let message = format!("{} is {}; its owner cannot change", delta.task_id, row.status);
         return Err(Fault::new(Rule::TerminalOwnerChange, "owner", message));
     }
     Ok(())
@@ -230,7 +230,7 @@ fn changed(row: &Row, delta: &Delta) -> Row {
     next
 }
 
-/// The last delta wins; what it does not mention stays, and a heartbeat never moves back.
+/// The last delta wins; fields that it does not set stay, and a heartbeat never moves back.
 fn write(row: &mut Row, delta: &Delta) {
     row.status = delta.status;
     row.owner.clone_from(&delta.owner);

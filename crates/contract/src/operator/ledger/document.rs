@@ -1,4 +1,4 @@
-//! The deltas of several envelopes as one document, to see the resulting ledger.
+//! Applies the deltas of several envelopes in one document and returns the resulting ledger.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::operator::trust;
 use crate::shape::{Described, Object, Unknown, optional, required};
 use crate::verdict::Verdict;
 
-/// Judges `{base, streams}` and answers with the resulting ledger.
+/// Validates `{base, streams}` and answers with the resulting ledger.
 pub fn validate_deltas(bytes: &[u8], options: &Options) -> Verdict {
     judge(bytes, options).unwrap_or_else(|refusal| *refusal)
 }
@@ -19,7 +19,7 @@ pub fn validate_deltas(bytes: &[u8], options: &Options) -> Verdict {
 fn judge(bytes: &[u8], options: &Options) -> Result<Verdict, Box<Verdict>> {
     let mut document = document::read(KIND, bytes)?;
     let mut report = document::structure(&LEDGER_DELTAS, &document, options);
-    // The answer repeats the ledger, and a secret in it could only be left out by changing it.
+    // The answer contains the ledger, and a secret in it could only be removed by changing it.
     trust::examine(&document, options, &mut report);
     if !report.is_clean() {
         return Err(Box::new(report.verdict(KIND, "")));
@@ -38,9 +38,9 @@ pub static LEDGER_DELTAS: Object = Object {
     name: "operator_ledger_deltas",
     about: "A ledger and the streams of deltas to apply to it, one after the other.",
     fields: &[
-        required("base", Ledger::SHAPE, "The ledger before."),
+        required("base", Ledger::SHAPE, "The ledger before the deltas."),
         required("streams", <Vec<Vec<Delta>>>::SHAPE, "The deltas of each envelope, in order."),
-        optional("x_base_version", NUMBER, "The ledger version the first stream was written against."),
+        optional("x_base_version", NUMBER, "The ledger version that the first stream was written for."),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::operator::delta::Intent;
 
-/// Deltas that mostly can be applied: few tasks, few names, every state.
+/// Deltas that can mostly be applied: few tasks, few ids, every state.
 fn delta() -> impl Strategy<Value = Delta> {
     let status = prop::sample::select(Status::ALL.to_vec());
     let intent = prop_oneof![Just(None), Just(Some(Intent::Create)), Just(Some(Intent::Update))];
@@ -28,7 +28,7 @@ fn stream() -> impl Strategy<Value = Vec<Delta>> {
     prop::collection::vec(delta(), 0..6)
 }
 
-/// A ledger with two tasks, one of which waits for the other, after some streams.
+/// A ledger with two tasks, one of which depends on the other, after some streams.
 fn ledger(streams: &[Vec<Delta>]) -> Ledger {
     let mut ledger: Ledger = serde_json::from_value(json!({
         "version": 0,

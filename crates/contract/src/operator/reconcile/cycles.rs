@@ -1,14 +1,14 @@
-//! Tasks that wait for each other in a circle.
+//! Finds cycles in the dependencies.
 
 use std::collections::BTreeMap;
 
 use super::records::Entry;
 
-/// How many tasks of one circle are named.
+/// How many tasks of one cycle are named.
 const NAMED_MAX: usize = 20;
 
-/// The circles of the dependencies, each as the rows on it, beginning with the one that was reached first. Of
-/// circles that begin with the same row one is enough.
+/// The cycles of the dependencies, each as the rows on it, beginning with the one that was reached first. Of
+/// cycles that begin with the same row, one is enough.
 pub(super) fn cycles(rows: &[Entry]) -> Vec<Vec<usize>> {
     let index: BTreeMap<&str, usize> = rows.iter().enumerate().map(|(at, row)| (row.task_id, at)).collect();
     let next: Vec<Vec<usize>> = rows
@@ -23,11 +23,11 @@ pub(super) fn cycles(rows: &[Entry]) -> Vec<Vec<usize>> {
     walk.found.into_values().collect()
 }
 
-/// A walk by hand: a chain of dependencies may be longer than the stack is deep.
+/// An iterative walk: a chain of dependencies may be too long for recursion.
 struct Walk {
     next: Vec<Vec<usize>>,
     state: Vec<State>,
-    /// The rows on the way, each with the number of its next dependency to look at.
+    /// The rows on the current path, each with the index of its next dependency.
     way: Vec<(usize, usize)>,
     found: BTreeMap<usize, Vec<usize>>,
 }
@@ -35,7 +35,7 @@ struct Walk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
-    /// On the way that is being walked, at this place.
+    /// On the current path, at this position.
     Open(usize),
     Closed,
 }

@@ -21,7 +21,7 @@ macro_rules! issues {
                 match self { $(IssueRule::$variant => Code::$code),* }
             }
 
-            /// How to resolve it. Repairs are deltas of their own, and then the ledger is reconciled again.
+            /// How to resolve it. Repairs are separate deltas, after which the ledger is reconciled again.
             pub fn action(self) -> &'static str {
                 match self { $(IssueRule::$variant => $action),* }
             }
@@ -36,19 +36,19 @@ issues! {
     NoOwner, "RC-04", LedgerInconsistent, "block the task";
     UnknownDependency, "RC-05", LedgerInconsistent, "block the task";
     DependencyNotDone, "RC-06", DependencyNotMet, "block a task in progress; a task that is done needs a person";
-    DependencyLost, "RC-07", DependencyNotMet, "block the task and those that wait for it";
+    DependencyLost, "RC-07", DependencyNotMet, "block the task and those that depend on it";
     LockOfFinishedTask, "RC-08", LedgerInconsistent, "release the lock";
     LockOfUnknownTask, "RC-09", LedgerInconsistent, "release the lock";
-    EventOfUnknownTask, "RC-10", LedgerInconsistent, "find out where the event came from";
+    EventOfUnknownTask, "RC-10", LedgerInconsistent, "find the source of the event";
     NoLock, "RC-11", LockConflict, "block the task";
-    NoHeartbeat, "RC-12", SchemaInvalid, "set the heartbeat when the task is given out";
+    NoHeartbeat, "RC-12", SchemaInvalid, "set the heartbeat when the task is assigned";
     HeartbeatInFuture, "RC-13", SchemaInvalid, "check the clocks";
     HeartbeatTooOld, "RC-14", TaskTimeout, "block the task, release its locks, plan it again";
     TimedOutInProgress, "RC-15", LedgerInconsistent, "block the task";
-    BlockedWithoutBlocker, "RC-16", LedgerInconsistent, "say what blocks it";
+    BlockedWithoutBlocker, "RC-16", LedgerInconsistent, "name its blocker";
     DoneWithoutResult, "RC-17", AcceptanceFailed, "verify it in a new task";
     DependencyCycle, "RC-18", LedgerInconsistent, "a person has to break the cycle";
-    LocksOverlap, "RC-19", LockConflict, "release the younger of the two";
+    LocksOverlap, "RC-19", LockConflict, "release the newer of the two locks";
 }
 
 /// One contradiction.
@@ -56,7 +56,7 @@ issues! {
 pub struct Issue {
     pub rule: IssueRule,
     pub code: Code,
-    /// Empty where a row does not even have a name.
+    /// Empty if a row has no id.
     pub task_id: String,
     /// Where in the document.
     pub path: String,

@@ -16,7 +16,7 @@ use crate::operator::options::Options;
 use crate::operator::result;
 use crate::operator::watchdog::seconds;
 
-/// Everything there is to reconcile. What is `None` was not given and is not checked.
+/// Everything to reconcile. A part that is `None` is absent and not checked.
 #[derive(Debug)]
 pub(crate) struct Records<'v> {
     pub(super) rows: Vec<Entry<'v>>,
@@ -36,7 +36,7 @@ pub(crate) struct Records<'v> {
 pub(super) struct Entry<'v> {
     pub(super) path: String,
     pub(super) task_id: &'v str,
-    /// None where it could not be read.
+    /// `None` if it could not be read.
     pub(super) status: Option<Status>,
     pub(super) owner: &'v str,
     pub(super) dependencies: Vec<&'v str>,
@@ -93,7 +93,7 @@ impl<'v> Records<'v> {
         }
         let status = row.get("status").and_then(Value::as_str).and_then(Status::parse);
         if status.is_none() {
-            issue(IssueRule::UnreadableState, "the status is none of the six");
+            issue(IssueRule::UnreadableState, "the status is unknown");
         }
         let dependencies = match row.get("dependencies") {
             None => Some(Vec::new()),
@@ -163,7 +163,7 @@ impl<'v> Records<'v> {
         }
     }
 
-    /// A whole result is validated here; a summary is its caller's word that one was.
+    /// A whole result is validated here; for a summary, the caller has validated it.
     pub(super) fn set_results(&mut self, results: &'v Value, options: &Options) {
         if !results.is_array() {
             return;

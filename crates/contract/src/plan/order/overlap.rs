@@ -1,16 +1,16 @@
-//! Which tasks write to the same place.
+//! Finds tasks that write to the same path.
 
 use std::collections::BTreeMap;
 
 use crate::domain::scope::Scope;
 use crate::plan::Plan;
 
-/// Two tasks, the earlier first, and a path of each that overlap.
+/// Two tasks, the earlier first, and their overlapping paths.
 pub(super) type Overlaps<'p> = BTreeMap<(usize, usize), (&'p Scope, &'p Scope)>;
 
 /// The pairs of tasks that `may_meet` and write to overlapping paths.
 ///
-/// Sorted by path, whatever covers a path stands before it with only its own descendants between, so one pass with a
+/// Sorted by path, a path that contains another precedes it with only its own descendants between, so one pass with a
 /// stack finds every pair without comparing them all.
 pub(super) fn overlaps(plan: &Plan, may_meet: impl Fn(usize, usize) -> bool) -> Overlaps<'_> {
     let tasks = plan.tasks.iter().enumerate();
@@ -21,7 +21,7 @@ pub(super) fn overlaps(plan: &Plan, may_meet: impl Fn(usize, usize) -> bool) -> 
     let mut open: Vec<&Write<'_>> = Vec::new();
     for write in &writes {
         while open.pop_if(|outer| !outer.covers(write)).is_some() {}
-        // A task's wider path covers what is inside it, so the stack is never longer than the plan.
+        // Of nested paths of one task only the outer one is kept, so the stack is never longer than the plan.
         if open.iter().any(|outer| outer.task == write.task) {
             continue;
         }
@@ -39,7 +39,7 @@ pub(super) fn overlaps(plan: &Plan, may_meet: impl Fn(usize, usize) -> bool) -> 
 struct Write<'p> {
     task: usize,
     scope: &'p Scope,
-    /// Whether it starts at the root of the file system, and its steps.
+    /// Whether it is absolute, and its components.
     path: (bool, Vec<&'p str>),
 }
 

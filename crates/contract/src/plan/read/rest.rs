@@ -1,4 +1,4 @@
-//! What can still be said about a plan whose form has faults, so that one look names them all.
+//! Checks the readable parts of a plan with faults, so that all faults are reported at once.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::{KnownExecutor, order};
 use crate::finding::{Finding, Findings};
 use crate::plan::shapes::RawPlan;
 
-/// Adds the faults of what a plan means, as far as its form lets them be seen.
+/// Adds the semantic faults of a plan, as far as its form is readable.
 pub(super) fn add_faults(value: &Value, known: &[KnownExecutor], findings: &mut Findings) {
     let Some(sound) = sound_part(value, findings) else { return };
     let Ok(raw) = serde_json::from_value::<RawPlan>(sound.value) else { return };
@@ -26,19 +26,19 @@ pub(super) fn add_faults(value: &Value, known: &[KnownExecutor], findings: &mut 
 
 struct Sound {
     value: Value,
-    /// Every task has the name that its author gave it.
+    /// The ids of all tasks are readable.
     is_named: bool,
-    /// Every task says what it depends on.
+    /// The dependencies of all tasks are readable.
     is_ordered: bool,
 }
 
-/// The plan without its faulty fields, and with a stand-in for each that a plan must have.
+/// The plan without its faulty fields, with a placeholder for each required one.
 fn sound_part(value: &Value, findings: &Findings) -> Option<Sound> {
     let mut value = value.clone();
     let plan = value.as_object_mut()?;
     let count = plan.get("task")?.as_array()?.len();
     let (mut is_named, mut is_ordered) = (true, true);
-    // With some findings omitted it is unknown which fields are sound.
+    // If findings were omitted, it is unknown which fields are valid.
     if findings.omitted > 0 {
         return None;
     }
@@ -70,7 +70,7 @@ fn sound_part(value: &Value, findings: &Findings) -> Option<Sound> {
     Some(Sound { value, is_named, is_ordered })
 }
 
-/// Removes a faulty field, and what cannot be judged without it. A name is a name in any form.
+/// Removes a faulty field, and fields that cannot be checked without it. An id with an invalid form is kept.
 fn remove(task: &mut Map<String, Value>, field: &str) {
     if field == "id" && task.get("id").is_some_and(Value::is_string) {
         return;
@@ -88,7 +88,7 @@ enum Place<'p> {
     Field(&'p str),
 }
 
-/// The field of the plan or of one of its tasks that a path leads into.
+/// The field of the plan or of one of its tasks that a path belongs to.
 fn place(path: &str) -> Place<'_> {
     let field = |rest: &'_ str| rest.find(['.', '[']).unwrap_or(rest.len());
     let inside = path.strip_prefix("$.task[").and_then(|rest| rest.split_once(']'));

@@ -57,8 +57,8 @@ fn a_cycle_is_named() {
 fn a_dependency_must_exist_and_an_id_be_unique() {
     let plan = format!("{HEAD}{}{}", task("build", ""), task("build", "depends_on = [\"buidl\", \"zzz\"]"));
     insta::assert_snapshot!(run(&plan), @r"
-    $.task[1].depends_on[0] [unknown_dependency] there is no task `buidl`; did you mean `build`?
-    $.task[1].depends_on[1] [unknown_dependency] there is no task `zzz`
+    $.task[1].depends_on[0] [unknown_dependency] unknown task `buidl`; did you mean `build`?
+    $.task[1].depends_on[1] [unknown_dependency] unknown task `zzz`
     $.task[1].id [duplicate] `build` is already the id of $.task[0]
     ");
 }
@@ -104,11 +104,11 @@ fn wrong_types_and_unknown_fields_are_all_named() {
 }
 
 #[test]
-fn a_fault_of_form_hides_no_fault_of_meaning_and_makes_none() {
+fn a_syntax_fault_neither_hides_nor_causes_semantic_faults() {
     let faulty = |rest: &str| run(&format!("{HEAD}retires = 1\n{}{}", task("a", "writes = [\"x\"]"), rest));
     let unknown = "$.retires [unknown_field] unknown field `retires`";
     assert_eq!(faulty(""), unknown);
-    // What depends on a field that cannot be read is not judged.
+    // What depends on an unreadable field is not checked.
     for rest in [
         "[[task]]\ncommand = [\"true\"]\n[[task]]\nid = \"c\"\ncommand = [\"true\"]\ndepends_on = [\"b\"]\n",
         "[[task]]\nid = \"b\"\ncommand = [\"true\"]\nwrites = [\"x\"]\ndepends_on = \"a\"\n",
@@ -122,7 +122,7 @@ fn a_fault_of_form_hides_no_fault_of_meaning_and_makes_none() {
     }
     insta::assert_snapshot!(faulty(&task("b", "writes = [\"x/y\"]\ndepends_on = [\"zzz\"]")), @r"
     $.retires [unknown_field] unknown field `retires`
-    $.task[1].depends_on[0] [unknown_dependency] there is no task `zzz`
+    $.task[1].depends_on[0] [unknown_dependency] unknown task `zzz`
     $.task[1].writes [overlapping_writes] `a` writes `x` and `b` writes `x/y`, and neither waits for the other; add a depends_on
     ");
 }
@@ -138,9 +138,9 @@ fn an_executor_is_known_by_its_name() {
     assert_eq!(from_value(&value, &[]).unwrap().tasks[0].executor.as_str(), "mystery");
 }
 
-/// Every way that two tasks stand to each other must not be walked again for each pair.
+/// The relation of two tasks must not be recomputed for each pair.
 #[test]
-fn the_largest_plans_are_judged_without_comparing_everything_with_everything() {
+fn the_largest_plans_are_checked_without_comparing_all_pairs() {
     let names: Vec<String> = (0..limits::PLAN_TASKS_MAX).map(|i| format!("t{i}")).collect();
     let dense = names.iter().enumerate().map(|(i, id)| {
         let needs = if i == 0 { &names[1..] } else { &names[1..i] };
@@ -189,7 +189,7 @@ fn a_long_chain_is_ordered_without_recursion() {
 }
 
 #[test]
-fn the_kind_of_a_document_is_told_by_its_fields() {
+fn the_kind_of_a_document_is_detected_from_its_fields() {
     let kind = |text: &str| document::read(text.as_bytes()).map(|document| document.kind.as_str());
     assert_eq!(kind("{\"aop_version\": \"2.0.2-C\"}"), Ok("aop_task"));
     assert_eq!(kind("{\"v\": \"1\", \"intent\": \"x\"}"), Ok("aee_task"));

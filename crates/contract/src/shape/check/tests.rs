@@ -62,7 +62,7 @@ fn every_finding_is_reported_with_its_place() {
 }
 
 #[test]
-fn what_fits_gives_no_findings() {
+fn a_valid_document_has_no_findings() {
     let value =
         json!({"title": "äöüéß", "command": ["a"], "note": null, "items": [{"at": "2026-01-26T12:00:00Z"}]});
     assert_eq!(run(&value), "");

@@ -30,7 +30,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The documents of the vectors, by kind; of a kind with one document a line, the lines.
+/// The documents of the vectors, by kind; of a kind with one document per line, the lines.
 fn documents() -> BTreeMap<Kind, Vec<Value>> {
     let mut found: BTreeMap<Kind, Vec<Value>> = BTreeMap::new();
     for path in files_below(&vectors()) {
@@ -70,7 +70,7 @@ fn documents() -> BTreeMap<Kind, Vec<Value>> {
     found
 }
 
-/// The rules that no schema says: (kind, rule), from the list that is published with the vectors.
+/// The rules that a schema cannot express: (kind, rule), from the list that is published with the vectors.
 fn beyond() -> BTreeSet<(String, String)> {
     let list = list();
     let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
@@ -95,7 +95,7 @@ fn judged(kind: Kind, document: &Value, strict: bool) -> crate::verdict::Verdict
     validate(Some(kind), text.as_bytes(), &Options { strict, executors: &executors, ..Options::default() })
 }
 
-/// How the schema and the code disagree about a document, other than by a listed rule.
+/// Disagreements of the schema and the code about a document, except by a listed rule.
 fn disagreement(kind: Kind, strict: bool, schema: &Validator, document: &Value) -> Vec<String> {
     static LISTED: LazyLock<BTreeSet<(String, String)>> = LazyLock::new(beyond);
     let verdict = judged(kind, document, strict);
@@ -120,7 +120,7 @@ fn disagreement(kind: Kind, strict: bool, schema: &Validator, document: &Value) 
     }
 }
 
-/// What may stand anywhere.
+/// Values that a mutation may insert anywhere.
 static INTRUDERS: LazyLock<Vec<Value>> = LazyLock::new(intruders);
 
 fn intruders() -> Vec<Value> {
@@ -324,53 +324,53 @@ fn published_schemas_change_only_on_purpose() {
         }
     }
     insta::assert_snapshot!(lines, @"
-    assignment lenient c3a27c96713a8c92
-    assignment strict 045ac36a1adc70a3
-    locks lenient af13a585a82d7248
-    locks strict df0334d69673f5f7
-    result lenient 95d8d2c20e0722a0
-    result strict 7d026c432473df07
-    worklog lenient da8f7b9c40e0a764
-    worklog strict 4a4a98334e58d1ea
-    worklog-entry lenient e62763d58b7e807b
-    worklog-entry strict 250d77ac1dc70f76
-    handoff lenient c7f9299635905676
-    handoff strict aacaab4aaba6fd5b
-    orchestrator lenient b19a024fa7dd83e9
-    orchestrator strict 9287fcac4c03948e
-    deltas lenient 01e7e391d2b10ae4
-    deltas strict 61e279764430a8c8
-    reconcile lenient 5c031714e657dd09
-    reconcile strict fd2a6f4445259adc
-    watchdog lenient ffd67999f643c98f
-    watchdog strict 4dc83436c1a69292
-    aop lenient 3eb543d1e1d4721c
-    aop strict 37040094847e93eb
-    aop-audit lenient bd1e2c3327aa3413
-    aop-audit strict bd1e2c3327aa3413
-    aee lenient 33294ce199df0d60
-    aee strict 9f7473a799fec387
-    stack lenient 485a185ea950e110
-    stack strict 6dd67f690f7cbc38
-    trace lenient b28f442b35a4785a
-    trace strict 7f54590dc2555c34
-    bridge lenient ca6f1f50b9d65fc7
-    bridge strict 99b5316de5257375
-    candidate lenient 68718c27c9b44abd
-    candidate strict 68718c27c9b44abd
-    harvest lenient 7ecdacd67a1fc48b
-    harvest strict 5a7e46b6dbf183f6
-    constraint lenient d172319b7a068907
-    constraint strict bf92851cb55a583a
-    stage1 lenient f9b9097f99465a40
-    stage1 strict 9be0d881b2296dd3
+    assignment lenient ecae8be2a7ae1f2a
+    assignment strict 68ec226f8688714c
+    locks lenient a8250018a4f99bb5
+    locks strict 11bf31ad13c23b01
+    result lenient 13ca1ab92cc11f51
+    result strict e9c4381772ad98a3
+    worklog lenient e369ef886bac7eaf
+    worklog strict c2c5b5433801097b
+    worklog-entry lenient 55ffeecd5e799ba4
+    worklog-entry strict 060068756eb192c8
+    handoff lenient 289577c1bd9b7cdd
+    handoff strict 28987de7f83b8497
+    orchestrator lenient 5b1509fb3cb06e28
+    orchestrator strict c7c930a9d2ac433d
+    deltas lenient 884a3482b800714a
+    deltas strict 510bd2de3ca7f802
+    reconcile lenient 14f10794a535bfb6
+    reconcile strict 9723117882bb479f
+    watchdog lenient 64090fe6a290436f
+    watchdog strict 28dcf1ab756fe6e7
+    aop lenient d2705cfbc8ae427c
+    aop strict 6d95b8f50fdc708b
+    aop-audit lenient 5923eec01cf0d2bd
+    aop-audit strict 5923eec01cf0d2bd
+    aee lenient 9bdc9f900143a4bd
+    aee strict c49ad25378d2f690
+    stack lenient fdfd19c6afd414f9
+    stack strict 3d117aff095cde5d
+    trace lenient 750999ae6f238931
+    trace strict 76b723118587857e
+    bridge lenient 972be146b6eb7b45
+    bridge strict a6ee2f7781741c6f
+    candidate lenient e4c9e0032c661516
+    candidate strict e4c9e0032c661516
+    harvest lenient 624140d84ad82724
+    harvest strict c319bd9cd7f910bc
+    constraint lenient 8ace519aec0c40eb
+    constraint strict 0a4a0ca2c4d194cc
+    stage1 lenient 4a6627e1a1ecf03c
+    stage1 strict ddc180645f6c26da
     memrl lenient e22bc1833ae6aedf
     memrl strict d904f8be2c09ff36
     council lenient 487dedf0d3ab8625
     council strict df82bf0b8f74d907
-    continuity lenient 94ac6ec8c1670f7d
-    continuity strict 463e20cc3bd7e213
-    plan lenient f679950d5ee040ed
-    plan strict f679950d5ee040ed
+    continuity lenient a9419f7efb8fec26
+    continuity strict 0fb8b27b0daec296
+    plan lenient 8c4c9714469e117b
+    plan strict 8c4c9714469e117b
     ");
 }

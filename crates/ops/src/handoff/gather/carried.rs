@@ -76,7 +76,7 @@ fn results(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<CarriedResult>> {
     let names: BTreeMap<&TaskId, &TaskRef> =
         state.tasks.iter().map(|(name, task)| (&task.id, name)).collect();
     let found = tx.results_of_run(&state.run.asked.id)?;
-    let carried = |found: store::Accepted| {
+    let carried = |found: store::ResultRow| {
         let task_id = (*names.get(&found.task_id)?).clone();
         let (checks, changes) = (found.checks, found.changes);
         Some(CarriedResult { task_id, token: found.token, result: found.result, checks, changes })

@@ -104,7 +104,7 @@ impl Unpacking<'_> {
         };
         self.say(work, Some(task_id), &format!("Row of {name} imported"), written)?;
         match heard(row) {
-            Some(at) => Ok(work.tx.hear(task_id, &elsewhere(work.now, at))?),
+            Some(at) => Ok(work.tx.record_heartbeat(task_id, &elsewhere(work.now, at))?),
             None => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
-//! How long validating takes beside reading the same bytes into plain structs, on one thread.
+//! Compares validating with reading the same bytes into plain structs, on one thread.
 //!
-//! Prints one JSON line a document: `{document, contenders: [{name, median_us}]}`, ours first.
+//! Prints one JSON line per document: `{document, contenders: [{name, median_us}]}`, ours first.
 #![expect(clippy::print_stdout, reason = "what it prints is its answer")]
 
 mod plain;
@@ -16,7 +16,7 @@ const TASK: &str = include_str!("../../../../contract/vectors/aop/valid/c-2.2-ta
 /// A layer's decision, as in section 6 of the binding of AOCL to AEE.
 const EVENT: &str = include_str!("layer-decision.json");
 
-/// Calls in one measurement: enough that the clock does not count.
+/// Calls in one measurement: enough to make the cost of reading the clock negligible.
 const CALLS: u32 = 200;
 
 fn main() {
@@ -35,7 +35,7 @@ fn typed_event(bytes: &[u8]) {
     black_box(serde_json::from_slice::<plain::Envelope>(bytes).expect("BUG: the document fits its structs"));
 }
 
-/// Takes turns, so that a busy machine slows all alike, and gives the medians.
+/// Runs the contenders in turn, so that a busy machine slows all of them, and returns the medians.
 fn measured(name: &str, kind: Kind, bytes: &[u8], rounds: usize, typed: fn(&[u8])) -> Value {
     let options = Options::default();
     assert!(validate(Some(kind), bytes, &options).allow, "BUG: {name} is valid");

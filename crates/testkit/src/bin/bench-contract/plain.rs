@@ -1,4 +1,4 @@
-//! The two documents as plain structs: what somebody would write who wants the values and nothing else.
+//! The two documents as plain structs, as one would write them to get the values without validation.
 
 use std::collections::BTreeMap;
 

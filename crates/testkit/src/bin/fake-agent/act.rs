@@ -1,4 +1,4 @@
-//! Doing what the script says.
+//! Runs the steps of a script.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ pub(crate) struct Agent {
     messages: Messages,
 }
 
-type Done = Result<(), String>;
+type StepResult = Result<(), String>;
 
 impl Agent {
     /// The exit code the script asks for.
@@ -45,10 +45,10 @@ impl Agent {
         let objective =
             self.task.as_ref().and_then(|task| task["task"]["objective"].as_str()).unwrap_or_default();
         let script = objective.split_once("fake:").map(|(_, script)| script.to_owned());
-        script.ok_or_else(|| format!("the objective holds no `fake:` script: {objective}"))
+        script.ok_or_else(|| format!("the objective contains no `fake:` script: {objective}"))
     }
 
-    fn act(&mut self, step: &Step) -> Done {
+    fn act(&mut self, step: &Step) -> StepResult {
         match step {
             Step::Print(text) => print(&format!("{text}\n")),
             Step::Err(text) => writeln!(io::stderr(), "{text}").map_err(|error| error.to_string()),
@@ -77,13 +77,13 @@ impl Agent {
                 self.messages.cost_usd = Some(*usd);
                 Ok(())
             }
-            Step::Exit(_) | Step::Setsid => unreachable!("BUG: run() keeps these for itself"),
+            Step::Exit(_) | Step::Setsid => unreachable!("BUG: run() handles these"),
             aop => self.say(aop),
         }
     }
 
-    /// The steps that print protocol messages, or what only looks like them.
-    fn say(&mut self, step: &Step) -> Done {
+    /// The steps that print protocol messages, valid or broken.
+    fn say(&mut self, step: &Step) -> StepResult {
         if *step == Step::AopGarbage {
             return print_bytes(crate::aop::GARBAGE);
         }
@@ -94,7 +94,7 @@ impl Agent {
         print(&self.messages.text(step, task))
     }
 
-    fn read_task(&mut self) -> Done {
+    fn read_task(&mut self) -> StepResult {
         if self.task.is_some() {
             return Ok(());
         }
@@ -102,20 +102,20 @@ impl Agent {
             self.task = Some(identity);
             return Ok(());
         }
-        // One document, not the whole stream: whoever wrote it may keep the pipe open.
+        // One document, not the whole stream: the writer may keep the pipe open.
         let mut documents = serde_json::Deserializer::from_reader(io::stdin()).into_iter::<Value>();
         match documents.next() {
             Some(Ok(task)) if task["message_type"] == "TASK" => {
                 self.task = Some(task);
                 Ok(())
             }
-            Some(Ok(_)) => Err("standard input holds no TASK".to_owned()),
-            Some(Err(error)) => Err(format!("standard input holds no JSON: {error}")),
+            Some(Ok(_)) => Err("standard input contains no TASK".to_owned()),
+            Some(Err(error)) => Err(format!("standard input contains no JSON: {error}")),
             None => Err("standard input is empty, and a TASK was expected".to_owned()),
         }
     }
 
-    fn write(&mut self, path: &Path, text: &str, append: bool) -> Done {
+    fn write(&mut self, path: &Path, text: &str, append: bool) -> StepResult {
         let existed = path.exists();
         put(path, text, append)?;
         let bytes = path.metadata().map_or(0, |about| about.len());
@@ -128,7 +128,7 @@ impl Agent {
     }
 }
 
-fn put(path: &Path, text: &str, append: bool) -> Done {
+fn put(path: &Path, text: &str, append: bool) -> StepResult {
     let fault = |error: io::Error| format!("could not write {}: {error}", path.display());
     let mut options = OpenOptions::new();
     options.create(true).write(true).append(append).truncate(!append);
@@ -136,17 +136,17 @@ fn put(path: &Path, text: &str, append: bool) -> Done {
     file.write_all(format!("{text}\n").as_bytes()).map_err(fault)
 }
 
-fn print(text: &str) -> Done {
+fn print(text: &str) -> StepResult {
     print_bytes(text.as_bytes())
 }
 
-fn print_bytes(bytes: &[u8]) -> Done {
+fn print_bytes(bytes: &[u8]) -> StepResult {
     let mut stdout = io::stdout().lock();
     let done = stdout.write_all(bytes).and_then(|()| stdout.flush());
     done.map_err(|error| format!("could not print: {error}"))
 }
 
-fn flood(bytes: u64, in_lines: bool) -> Done {
+fn flood(bytes: u64, in_lines: bool) -> StepResult {
     let mut chunk = [b'x'; 1024];
     if in_lines {
         chunk[1023] = b'\n';
@@ -160,22 +160,22 @@ fn flood(bytes: u64, in_lines: bool) -> Done {
     Ok(())
 }
 
-fn echo() -> Done {
+fn echo() -> StepResult {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     print_bytes(&bytes)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the script asks what environment it was given")]
-fn print_env(name: &str) -> Done {
+#[expect(clippy::disallowed_methods, reason = "the script prints its environment")]
+fn print_env(name: &str) -> StepResult {
     match std::env::var_os(name) {
         Some(value) => print(&format!("{name}={}\n", value.to_string_lossy())),
         None => print(&format!("{name} is not set\n")),
     }
 }
 
-fn ignore_term() -> Done {
-    // A handler that only sets a flag nobody reads.
+fn ignore_term() -> StepResult {
+    // A handler that only sets a flag. The flag is never read.
     let flag = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(signal_hook::consts::SIGTERM, flag);
     registered.map(|_| ()).map_err(|error| format!("could not ignore SIGTERM: {error}"))
@@ -183,7 +183,7 @@ fn ignore_term() -> Done {
 
 #[expect(clippy::disallowed_methods, reason = "the script asks for it")]
 #[expect(clippy::unnecessary_wraps, reason = "it is one of the steps")]
-fn sleep(length: Duration) -> Done {
+fn sleep(length: Duration) -> StepResult {
     std::thread::sleep(length);
     Ok(())
 }

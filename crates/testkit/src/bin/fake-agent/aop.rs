@@ -9,7 +9,7 @@ const SCHEMA_VERSION: &str = "2.0.2";
 const STARTED_AT: &str = "2026-01-01T12:00:00Z";
 const ENDED_AT: &str = "2026-01-01T12:00:01Z";
 
-/// Noise as real agents print it: a banner, a bare value, a broken line, bytes that are no text.
+/// Noise as real agents print it: a banner, a bare value, a broken line, bytes that are not UTF-8.
 pub(crate) const GARBAGE: &[u8] =
     b"Welcome to fake-agent!\n[1, 2, 3]\n\n{\"message_type\": \n\"EVENT\"\n\xff\xfe\n";
 
@@ -54,7 +54,7 @@ impl Messages {
             Step::AopTwoResponses => {
                 format!("{}{}", line(&self.success(task)), line(&self.failed(task, "E_UNKNOWN")))
             }
-            other => unreachable!("BUG: {other:?} is no message"),
+            other => unreachable!("BUG: {other:?} is not a message"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! An agent that does exactly what its script says, so that tests can have every kind of agent there is.
+//! An agent that runs a script, so that tests can have agents of every kind.
 
 mod act;
 mod aop;
@@ -10,13 +10,13 @@ use std::process::ExitCode;
 
 use act::Agent;
 
-/// A fault in the script itself; no step ends with it unless told to.
+/// Exit code for an error in the script. A script exits with it only by an explicit `exit 64`.
 const EXIT_BAD_SCRIPT: u8 = 64;
 
 const HELP: &str = "\
-fake-agent SCRIPT...        do these steps, separated by `;` (a literal one is `\\;`, a new line `\\n`)
-fake-agent --file PATH      do the steps in this file, one a line
-fake-agent                  read an AOP TASK and do what stands after `fake:` in its objective
+fake-agent SCRIPT...        run these steps, separated by `;` (write `\\;` for a semicolon, `\\n` for a newline)
+fake-agent --file PATH      run the steps in this file, one per line
+fake-agent                  read an AOP TASK and run the steps after `fake:` in its objective
 
 ";
 
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match begin(&words) {
         Ok(code) => ExitCode::from(code),
         Err(message) => {
-            // Nobody may be listening any more; the exit code still tells.
+            // Standard error may be closed; the exit code still reports the error.
             drop(writeln!(std::io::stderr(), "fake-agent: {message}"));
             ExitCode::from(EXIT_BAD_SCRIPT)
         }

@@ -1,4 +1,4 @@
-//! Processes that outlive their parent, as tools started by real agents do. Each is this program again: nothing forks.
+//! Processes that outlive their parent, as tools started by real agents do. Each runs this program again, without fork.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How the rest of a script learns what task its first half was given.
+/// Passes the TASK that the first half of a script has read to the process that runs the rest.
 const TASK_VARIABLE: &str = "FAKE_AGENT_TASK";
 
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// Leaves an orphan that ignores SIGTERM and sleeps; returns once it does.
+/// Starts an orphan that ignores SIGTERM and sleeps. Returns once it is sleeping.
 pub(crate) fn orphan(kind: Kind, sleeps: Duration, pid_file: Option<&Path>) -> Result<(), String> {
     let script = format!("ignore-term; ready; sleep {}", sleeps.as_millis());
     let pid = start(kind, &script, None, Stdio::null())?;
@@ -36,12 +36,12 @@ pub(crate) fn orphan(kind: Kind, sleeps: Duration, pid_file: Option<&Path>) -> R
         .map_err(|error| format!("could not write {}: {error}", path.display()))
 }
 
-/// Leaves an orphan in a session of its own that does this script with our own streams; returns once it has started.
+/// Starts an orphan in its own session that runs this script with our streams. Returns once it has started.
 pub(crate) fn hand_over(script: &str, task: Option<&Value>) -> Result<(), String> {
     start(Kind::OwnSession, &format!("ready; {script}"), task, Stdio::inherit()).map(|_| ())
 }
 
-/// The step in between: makes the orphan and ends, so that the orphan's parent is gone.
+/// The process in between: starts the orphan and exits, so that the orphan has lost its parent.
 pub(crate) fn leave(kind: &str, ready: &str, script: &str) -> Result<u8, String> {
     if kind == Kind::OwnSession.word() {
         rustix::process::setsid().map_err(|error| format!("could not start a session: {error}"))?;
@@ -50,7 +50,7 @@ pub(crate) fn leave(kind: &str, ready: &str, script: &str) -> Result<u8, String>
     spawned.map(|_| 0).map_err(|error| format!("could not start the orphan: {error}"))
 }
 
-/// Tells whoever started the orphan that it has come this far, and what its process id is.
+/// Sends the orphan's process id to the process that started it, as the sign that it is ready.
 pub(crate) fn report(ready: Option<&str>) -> Result<(), String> {
     let pipe = ready.ok_or("`ready` is a step for orphans only")?;
     let opened = OpenOptions::new().write(true).open(format!("/dev/fd/{pipe}"));
@@ -58,8 +58,8 @@ pub(crate) fn report(ready: Option<&str>) -> Result<(), String> {
     told.map_err(|error| format!("could not report: {error}"))
 }
 
-/// As much of the TASK as messages need, if a first half of the script had read it.
-#[expect(clippy::disallowed_methods, reason = "the only way to a process that is started anew")]
+/// The fields of the TASK that messages need, if the first half of the script has read it.
+#[expect(clippy::disallowed_methods, reason = "a new process can get the TASK only from its environment")]
 pub(crate) fn inherited_task() -> Option<Value> {
     let text = std::env::var_os(TASK_VARIABLE)?;
     serde_json::from_str(text.to_str()?).ok()
@@ -68,7 +68,7 @@ pub(crate) fn inherited_task() -> Option<Value> {
 /// The orphan's process id, once it has reported.
 fn start(kind: Kind, script: &str, task: Option<&Value>, stdin: Stdio) -> Result<u32, String> {
     let fault = |error: std::io::Error| format!("could not leave an orphan: {error}");
-    // Both generations inherit the writing end; its number is all they need to be told.
+    // Both processes inherit the writing end, so its number is enough.
     let (reading, writing) = rustix::pipe::pipe().map_err(|error| fault(error.into()))?;
     rustix::io::fcntl_setfd(&reading, rustix::io::FdFlags::CLOEXEC).map_err(|error| fault(error.into()))?;
     let ready = writing.as_raw_fd().to_string();
@@ -95,7 +95,7 @@ fn identity(task: &Value) -> Value {
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "this program is its own offspring")]
+#[expect(clippy::disallowed_methods, reason = "this program starts itself again")]
 fn myself() -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| format!("could not find myself: {error}"))?;
     Ok(Command::new(program))

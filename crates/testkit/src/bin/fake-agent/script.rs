@@ -1,4 +1,4 @@
-//! The words a script is made of.
+//! The steps of a script, and how they are parsed.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,29 +40,29 @@ pub(crate) enum Step {
     AopTwoResponses,
     AopCost(f64),
     AopGarbage,
-    /// For our own offspring: says through the inherited pipe that everything up to here is done.
+    /// For orphans only: reports through the inherited pipe that all steps before this one are done.
     Ready,
 }
 
-/// Every step with its words, as `--help` shows it.
+/// Every step with its arguments, as `--help` shows it.
 pub(crate) const FORMS: &str = "\
 print TEXT                  a line on standard output
 err TEXT                    a line on standard error
-sleep MS                    do nothing for so many milliseconds
-exit N                      end with this code
+sleep MS                    sleep for MS milliseconds
+exit N                      exit with code N
 write PATH TEXT             write a line to the file
 append PATH TEXT            add a line to the file
 pid PATH                    write the process id to the file
-ignore-term                 survive SIGTERM from here on
-setsid                      end with 0; an orphan in a session of its own does the rest of the script
-grandchild MS [PIDFILE]     leave an orphan in the same process group that sleeps and ignores SIGTERM
-daemon MS [PIDFILE]         leave such an orphan in a session of its own
-flood BYTES                 so many bytes on standard output, in lines
-flood-line BYTES            so many bytes on standard output, in one line without an end
+ignore-term                 ignore SIGTERM from here on
+setsid                      exit with 0; an orphan in its own session runs the rest of the script
+grandchild MS [PIDFILE]     start an orphan in the same process group that sleeps and ignores SIGTERM
+daemon MS [PIDFILE]         start such an orphan in its own session
+flood BYTES                 print BYTES bytes to standard output, in lines
+flood-line BYTES            print BYTES bytes to standard output, without a newline
 stdin-echo                  copy standard input to standard output
 crash                       abort
 env NAME                    print NAME=value, or that it is not set
-hang                        do nothing for ever
+hang                        do nothing, forever
 aop-read                    read a TASK from standard input
 aop-heartbeat               a HEARTBEAT event
 aop-progress PCT TEXT       a PROGRESS_UPDATE event
@@ -70,14 +70,14 @@ aop-success                 a RESPONSE: COMPLETED, SUCCESS
 aop-failed CODE             a RESPONSE: FAILED, FAILURE with this error code
 aop-partial                 a RESPONSE: COMPLETED, PARTIAL_SUCCESS
 aop-bad-json                half of a RESPONSE
-aop-wrong-task              a RESPONSE for a task nobody gave it
+aop-wrong-task              a RESPONSE for another task
 aop-no-final-signal         a RESPONSE without its final signal
 aop-two-responses           a RESPONSE that says SUCCESS, then one that says FAILURE
-aop-cost USD                what the next RESPONSE says it has cost
+aop-cost USD                the cost that the next RESPONSE reports
 aop-garbage                 lines that are not messages
 ";
 
-/// One step, and the words it was written in.
+/// One step and its source text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Line {
     pub(crate) text: String,
@@ -90,13 +90,13 @@ pub(crate) fn parse(script: &str) -> Result<Vec<Line>, String> {
     texts.map(|text| step(&text).map(|step| Line { text, step })).collect()
 }
 
-/// The script these lines came from, for another process to do.
+/// Turns lines back into a script, for another process to run.
 pub(crate) fn unparse(lines: &[Line]) -> String {
     let escape = |line: &Line| line.text.replace('\\', r"\\").replace(';', r"\;").replace('\n', r"\n");
     lines.iter().map(escape).collect::<Vec<_>>().join(";")
 }
 
-/// At `;` and at the ends of lines, unless escaped.
+/// Splits at `;` and at line ends, unless escaped.
 fn split(script: &str) -> Vec<String> {
     let mut steps = vec![String::new()];
     let mut letters = script.chars();
@@ -175,13 +175,13 @@ fn plain(text: &str) -> Result<Step, String> {
         "aop-two-responses" => Step::AopTwoResponses,
         "aop-garbage" => Step::AopGarbage,
         "ready" => Step::Ready,
-        _ => return Err(format!("there is no step `{text}`; the steps are\n{FORMS}")),
+        _ => return Err(format!("unknown step `{text}`; the steps are\n{FORMS}")),
     };
     Ok(step)
 }
 
 fn number<N: std::str::FromStr>(step: &str, text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("`{step}` wants a number in its range, not `{text}`"))
+    text.parse().map_err(|_| format!("`{step}` needs a number in its range, not `{text}`"))
 }
 
 fn millis(step: &str, text: &str) -> Result<Duration, String> {
@@ -190,7 +190,7 @@ fn millis(step: &str, text: &str) -> Result<Duration, String> {
 
 fn word_of(step: &str, text: &str) -> Result<String, String> {
     let one = !text.is_empty() && !text.contains(' ');
-    if one { Ok(text.to_owned()) } else { Err(format!("`{step}` wants one word")) }
+    if one { Ok(text.to_owned()) } else { Err(format!("`{step}` needs exactly one word")) }
 }
 
 fn path_of(step: &str, text: &str) -> Result<PathBuf, String> {

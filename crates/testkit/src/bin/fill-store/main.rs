@@ -13,7 +13,7 @@ use testkit::{ManualClock, SeededIds, event};
 const BATCH: usize = 5_000;
 const PROJECTS: usize = 10;
 
-#[expect(clippy::print_stderr, reason = "a program for benchmarks says what went wrong")]
+#[expect(clippy::print_stderr, reason = "a program for benchmarks reports its errors")]
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -72,7 +72,7 @@ impl Filler {
         (Stream::Project(project(number)), said)
     }
 
-    /// Of ten tasks six are done, three wait, and one is under way with nobody at it.
+    /// Of ten tasks, six are done, three are todo, and one is in progress without a claim.
     fn task(&mut self, tx: &Tx<'_>) -> store::Result<()> {
         self.clock.advance(std::time::Duration::from_millis(1));
         let (number, now) = (self.made.len(), self.clock.now());

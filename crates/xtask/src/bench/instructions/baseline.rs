@@ -37,7 +37,7 @@ impl Toolchain {
         Ok(Toolchain { rustc, valgrind: version("valgrind", &["--version"])?, sqlite3 })
     }
 
-    /// Why counts of these two cannot be compared.
+    /// Why the counts of two toolchains cannot be compared.
     pub(super) fn difference(&self, other: &Toolchain) -> Option<String> {
         let pairs = [(&self.rustc, &other.rustc), (&self.valgrind, &other.valgrind)];
         let (stored, here) = pairs.into_iter().find(|(stored, here)| stored != here)?;
@@ -81,7 +81,7 @@ impl Baseline {
     pub(super) fn grown(&self, counts: &Counts) -> Vec<String> {
         let mut found = Vec::new();
         for (name, stored) in self.counts.iter().filter(|(name, _)| *name != commands::INSERT) {
-            // One that cannot be counted on this machine was named before.
+            // A command that cannot be counted on this machine was reported before.
             let Some(count) = counts.get(name) else { continue };
             let growth = percent(*count, *stored).min(self.growth_of_ratio(name, counts).unwrap_or(f64::MAX));
             if growth > GROWTH_MAX {

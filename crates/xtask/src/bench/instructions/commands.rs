@@ -29,7 +29,7 @@ const OWN_PROCESSES: &[&str] = &["unshare", "--user", "--map-root-user", "--pid"
 struct Place<'a> {
     writ: &'a str,
     dir: &'a str,
-    /// The programs that make the surroundings the same each time.
+    /// Programs that make the environment the same each time.
     around: Vec<&'static str>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn count_all(writ: &Path, dir: &Path) -> Result<Vec<(&'static str, Ve
     let mut counted = vec![(INSERT, sorted(|| place.insert())?)];
     for (name, words) in &commands {
         if *name == WALK && !is_alone {
-            println!("{name} is left out: `unshare` cannot make a PID namespace here");
+            println!("skipped {name}: `unshare` cannot make a PID namespace here");
             continue;
         }
         counted.push((name, sorted(|| place.writ(words))?));
@@ -110,7 +110,7 @@ impl Place<'_> {
         copied.map(drop).map_err(|error| format!("could not copy {name}: {error}"))
     }
 
-    /// A command with an environment that is the same for everybody.
+    /// A command with an environment that is the same on every machine.
     fn quiet(&self, database: &str, words: &[&str]) -> Job {
         let (home, store) = (format!("HOME={}", self.dir), format!("WRIT_DB={}", self.path(database)));
         Job::new("env", &["-i", "PATH=/usr/bin:/bin", "LANG=C", &home, &store]).args(words)

@@ -60,7 +60,7 @@ fn a_test_that_does_not_exist_is_reported_with_the_nearest_name() {
         named("it_holds"),
         "`it_holds`, which does not exist; nearest: `crates/a/src/b/tests.rs::it_holds` [conformance]"
     );
-    // A function that is not a test, and a word that no macro makes a test of.
+    // A function that is not a test, and a word that no macro turns into a test.
     for test in ["crates/a/src/b/tests.rs::helper", "crates/a/tests/it/made.rs::part_three_and_more"] {
         assert!(named(test).contains("which does not exist"));
     }

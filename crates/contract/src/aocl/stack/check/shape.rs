@@ -24,7 +24,7 @@ impl Described for Reference {
 
 pub static STACK: Object = Object {
     name: "aocl_stack",
-    about: "Which layers a request meets, in a row or along conditions.",
+    about: "The layers a request passes, in sequence or along conditions.",
     fields: &[
         required("stack_id", NON_BLANK, ""),
         required("version", NON_BLANK, ""),
@@ -33,13 +33,17 @@ pub static STACK: Object = Object {
         optional("nodes", list!(Node::SHAPE, 1, NODES_MAX), "In a dag."),
         optional("edges", list!(Edge::SHAPE, 0, EDGES_MAX), "In a dag."),
         optional("defaults", Defaults::SHAPE, ""),
-        optional("bypass_policy", BypassPolicy::SHAPE, "Who may skip layers, and which never."),
+        optional(
+            "bypass_policy",
+            BypassPolicy::SHAPE,
+            "Which roles may skip layers, and which layers are never skipped.",
+        ),
         optional("policy_overrides", PolicyOverrides::SHAPE, ""),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };
 
-/// Each mode has fields of its own and not the other's.
+/// Each mode has its own fields and refuses those of the other mode.
 pub(super) fn check_mode(findings: &mut Findings, document: &Value) {
     let (own, other): (&[&str], &[&str]) = match document.get("mode").and_then(Value::as_str) {
         Some("pipeline") => (&["layers"], &["nodes", "edges"]),

@@ -118,7 +118,7 @@ fn a_dag_is_acyclic_single_rooted_and_reachable() {
 }
 
 #[test]
-fn no_way_through_a_dag_leads_around_the_guards() {
+fn no_path_through_a_dag_avoids_the_guards() {
     let nodes = [L1, L3, L7, L8];
     let edges = [
         "L1.identity.scope>L3.policy.gate?a",

@@ -24,12 +24,12 @@ pub(super) fn check(stack: &Stack, findings: &mut Findings, warnings: &mut Findi
     let delegates =
         stack.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Delegate));
     if delegates && !stack.can_verify() {
-        let message = format!("without {} no work can be verified", Layer::Verify);
+        let message = format!("work cannot be verified without {}", Layer::Verify);
         warnings.push(format!("$.{field}"), "unverified", message);
     }
 }
 
-/// A canonical name must mean its own layer: traces and bypass rules go by the name.
+/// A canonical name must mean its own layer: traces and bypass rules use the name.
 fn check_names(field: &str, members: &[(&str, Reference)], findings: &mut Findings, warnings: &mut Findings) {
     let mut seen = BTreeSet::new();
     for (index, (id, reference)) in members.iter().enumerate() {
@@ -48,7 +48,7 @@ fn check_names(field: &str, members: &[(&str, Reference)], findings: &mut Findin
                 findings.push(
                     format!("{place}.ref"),
                     "ref_mismatch",
-                    "branches are named `BR.*`, and only they",
+                    "branches, and only branches, are named `BR.*`",
                 );
             }
             None if is_branch_name => {}
@@ -88,7 +88,7 @@ fn check_dag(nodes: &[Node], edges: &[Edge], findings: &mut Findings, warnings: 
     let roots: Vec<&str> = graph.roots().into_iter().filter(|id| !is_branch(id)).collect();
     let [root] = roots.as_slice() else {
         let message = match roots.as_slice() {
-            [] => "there must be one first layer, and every layer has a predecessor".to_owned(),
+            [] => "one layer must come first, but every layer has a predecessor".to_owned(),
             several => format!("exactly one layer may come first, not {}", several.join(", ")),
         };
         return findings.push("$.nodes", "single_root", message);
@@ -96,7 +96,7 @@ fn check_dag(nodes: &[Node], edges: &[Edge], findings: &mut Findings, warnings: 
     let reachable = graph.reachable(root, None);
     for (index, id) in names.iter().enumerate().filter(|(_, id)| !reachable.contains(*id)) {
         let list = if is_branch(id) { &mut *warnings } else { &mut *findings };
-        list.push(format!("$.nodes[{index}]"), "unreachable", format!("no way leads to `{id}`"));
+        list.push(format!("$.nodes[{index}]"), "unreachable", format!("`{id}` cannot be reached"));
     }
     let node_of = |layer: Layer| nodes.iter().find(|node| node.reference == Reference::Layer(layer));
     let Some(work) = node_of(Layer::Delegate) else { return };

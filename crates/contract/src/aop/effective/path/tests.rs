@@ -16,7 +16,7 @@ fn paths_are_compared_by_whole_components() {
 }
 
 #[test]
-fn a_backslash_is_a_letter_where_it_separates_nothing() {
+fn a_backslash_in_a_unix_path_is_an_ordinary_character() {
     let scopes = list(&["/ws/b"]);
     assert!(!is_within("/ws", &scopes, "/ws/a\\..\\b"));
     assert_eq!(normal("/ws", "a\\b").as_deref(), Some("/ws/a\\b"));
@@ -25,7 +25,7 @@ fn a_backslash_is_a_letter_where_it_separates_nothing() {
 }
 
 #[test]
-fn a_path_cannot_climb_out_of_the_world() {
+fn a_path_cannot_go_above_the_root() {
     assert_eq!(normal("/ws", "/../etc"), None);
     assert_eq!(normal("/ws", "../../../etc"), None);
     assert_eq!(normal("/ws", "../etc").as_deref(), Some("/etc"));

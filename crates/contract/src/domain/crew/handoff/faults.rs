@@ -1,4 +1,4 @@
-//! What a bundle must not contain, regardless of its author.
+//! Validates a bundle, regardless of its author.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ use crate::operator::handoff::HandoffRow;
 use crate::operator::{Code, TaskRef};
 use crate::plan::PlanTask;
 
-/// No name that a person or a program gave takes more than this.
+/// The longest name that a person or a program may give.
 const NAME_BYTES_MAX: usize = 1024;
 
 impl Bundle {
-    /// The first fault, in the order in which a reader would come upon it.
+    /// The first fault, in reading order.
     pub(super) fn judge(&self) -> Result<(), Fault> {
         self.judge_run()?;
         for (index, (row, carried)) in self.tasks().enumerate() {
@@ -51,7 +51,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// A task that is done needs a result, and where the author asked for checks, checks that passed.
+    /// A task that is done needs a result, and if its author wrote checks, checks that passed.
     fn judge_evidence(&self, row: &HandoffRow, carried: &CarriedRow, path: &str) -> Result<(), Fault> {
         let path = format!("{path}.x_evidence");
         let has_checks = !carried.x_spec.checks.is_empty();
@@ -73,7 +73,7 @@ impl Bundle {
             result.task_id == row.task_id && result.result["status"] == Status::Done.as_str()
         };
         let Some(result) = self.carried.x_results.iter().rev().find(good) else {
-            let message = format!("{} is done and no result in the bundle says so", row.task_id);
+            let message = format!("{} is done, but the bundle has no result of it", row.task_id);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         };
         let checks = &carried.x_spec.checks;
@@ -101,7 +101,12 @@ impl Bundle {
         for (index, lock) in self.handoff.active_locks.iter().enumerate() {
             let path = format!("$.active_locks[{index}]");
             if lock.active && lock.x_fencing_token.is_none() {
-                return Err(Fault::new(Code::MissingRequiredInput, "missing", path, "a lock has a token"));
+                return Err(Fault::new(
+                    Code::MissingRequiredInput,
+                    "missing",
+                    path,
+                    "the lock needs a token",
+                ));
             }
             if lock.active && lock.extra.get("x_timeout_ms").and_then(Value::as_u64).is_none() {
                 let message = "the lock needs the timeout of its holder";
@@ -178,7 +183,7 @@ impl Bundle {
             let other_end = (lines.last().map(|line| &line.digest) != Some(&log.end)).then_some(lines.len());
             let other_end = other_end.and_then(|number| i64::try_from(number).ok());
             if let Some(number) = broken(&lines, &begins).or(other_end) {
-                let message = format!("line {number} does not follow from the one before it");
+                let message = format!("line {number} does not match the digest of the line before it");
                 return Err(Fault::new(Code::LedgerInconsistent, "chain_broken", path, message));
             }
         }
@@ -249,7 +254,7 @@ impl Bundle {
                 ApprovalState::Pending => asked.decided_by.is_none() && asked.used_by.is_none(),
                 ApprovalState::Denied => asked.decided_by.is_some() && asked.used_by.is_none(),
                 ApprovalState::Used => asked.decided_by.is_some() && asked.used_by.is_some(),
-                // A person's yes was given to the store it was asked in.
+                // An approval is valid only in the store in which it was requested.
                 ApprovalState::Granted => false,
             };
             if !is_whole {
@@ -269,7 +274,7 @@ impl Bundle {
     }
 }
 
-/// What a plan may not say either.
+/// The limits of a plan apply here too.
 fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
     let title = spec.title.chars().count();
     if spec.title.trim().is_empty() || title > limits::TITLE_CHARS_MAX || spec.id.len() > NAME_BYTES_MAX {

@@ -9,7 +9,7 @@ fn now() -> Now {
 }
 
 #[test]
-fn silence_that_was_kept_elsewhere_counts_and_a_clock_ahead_gives_nothing() {
+fn silence_in_the_other_store_counts_and_a_clock_ahead_gains_nothing() {
     let heard = |text: &str| Some(Timestamp::parse(text).unwrap());
     let left = |heard| {
         let lease = lease_left(&now(), 90_000, heard);

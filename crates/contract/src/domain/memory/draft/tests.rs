@@ -18,14 +18,14 @@ fn draft(value: &str) -> Draft {
 const NOW: Timestamp = Timestamp::from_millis(1_000);
 
 #[test]
-fn a_new_memory_is_a_fact_that_fades_and_goes_by_its_kind() {
+fn a_new_memory_is_a_fact_that_fades_by_its_kind() {
     let written = draft("v").written(None, 7, NOW).unwrap();
     assert_eq!((written.id, written.kind, written.half_life_days), (7, MemoryKind::Fact, None));
     assert_eq!((written.pinned, written.expires_at, written.source_task_id), (false, None, None));
 }
 
 #[test]
-fn what_a_later_write_does_not_name_is_kept_except_the_expiry() {
+fn a_later_write_keeps_omitted_fields_except_the_expiry() {
     let mut known = memory(MemoryKind::Lesson);
     known.written.half_life_days = Some(3.0);
     known.written.pinned = true;
@@ -42,7 +42,7 @@ fn what_a_later_write_does_not_name_is_kept_except_the_expiry() {
 }
 
 #[test]
-fn an_expiry_lies_ahead_and_within_a_hundred_years() {
+fn an_expiry_is_in_the_future_and_within_a_hundred_years() {
     assert_eq!(Expiry::after("1h30m"), Ok(Expiry::After(Duration::from_mins(90))));
     assert_eq!(Expiry::after("2w"), Ok(Expiry::After(Duration::from_hours(14 * 24))));
     for text in ["", "0", "0s", "-1h", "soon", "101000w"] {
