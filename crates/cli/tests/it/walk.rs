@@ -49,7 +49,8 @@ fn rows() -> impl Iterator<Item = &'static Row> {
 
 #[test]
 fn every_verb_has_one_row() {
-    for verb in registry::VERBS {
+    // Some verbs are called by hooks and loops alone.
+    for verb in registry::VERBS.iter().filter(|verb| !verb.command.is_empty()) {
         let count = rows().filter(|row| row.verb == verb.name).count();
         assert_eq!(count, 1, "{}", verb.name);
     }
