@@ -68,5 +68,5 @@ impl Verb for PlanSchema {
 pub struct SchemaRequest {}
 
 pub fn plan_schema() -> Schema {
-    Schema(schema("writ plan", &Shape::Object(&contract::plan::shapes::PLAN)))
+    Schema(schema("writ plan", &Shape::Object(contract::plan::shapes::PLAN)))
 }
