@@ -22,7 +22,8 @@ pub(super) fn files(root: &Path) -> Files {
             let kind = entry.file_type().unwrap();
             if path == root.join(NOT_RESTORED) {
                 continue;
-            } else if kind.is_dir() {
+            }
+            if kind.is_dir() {
                 waiting.push(path.clone());
                 found.insert(path, None);
             } else if kind.is_file() {
