@@ -26,7 +26,6 @@ pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod looping;
 pub(crate) mod memory;
-pub(crate) mod not_yet_verbs;
 pub(crate) mod orchestrate;
 pub(crate) mod personality;
 pub(crate) mod plan;
@@ -67,7 +66,7 @@ pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     personality::LOCAL,
     schema::LOCAL,
     conformance::LOCAL,
-    not_yet_verbs::LOCAL,
+    approval::LOCAL,
 ];
 
 pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {

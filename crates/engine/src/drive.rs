@@ -13,6 +13,7 @@ use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
 
 use crate::dispatcher::{Dispatcher, EngineParts, Finished, millis};
+use crate::executor::Executor;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
 use crate::pipeline::stack::{self, LayerStack};
@@ -110,7 +111,7 @@ fn patience(run: &Run, settings: &Settings) -> Duration {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
         let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
         let executor = settings.executors.find(&task.executor);
-        let asked = executor.map_or(Duration::ZERO, |executor| executor.retry_after_max());
+        let asked = executor.map_or(Duration::ZERO, Executor::retry_after_max);
         let waits: Duration =
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
         let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };

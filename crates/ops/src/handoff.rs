@@ -4,6 +4,7 @@ pub mod brief;
 pub mod export;
 mod gather;
 pub mod import;
+mod read;
 mod unpack;
 
 use contract::domain::crew::handoff::Fault;

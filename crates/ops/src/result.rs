@@ -2,6 +2,7 @@
 
 mod observe;
 pub mod submit;
+mod transition;
 
 use std::collections::BTreeSet;
 

@@ -54,13 +54,6 @@ fn leaves<'g>(above: &'g clap::Command, path: &str, found: &mut Vec<(String, &'g
     }
 }
 
-/// Not converted yet.
-fn is_pending(path: &str) -> bool {
-    path.starts_with("conformance")
-        || path == "result submit"
-        || commands::not_yet_verbs::LOCAL.iter().any(|local| local.command == path)
-}
-
 fn built() -> clap::Command {
     let mut grammar = grammar();
     grammar.build();
@@ -75,8 +68,12 @@ fn every_command_is_a_verb_or_a_declared_local_command_and_not_both() {
     for (path, _) in &found {
         assert!(registry::of_command(path).is_some() || local::local(path).is_some(), "{path} is undeclared");
     }
-    let is_command =
-        |command: &str| found.iter().any(|(path, _)| path == command.split(" --").next().unwrap());
+    // A verb may be called by some form of a command: `run --dry-run`, `cancel TASK`.
+    let is_name = |word: &&str| word.starts_with(char::is_lowercase);
+    let is_command = |command: &str| {
+        let names: Vec<&str> = command.split(' ').take_while(is_name).collect();
+        found.iter().any(|(path, _)| *path == names.join(" "))
+    };
     for verb in registry::VERBS.iter().filter(|verb| !verb.command.is_empty()) {
         assert!(is_command(verb.command), "the command of {} does not exist", verb.name);
     }
@@ -86,11 +83,13 @@ fn every_command_is_a_verb_or_a_declared_local_command_and_not_both() {
     }
 }
 
-/// The lines below `Examples:` in a command's help.
+/// The calls of writ below `Examples:` in a command's help, without what a shell keeps for itself.
 fn examples(command: &clap::Command) -> Vec<String> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
-    lines.map(|line| line.trim().to_owned()).collect()
+    let Some((_, examples)) = help.split_once("Examples:\n") else { return Vec::new() };
+    let joined = examples.replace("\\\n", " ");
+    let parts = joined.lines().flat_map(|line| line.split(['|', '<', '>'])).map(str::trim);
+    parts.filter(|part| part.starts_with("writ ")).map(str::to_owned).collect()
 }
 
 #[test]
@@ -98,19 +97,22 @@ fn every_help_ends_with_examples_that_the_grammar_accepts() {
     let grammar = built();
     let mut found = Vec::new();
     leaves(&grammar, "", &mut found);
-    let is_shown = |(path, command): &(String, &clap::Command)| !command.is_hide_set() && !is_pending(path);
-    for (path, command) in found.into_iter().filter(is_shown) {
+    let mut faults = Vec::new();
+    for (path, command) in found.into_iter().filter(|(_, command)| !command.is_hide_set()) {
         let examples = examples(command);
-        assert!((1..=3).contains(&examples.len()), "`writ {path} --help` has no examples");
+        if !(1..=3).contains(&examples.len()) {
+            faults.push(format!("`writ {path} --help` has {} examples", examples.len()));
+        }
         for example in examples {
-            // What a shell would keep for itself.
-            let called = example.split(['>', '<', '|']).next().unwrap().trim();
-            let words = shlex::split(called).unwrap_or_else(|| panic!("{path}: {example}"));
-            let parsed = super::grammar().try_get_matches_from(words);
-            let parsed = parsed.unwrap_or_else(|error| panic!("{path}: {example}: {error}"));
-            assert_eq!(super::path_of(&parsed), path, "{example}");
+            let words = shlex::split(&example).unwrap_or_else(|| panic!("{path}: {example}"));
+            match super::grammar().try_get_matches_from(words) {
+                Ok(parsed) if super::path_of(&parsed) == path => {}
+                Ok(parsed) => faults.push(format!("{path}: {example} calls {}", super::path_of(&parsed))),
+                Err(error) => faults.push(format!("{path}: {example}: {error}")),
+            }
         }
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
@@ -118,12 +120,12 @@ fn help_lines_are_short_and_imperative_and_every_command_is_in_a_section() {
     let grammar = built();
     let mut found = Vec::new();
     abouts(&grammar, "writ", &mut found);
-    let is_checked = |words: &str| !is_pending(words.trim_start_matches("writ "));
-    for (words, about) in found.iter().filter(|(words, _)| is_checked(words)) {
-        let first = about.lines().next().unwrap();
-        assert!(first.chars().count() <= 80 && !first.ends_with('.'), "{words}: {first:?}");
-        assert!(first.starts_with(char::is_uppercase), "{words}: {first:?}");
-    }
+    let is_good = |line: &str| {
+        line.chars().count() <= 80 && !line.ends_with('.') && line.starts_with(char::is_uppercase)
+    };
+    let first = |about: &str| about.lines().next().unwrap_or_default().to_owned();
+    found.retain(|(_, about)| !is_good(&first(about)));
+    assert_eq!(found, Vec::new());
     let help = super::root_help();
     for command in grammar.get_subcommands() {
         let order = command.get_display_order();
@@ -140,6 +142,7 @@ fn what_schema_commands_says_of_a_verb_is_what_the_registry_says() {
     let grammar = built();
     let mut found = Vec::new();
     leaves(&grammar, "", &mut found);
+    let mut faults = Vec::new();
     for (path, command) in found {
         let Some(verb) = registry::of_command(&path) else { continue };
         let row = described(command, &path);
@@ -159,15 +162,20 @@ fn what_schema_commands_says_of_a_verb_is_what_the_registry_says() {
             let has_default = !argument.get_default_values().is_empty();
             let is_typed = typed.iter().any(|name| name == flag);
             let is_field = fields.iter().any(|name| name == field);
-            assert!(is_typed == is_field || (has_default && is_field), "{path} --{flag}: required");
+            if is_typed != is_field && !(has_default && is_field) {
+                faults.push(format!("{path} --{flag}: required {is_typed}, in the request {is_field}"));
+            }
             let words: Vec<String> =
                 argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
             let is_flag = matches!(argument.get_action(), clap::ArgAction::SetTrue);
             if let Some(listed) = enum_of(property).filter(|_| !is_flag) {
-                assert_eq!(words, listed, "{path} --{flag}: enum");
+                if words != listed {
+                    faults.push(format!("{path} --{flag}: {words:?}, in the request {listed:?}"));
+                }
             }
         }
     }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 /// The words of a field, which may be optional.

@@ -5,11 +5,16 @@ use std::process::ExitCode;
 use contract::domain::crew::approval::Filed;
 use ops::Result;
 use ops::approval::{decide, list, request};
+use ops::verb::Surface;
 
 use super::crew::Which;
 use crate::app::Globals;
 use crate::host;
+use crate::local::LocalCommand;
 use crate::output::{Output, one_line};
+
+/// A verb has one command, and granting is that of `approval.decide`.
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("approval deny", Surface::Crew)];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]

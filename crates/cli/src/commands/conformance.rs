@@ -26,7 +26,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Run every test vector of a directory through this program, or through another one
+    /// Run every test vector of a directory through this or another program
     #[command(
         after_help = "Examples:\n  writ conformance run vectors\n  writ conformance run vectors --command ./other"
     )]

@@ -63,9 +63,9 @@ pub(crate) struct ImportArgs {
     /// The bundle, or - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// The workspace of the run from now on [default: the current directory]
-    #[arg(long, value_name = "DIR")]
-    workspace: Option<PathBuf>,
+    /// The workspace of the run from now on
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    workspace: PathBuf,
     /// Refuse a bundle with another digest
     #[arg(long, value_name = "SHA256")]
     digest: Option<String>,
@@ -136,7 +136,7 @@ fn export_run(args: &ExportArgs, globals: &Globals, output: &Output) -> Result<E
 }
 
 fn import_run(args: &ImportArgs, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let workspace = args.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    let workspace = args.workspace.clone();
     let request = import::Request {
         document: read_document_within(&args.file, limits::HANDOFF_BYTES_MAX)?,
         digest: args.digest.clone(),

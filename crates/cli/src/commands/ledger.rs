@@ -16,7 +16,7 @@ use crate::{config, host};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Open the ledger of a plan: its tasks are assigned to workers, and no engine runs them
+    /// Open the ledger of a plan whose tasks are assigned to workers
     #[command(after_help = "Examples:
   writ ledger open plan.toml")]
     Open {

@@ -16,7 +16,7 @@ use crate::output::{Output, one_line};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Run one step of an orchestrator: apply its deltas, reconcile and issue its assignments, all or nothing
+    /// Run one step of an orchestrator: apply its deltas and issue its assignments
     Step(StepArgs),
 }
 

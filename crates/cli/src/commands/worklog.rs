@@ -38,7 +38,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         which: Which,
     },
-    /// Check that a worklog's file is what the store recorded, and that it follows the contract
+    /// Check a worklog's file against the store and the contract
     #[command(after_help = "Exit codes: 0 allowed, 1 denied, 2 could not work.
 
 Examples:

@@ -189,8 +189,11 @@ fn refusals_carry_the_operators_code() {
     assert_eq!(code(&["lock", "acquire", "a\u{202e}b", "--task", "T-1"], 1), "SCHEMA_INVALID");
     assert_eq!(code(&["lock", "acquire", "a", "--task", "T-1\n"], 1), "SCHEMA_INVALID");
     assert_eq!(code(&["lock", "acquire", "--task", "T-1"], 2), "USAGE");
-    assert_eq!(code(&["lock", "check"], 2), "USAGE");
-    assert_eq!(code(&["lock", "check", "--task", "T-1"], 2), "USAGE");
+    // A validator answers with a verdict, whatever it is asked.
+    for words in [&["lock", "check"][..], &["lock", "check", "--task", "T-1"]] {
+        let denied = cli.run([words, &["--run", &run]].concat()).fails_with(2).json();
+        assert_eq!((&denied["allow"], &denied["details"]["rule"]), (&json!(false), &json!("usage")));
+    }
     assert_eq!(code(&["budget", "set"], 2), "USAGE");
     cli.run(["lock", "acquire", "src", "--task", "T-2", "--run", &run]).success();
     assert_eq!(code(&["assignment", "issue", "--task", "T-1"], 1), "LOCK_CONFLICT");

@@ -9,10 +9,10 @@ use testkit::{Cli, eventually};
 use crate::documents::opened;
 
 const DEADLINE: Duration = Duration::from_secs(25);
-/// What is left of both leases when the result is sent.
-const LEASE_LEFT: Duration = Duration::from_secs(8);
-/// The shortest timeout that the contract allows.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// The shortest timeout that the contract allows, in seconds.
+const TIMEOUT: i64 = 30;
+/// What is left of both leases when the result is sent, in seconds.
+const LEASE_LEFT: i64 = 8;
 
 const PLAN: &str = r#"
 objective = "Write two files"
@@ -40,7 +40,7 @@ command = ["true"]
 fn nearly_expired() -> (Cli, String, Value) {
     let from = Cli::writ();
     let run = opened(&from, PLAN);
-    let timeout = TIMEOUT.as_secs().to_string();
+    let timeout = TIMEOUT.to_string();
     let issue = |task: &str| {
         let words = ["assignment", "issue", "--run", &run, "--task", task, "--owner", "w"];
         from.run(words.iter().copied().chain(["--timeout", &timeout, "--heartbeat", "5"])).success().json()
@@ -50,7 +50,7 @@ fn nearly_expired() -> (Cli, String, Value) {
     let mut bundle = from.run(["handoff", "export", &run]).success().json();
     for row in bundle["ledger"].as_array_mut().unwrap() {
         let heard = Timestamp::parse(row["last_heartbeat_at"].as_str().unwrap()).unwrap();
-        let silence = i64::try_from((TIMEOUT - LEASE_LEFT).as_millis()).unwrap();
+        let silence = (TIMEOUT - LEASE_LEFT) * 1000;
         let earlier = json!(Timestamp::from_millis(heard.millis() - silence));
         row["x_row"]["last_heartbeat_at"] = earlier.clone();
         row["last_heartbeat_at"] = earlier;
@@ -82,7 +82,9 @@ fn a_result_whose_checks_take_longer_than_the_lease_is_accepted_and_blocks_no_ot
     assert!(submitted.is_running());
 
     // The worker that sent nothing times out; the one whose result is checked does not.
-    eventually(DEADLINE, "the leases would have ended", || started.elapsed() > LEASE_LEFT);
+    eventually(DEADLINE, "the leases would have ended", || {
+        started.elapsed().as_secs() > LEASE_LEFT.unsigned_abs()
+    });
     let mut swept = Vec::new();
     eventually(DEADLINE, "the other worker times out", || {
         let answer = cli.run(["watchdog", "sweep"]).success().json();

@@ -74,7 +74,29 @@ fn nothing_can_be_changed_over_http() {
         let (status, refused) = served.ask(operation, "{\"title\": \"t\"}");
         assert_eq!((status, &refused["error"]["code"]), (403, &json!("DENIED")), "{operation}");
     }
-    assert_eq!(served.ask("status.show", "").1["data"]["events"], 0);
+    assert_eq!(served.ask("status.show", "").1["data"]["counts"]["events"], 0);
+}
+
+#[test]
+fn every_verb_is_listed_with_its_schemas_and_every_reading_one_is_answered() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let served = serve(&cli);
+    let (_, list) =
+        served.send("GET /v1/operations HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let list = list["operations"].as_array().unwrap().clone();
+    assert_eq!(list.len(), ops::registry::VERBS.len());
+    for (verb, listed) in ops::registry::VERBS.iter().zip(&list) {
+        assert_eq!((&listed["name"], &listed["effect"]), (&json!(verb.name), &json!(verb.effect.as_str())));
+        assert!(listed["summary"].is_string(), "{listed}");
+        assert_eq!(
+            (&listed["request"], &listed["answer"]),
+            (&(verb.request_schema)(), &(verb.answer_schema)())
+        );
+        // An empty request is answered, or refused for what it lacks.
+        let (status, said) = served.ask(verb.name, "");
+        let expected: &[u16] = if verb.effect.mutates() { &[403] } else { &[200, 400] };
+        assert!(expected.contains(&status), "{}: {status}: {said}", verb.name);
+    }
 }
 
 #[test]

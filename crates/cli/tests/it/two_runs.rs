@@ -195,7 +195,10 @@ fn a_wait_has_an_end_and_a_person_can_ask_again() {
     let waited = RunView::of(&cli, &two);
     assert_eq!((waited.state.as_str(), waited.task("two").status.as_str()), ("stopped", "blocked"));
     let reason = waited.task("two").reason.clone().unwrap_or_default();
-    assert!(reason.starts_with("LOCK_CONFLICT: `out` of T-1 of run_"), "{reason}");
+    assert!(
+        reason.starts_with("LOCK_CONFLICT: T-1 conflicts with the lock on `out` held by T-1 of run_"),
+        "{reason}"
+    );
     touch(&cli, "one-go");
     first.wait(SOON).success();
     cli.run(["retry", &waited.task("two").id]).success();

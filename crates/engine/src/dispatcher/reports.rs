@@ -76,7 +76,7 @@ impl Dispatcher<'_> {
             let silent = live.silence_max.is_some_and(|max| now_ms - live.last_sign_ms > millis(max));
             match live.phase {
                 Phase::Executing if now_ms >= live.deadline_ms => {
-                    live.stop(Stopped::Timeout, &*self.children)
+                    live.stop(Stopped::Timeout, &*self.children);
                 }
                 Phase::Executing if silent => live.stop(Stopped::Silence, &*self.children),
                 Phase::Checking { ref mut watched, .. } if now_ms >= live.deadline_ms => {

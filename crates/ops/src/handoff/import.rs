@@ -6,19 +6,19 @@ use contract::domain::crew::handoff::{Bundle, CarriedRow, difference};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
-use contract::operator::{Code, Options, Tripwire, read_handoff};
+use contract::operator::{Code, Tripwire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::gather::gather;
+use super::read::read;
+use super::refuse_contradiction;
 use super::unpack::unpack;
-use super::{faulty, refuse_contradiction};
 use crate::context::{Context, Key};
-use crate::crew::denial::{denied, deny};
+use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
 use crate::error::{Error, Result};
-use crate::host::HostView;
 use crate::once::Reply;
 use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
@@ -142,36 +142,8 @@ fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) ->
     })
 }
 
-/// The bundle, validated for the workspace.
-fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostView) -> Result<Bundle> {
-    let root = &request.workspace;
-    let links = view.links(root, &paths(&request.document))?;
-    let options = Options {
-        root: Some(root),
-        links: Some(links),
-        fold: view.folds_case(root)?,
-        now: Some(work.now.at),
-        allow_stale: request.allow_stale,
-        tripwire: request.tripwire,
-        ..Options::default()
-    };
-    let read = read_handoff(request.document.to_string().as_bytes(), &options);
-    let (handoff, _) = read.map_err(|refusal| denied(&refusal))?;
-    Bundle::of(handoff).map_err(|fault| faulty(&fault))
-}
-
 pub(super) fn digest_of(document: &Value) -> Result<String> {
     digest::of_value(document).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
-}
-
-/// Every path in the bundle.
-fn paths(document: &Value) -> Vec<&str> {
-    let rows = document["ledger"].as_array().into_iter().flatten();
-    let scopes = rows.flat_map(|row| row["lock_scope"].as_array().into_iter().flatten());
-    let locks = document["active_locks"].as_array().into_iter().flatten().map(|lock| &lock["resource"]);
-    let given = document["x_assignments"].as_array().into_iter().flatten();
-    let logs = given.map(|given| &given["packet"]["task"]["worklog_path"]);
-    scopes.chain(locks).chain(logs).filter_map(Value::as_str).collect()
 }
 
 /// Tokens stay the same if they are all new in this store; otherwise all of them are raised by the same number. The

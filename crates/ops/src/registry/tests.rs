@@ -5,7 +5,9 @@ fn names_and_commands_are_unique_and_every_verb_says_what_it_does() {
     for (i, verb) in VERBS.iter().enumerate() {
         let others = &VERBS[..i];
         assert!(others.iter().all(|other| other.name != verb.name), "{}", verb.name);
-        let is_other = |other: &Entry| verb.command.is_empty() || other.command != verb.command;
+        // `cancel` takes the id of a run or of a task, and the id decides which verb it calls.
+        let shares = verb.command.is_empty() || verb.name == "task.cancel";
+        let is_other = |other: &Entry| shares || other.command != verb.command;
         assert!(others.iter().all(is_other), "{}", verb.command);
         assert!(verb.summary.len() > 5 && !verb.summary.ends_with('.'), "{}", verb.name);
     }

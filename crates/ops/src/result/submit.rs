@@ -7,13 +7,13 @@ use contract::domain::crew::snapshot::{Changes, compare};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
-use contract::json::Map;
-use contract::operator::{Blocker, Code, Delta, Outcome};
+use contract::operator::{Code, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::observe::observe;
+use super::transition::{blocker, delta};
 use super::{Judged, Observation, judged, state_of};
 use crate::context::{Context, Key};
 use crate::crew::blockers::settle_blocker;
@@ -163,35 +163,6 @@ fn accept(
     let message = format!("{} reported {}", judged.reference, judged.result.status);
     work.change(&rows::about(state, task), &message, &Change::Crew(accepted))?;
     Ok(())
-}
-
-fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Judged) -> Delta {
-    let status = match judged.result.status {
-        Outcome::Done => Status::Done,
-        Outcome::Blocked => Status::Blocked,
-        Outcome::Failed => Status::Failed,
-    };
-    let notes = judged.result.notes_for_orchestrator.join("; ");
-    let reason = if notes.is_empty() { format!("the worker reported {status}") } else { notes };
-    Delta {
-        owner: state.ledger.rows.get(&judged.reference).map(|row| row.owner.clone()).unwrap_or_default(),
-        reason,
-        delta_id: format!("writ:result:{}", judged.issued.token),
-        last_heartbeat_at: Some(work.now.at.to_string()),
-        ..Delta::blank(judged.reference.clone(), status)
-    }
-}
-
-fn blocker(judged: &Judged) -> Blocker {
-    let code = judged.result.extra.get("x_code").and_then(Value::as_str).and_then(Code::parse);
-    let notes = judged.result.notes_for_orchestrator.join("; ");
-    Blocker {
-        task_id: judged.reference.clone(),
-        code: code.filter(|code| *code != Code::Ok).unwrap_or(Code::MissingRequiredInput),
-        reason: if notes.is_empty() { "the worker is blocked".to_owned() } else { notes },
-        details: None,
-        extra: Map::new(),
-    }
 }
 
 /// A task does not enter done while what is written about it contradicts itself.

@@ -31,12 +31,12 @@ impl Verb for CancelRun {
     const FUNCTION: Function<Self> = Function::Once(cancel_run);
 }
 
-/// Cancels a task. The same command does both: the id decides.
+/// Cancels a task. It shares its command with [`CancelRun`]: the id decides.
 pub struct CancelTask;
 
 impl Verb for CancelTask {
     const NAME: &'static str = "task.cancel";
-    const COMMAND: &'static str = "cancel TASK";
+    const COMMAND: &'static str = "cancel";
     const SUMMARY: &'static str = "Cancel a task";
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;

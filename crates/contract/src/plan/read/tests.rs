@@ -133,7 +133,7 @@ fn an_executor_is_known_by_its_name() {
     insta::assert_snapshot!(named("mystery"), @"$.task[0].executor [unknown_executor] must be one of shell, aop-stdio; is `mystery`");
     insta::assert_snapshot!(named("No Name"), @"$.task[0].executor [form] must be a name of lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit");
     insta::assert_snapshot!(named("aop-stdio"), @"$.task[0].prompt [missing] a task for `aop-stdio` needs a `prompt`");
-    // Whoever does not say what is known judges only the form.
+    // Without a list of known executors, only the form is checked.
     let value = toml_value(&format!("{HEAD}{}", task("a", "executor = \"mystery\""))).unwrap();
     assert_eq!(from_value(&value, &[]).unwrap().tasks[0].executor.as_str(), "mystery");
 }

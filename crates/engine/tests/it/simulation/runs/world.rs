@@ -31,10 +31,16 @@ pub(super) enum Happening {
     Nothing,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProcessKind {
+    Work,
+    Check,
+}
+
 struct Process {
     engine: u32,
     task: String,
-    is_work: bool,
+    kind: ProcessKind,
     attempt: String,
     /// What it does next, at these times.
     future: VecDeque<(i64, Act)>,
@@ -116,16 +122,15 @@ impl World {
         self.bury();
         let words: Vec<String> = spec.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let task = words[1].clone();
-        let is_work = words[0] == "work";
+        let kind = if words[0] == "work" { ProcessKind::Work } else { ProcessKind::Check };
         let attempt = spec.marker.attempt.to_string();
-        self.refuse_company(&task, is_work);
-        if is_work {
+        self.refuse_company(&task, kind);
+        if kind == ProcessKind::Work {
             assert!(self.started.insert(attempt.clone()), "{attempt} was started twice");
         }
-        let script = if is_work {
-            child::work(&mut self.dice, spec)
-        } else {
-            child::check(&mut self.dice, &words[3], self.finished.contains(&task))
+        let script = match kind {
+            ProcessKind::Work => child::work(&mut self.dice, spec),
+            ProcessKind::Check => child::check(&mut self.dice, &words[3], self.finished.contains(&task)),
         };
         self.tell(format!("start {} of {attempt}: {}", words.join(" "), script.is_some()));
         let Some(Script { steps, ignores_stop, claims_success }) = script else { return false };
@@ -138,7 +143,7 @@ impl World {
         let process = Process {
             engine,
             task,
-            is_work,
+            kind,
             attempt,
             future,
             script_claims_success: claims_success,
@@ -151,11 +156,11 @@ impl World {
     }
 
     /// No two processes of one task at once, and nobody writes where somebody else does.
-    fn refuse_company(&self, task: &str, is_work: bool) {
+    fn refuse_company(&self, task: &str, kind: ProcessKind) {
         for other in self.processes.values() {
             assert_ne!(other.task, task, "two processes of {task} at once");
             let overlaps = |a: &Scope| self.writes[&other.task].iter().any(|b| a.overlaps(b));
-            if is_work && other.is_work {
+            if kind == ProcessKind::Work && other.kind == ProcessKind::Work {
                 assert!(!self.writes[task].iter().any(overlaps), "{task} and {} write the same", other.task);
             }
         }
@@ -191,7 +196,10 @@ impl World {
     fn report(&mut self, name: Name, report: Report) -> Happening {
         let process = self.processes.get_mut(&name).expect("BUG: it reports");
         process.has_exited |= matches!(report, Report::Exited(_));
-        if process.is_work && process.script_claims_success && matches!(report, Report::Gone(_)) {
+        if process.kind == ProcessKind::Work
+            && process.script_claims_success
+            && matches!(report, Report::Gone(_))
+        {
             self.claimed.insert(process.attempt.clone());
         }
         if report.is_last() {
