@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::domain::limits;
+use contract::domain::retention::Retention;
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{BootTime, Clock, Now, Timestamp};
@@ -15,13 +16,16 @@ use engine::host::{Door, LocalHost};
 use engine::observer::Nobody;
 use engine::supervisor::{ShimProgram, boot_id};
 use engine::{Observer, Policy, Settings, StopSignal};
-use ops::host::HowToWork;
+use ops::host::{HowToWork, Installation};
 use ops::{Context, Host, Result};
+use serde_json::json;
 use testkit::{Cli, SeededIds};
 
 /// A door without configuration. Where it was made for a store, it also works runs.
 struct TestDoor {
     logs: PathBuf,
+    /// Where the plugin of OpenCode would be installed.
+    plugin: PathBuf,
 }
 
 impl Door for TestDoor {
@@ -51,6 +55,22 @@ impl Door for TestDoor {
         })
     }
 
+    fn program(&self) -> String {
+        env!("CARGO_BIN_EXE_writ").to_owned()
+    }
+
+    /// A machine on which no agent program calls writ, with the store named by its variable.
+    fn installation(&self, store: &Path) -> Installation {
+        let plugin = json!({"installed": false, "path": self.plugin, "status": "missing"});
+        Installation {
+            store_source: "WRIT_DB".to_owned(),
+            store_bytes: std::fs::metadata(store).ok().map(|found| found.len()),
+            hooks: json!({"claude": false, "opencode": plugin}),
+            retention: Retention::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+
     fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
         Box::new(Nobody)
     }
@@ -68,17 +88,18 @@ fn environment() -> BTreeMap<std::ffi::OsString, std::ffi::OsString> {
 
 /// A host for stores on which no run is worked.
 pub(crate) fn host() -> Rc<dyn Host> {
-    host_at(Path::new("/nonexistent"))
+    host_at(Path::new("/nonexistent"), Path::new("/nonexistent"))
 }
 
-fn host_at(logs: &Path) -> Rc<dyn Host> {
-    let door = Box::new(TestDoor { logs: logs.to_owned() });
+fn host_at(logs: &Path, plugin: &Path) -> Rc<dyn Host> {
+    let door = Box::new(TestDoor { logs: logs.to_owned(), plugin: plugin.to_owned() });
     Rc::new(LocalHost { launcher: Arc::new(shim()), environment: environment(), door })
 }
 
 /// The store of a `Cli`, opened in this process with the machine's clock.
 pub(crate) fn open(cli: &Cli) -> Context {
-    let host = host_at(&cli.scratch().join("writ.db.logs"));
+    let plugin = cli.scratch().join("home/.config/opencode/plugin/writ.js");
+    let host = host_at(&cli.scratch().join("writ.db.logs"), &plugin);
     Context::open(&cli.db(), Arc::new(RealClock), Box::new(SeededIds::surprising()), host).unwrap()
 }
 

@@ -365,7 +365,7 @@ fn a_tip_kept_elsewhere_shows_what_was_removed_with_all_its_traces() {
     sqlite(&cli.db(), &forged);
     cli.run(["audit", "verify"]).success();
     let found = verify();
-    let named = format!("{stream} at {last}: the whole stream is missing; the tip knows {last} events of it");
+    let named = format!("{stream} at {last}: the whole stream is missing; the tip has {last} events of it");
     assert!(found.fails_with(1).stdout.contains(&named), "{found}");
 }
 

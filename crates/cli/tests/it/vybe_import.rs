@@ -125,7 +125,7 @@ fn a_file_that_is_no_vybe_database_is_refused_and_nothing_is_written() {
     sqlite(&other, "CREATE TABLE notes (text);");
     let refused = cli.run(["import", "--from", "vybe", other.to_str().unwrap(), "--output", "json"]);
     let said = refused.fails_with(1).json();
-    assert!(said["error"].as_str().unwrap().contains("no vybe database"), "{refused}");
+    assert!(said["error"].as_str().unwrap().contains("is not a vybe database"), "{refused}");
     let missing = cli.run(["import", "--from", "vybe", "nowhere.db", "--output", "json"]);
     assert_eq!(missing.fails_with(1).json()["success"], false, "{missing}");
 }

@@ -73,10 +73,11 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ),
 ];
 
-/// Verbs that are not cut off here: no command calls the first, and the others work in several transactions, or with
+/// Verbs that are not cut off here: only hooks call the first two, and the others work in several transactions, or with
 /// files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 13] = [
+pub(crate) const NOT_CUT_OFF: [&str; 15] = [
     "agent.leave",
+    "event.note",
     "assignment.issue",
     "ledger.apply",
     "ledger.close",
@@ -86,6 +87,7 @@ pub(crate) const NOT_CUT_OFF: [&str; 13] = [
     "result.submit",
     "run.cancel",
     "run.submit",
+    "store.import_vybe",
     "task.cancel",
     "task.retry",
     "worklog.append",
