@@ -168,10 +168,10 @@ fn what_schema_commands_says_of_a_verb_is_what_the_registry_says() {
             let words: Vec<String> =
                 argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
             let is_flag = matches!(argument.get_action(), clap::ArgAction::SetTrue);
-            if let Some(listed) = enum_of(property).filter(|_| !is_flag) {
-                if words != listed {
-                    faults.push(format!("{path} --{flag}: {words:?}, in the request {listed:?}"));
-                }
+            if let Some(listed) = enum_of(property).filter(|_| !is_flag)
+                && words != listed
+            {
+                faults.push(format!("{path} --{flag}: {words:?}, in the request {listed:?}"));
             }
         }
     }

@@ -14,7 +14,8 @@ use crate::supervisor::{
 };
 
 /// Reports that wait for their reader. When it is behind, children wait for it instead of filling memory.
-const REPORTS_MAX: usize = 64;
+/// One of output has up to 64 KiB.
+const REPORTS_MAX: usize = 16;
 
 /// Monotonic times are counted from here.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
