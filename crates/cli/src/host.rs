@@ -136,11 +136,12 @@ fn child_environment(globals: &Globals) -> Result<BTreeMap<OsString, OsString>> 
 fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
     Ok(match (V::FUNCTION.effect(), V::SURFACE) {
         (Effect::Reads, _) => None,
-        (Effect::Once | Effect::Repeatable, Surface::Continuity) => Some(required_key(globals)?),
+        (Effect::Once, Surface::Continuity) => Some(required_key(globals)?),
         (
-            Effect::Once | Effect::Repeatable,
+            Effect::Once,
             Surface::Crew | Surface::Validator | Surface::Writ | Surface::Conformance | Surface::Handler,
-        ) => Some(any_key(globals)?),
+        )
+        | (Effect::Repeatable, _) => Some(any_key(globals)?),
     })
 }
 

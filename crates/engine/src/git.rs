@@ -20,12 +20,9 @@ pub struct Git<'g> {
 }
 
 impl Git<'_> {
-    /// Files that differ from `revision`, deleted and untracked ones included, as seen from the workspace. An error
+    /// Files that differ from `tree`, deleted and untracked ones included, as seen from the workspace. An error
     /// is what git complained about.
-    pub fn changed(&self, revision: &str) -> Result<Vec<String>, String> {
-        if revision.starts_with('-') {
-            return Err(format!("`{revision}` is not a revision"));
-        }
+    pub fn changed(&self, tree: &str) -> Result<Vec<String>, String> {
         let differing = [
             "diff",
             "--name-only",
@@ -34,7 +31,7 @@ impl Git<'_> {
             "--ignore-submodules=none",
             "--relative",
             "-z",
-            revision,
+            tree,
             "--",
         ];
         let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
@@ -45,6 +42,17 @@ impl Git<'_> {
             files.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
         }
         Ok(files.into_iter().collect())
+    }
+
+    /// The id of the one tree that a revision names. A range would compare two commits and leave out the working tree.
+    pub fn tree_of(&self, revision: &str) -> Result<String, String> {
+        let refused = || format!("`{}` does not name one commit or tree", revision.escape_debug());
+        if revision.is_empty() || revision.starts_with(['-', '^']) || revision.contains(char::is_control) {
+            return Err(refused());
+        }
+        let tree = format!("{revision}^{{tree}}");
+        let printed = self.ask(&["rev-parse", "--verify", "--quiet", &tree]).map_err(|_| refused())?;
+        String::from_utf8(printed).map(|id| id.trim().to_owned()).map_err(|_| refused())
     }
 
     fn ask(&self, words: &[&str]) -> Result<Vec<u8>, String> {

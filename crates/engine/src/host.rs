@@ -124,7 +124,10 @@ impl Host for LocalHost {
             environment: &self.environment,
             mark: mark.clone(),
         };
-        git.changed(revision).map_err(|problem| {
+        let tree = git.tree_of(revision).map_err(|problem| {
+            Error::new(ErrorCode::InvalidInput, problem).hint("name one commit, branch or tag")
+        })?;
+        git.changed(&tree).map_err(|problem| {
             Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
                 .hint("name the changed files instead of a revision")
         })

@@ -100,7 +100,7 @@ impl Context {
             }
             view.look(&*self.host());
         }
-        Err(Error::new(ErrorCode::Busy, "the workspace changed faster than it could be looked at"))
+        Err(Error::new(ErrorCode::Busy, "the verb asked the host too often; its transaction was given up"))
     }
 
     fn run_once<A>(

@@ -20,9 +20,9 @@ use tree::Tree;
 pub(crate) const ABOUT: &str = "\
 Check the project rules that the compiler does not
 
-Crate dependencies, the purity of `contract`, sizes, forgotten files, forbidden words, machine
-paths, the lockfile budget, the form of documents, the tests that docs/conformance.md names. Every
-violation is listed with file and line.
+Crate dependencies, the purity of `contract`, sizes, forgotten files, forbidden words, odd
+phrases, machine paths, the lockfile budget, the form of documents, the tests that docs/conformance.md
+names. Every violation is listed with file and line.
 --verbose also lists files that are close to their limit.";
 
 pub(crate) fn run(args: &[String]) -> Result {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::json::Value;
+use contract::validate::could_not_work;
 use ops::crew::document::parse;
 use ops::verb::Verb;
 use ops::verdict::{FindingView, VerdictAnswer};
@@ -37,17 +38,25 @@ pub(crate) fn read_document_within(file: &Path, limit: usize) -> Result<Value> {
     parse(&bytes, limit)
 }
 
-/// Calls a verb that answers with a verdict, and prints it: exit 0 only if it allows.
+/// Calls a verb that answers with a verdict, and prints it: exit 0 only if it allows. A validator always answers: one
+/// that could not work denies, and exits with 2.
 pub(crate) fn answer_verdict<V: Verb<Answer = VerdictAnswer>>(
     globals: &Globals,
     output: &Output,
     request: &V::Request,
-) -> Result<ExitCode> {
-    Ok(print_verdict(&host::call::<V>(globals, request)?, output))
+) -> ExitCode {
+    match host::call::<V>(globals, request) {
+        Ok(verdict) => print_verdict(&verdict, output),
+        Err(error) => {
+            let mut verdict = could_not_work(None, "unreadable", error.to_string());
+            V::NAME.clone_into(&mut verdict.details.kind);
+            super::validate::print(&verdict, output)
+        }
+    }
 }
 
 /// Prints a verdict as validators do.
-pub(crate) fn print_verdict(verdict: &VerdictAnswer, output: &Output) -> ExitCode {
+fn print_verdict(verdict: &VerdictAnswer, output: &Output) -> ExitCode {
     let printed = match output.format {
         Format::Text => output.text(&text(verdict)),
         Format::Json | Format::Ndjson => output.line(verdict),

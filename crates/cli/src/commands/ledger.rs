@@ -113,7 +113,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             })
         }
         Command::Reconcile { run } => {
-            answer_verdict::<reconcile::Reconcile>(globals, output, &show::Request { run: run.clone() })
+            let request = show::Request { run: run.clone() };
+            Ok(answer_verdict::<reconcile::Reconcile>(globals, output, &request))
         }
     }
 }

@@ -133,7 +133,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 changed: files.clone(),
                 diff: diff.clone(),
             };
-            answer_verdict::<check::Check>(globals, output, &request)
+            Ok(answer_verdict::<check::Check>(globals, output, &request))
         }
     }
 }

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use contract::json::Value;
-use contract::validate::{Kind, could_not_work};
 use ops::Result;
 use ops::worklog::{append, show, verify};
 
-use super::crew::{Which, print_verdict, read_document};
+use super::crew::{Which, answer_verdict, read_document};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -68,14 +67,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         }
         Command::Verify { which } => {
             let request = show::Request { run: which.run.clone(), task: which.task.clone() };
-            // A validator always answers.
-            Ok(match host::call::<verify::Verify>(globals, &request) {
-                Ok(verdict) => print_verdict(&verdict, output),
-                Err(error) => {
-                    let verdict = could_not_work(Some(Kind::Worklog), "unreadable", error.to_string());
-                    super::validate::print(&verdict, output)
-                }
-            })
+            Ok(answer_verdict::<verify::Verify>(globals, output, &request))
         }
     }
 }

@@ -99,6 +99,12 @@ fn files_changed_in_git_are_checked_against_the_locks() {
         (&denied["code"], &denied["details"]["rule"]),
         (&json!("SCOPE_VIOLATION"), &json!("in_forbidden_scope"))
     );
+    // A range would compare two commits and leave out what was changed since.
+    for revision in ["HEAD..HEAD", "HEAD...HEAD", "^HEAD", "nope", "", "-p", "HE\nAD"] {
+        let diff = format!("--diff={revision}");
+        let refused = cli.run(["lock", "check", "--run", &run, "--task", "T-1", &diff]).fails_with(2).json();
+        assert_eq!(refused["allow"], false, "{refused}");
+    }
     std::fs::remove_dir_all(project.join("docs")).unwrap();
     std::os::unix::fs::symlink("/etc", project.join("src/a/out")).unwrap();
     assert_eq!(check().fails_with(1).json()["details"]["rule"], "workspace_escape");
@@ -193,6 +199,10 @@ fn refusals_carry_the_operators_code() {
     for words in [&["lock", "check"][..], &["lock", "check", "--task", "T-1"]] {
         let denied = cli.run([words, &["--run", &run]].concat()).fails_with(2).json();
         assert_eq!((&denied["allow"], &denied["details"]["rule"]), (&json!(false), &json!("usage")));
+    }
+    for words in [&["lock", "check", "a", "--run", "nope"][..], &["ledger", "reconcile", "nope"]] {
+        let denied = cli.run(words).fails_with(2).json();
+        assert_eq!((&denied["allow"], &denied["code"]), (&json!(false), &json!("MISSING_VALIDATOR")));
     }
     assert_eq!(code(&["budget", "set"], 2), "USAGE");
     cli.run(["lock", "acquire", "src", "--task", "T-2", "--run", &run]).success();

@@ -110,7 +110,7 @@ fn schema_and_type_agree_on_requests_that_are_wrong_in_several_ways() {
         let schema = validator(&(sample.entry().request_schema)());
         let (_, request) = (sample.prepare)(&mut Crew::new());
         let mut runner =
-            TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
+            TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
         let several = proptest::collection::vec(proptest::num::u32::ANY, 2..5);
         runner
             .run(&several, |picks| {

@@ -252,6 +252,44 @@ fn nothing_names_a_machine_or_a_registry() {
 }
 
 #[test]
+fn odd_phrases_are_reported_with_what_to_write() {
+    let (odd, way) = (concat!("who", "ever"), concat!("stands in", " the way"));
+    let name = format!("fn {odd}_asks_waits() {{}}\n");
+    assert_eq!(
+        said(
+            phrases::check,
+            &[("a.rs", &format!("// {odd} asks\n{name}")), ("b.md", &format!("It {way}.\n"))]
+        ),
+        [
+            format!(
+                "a.rs:1: `{odd}` is an odd phrase; write plain words (name the caller, the holder or the process) [odd-phrase]"
+            ),
+            format!(
+                "a.rs:2: `{odd}` is an odd phrase; write plain words (name the caller, the holder or the process) [odd-phrase]"
+            ),
+            format!(
+                "b.md:1: `{way}` is an odd phrase; write plain words (conflicts with, blocks) [odd-phrase]"
+            ),
+        ]
+    );
+    // Part of another word, data, and a file that is never edited.
+    let good = format!("{odd}s\n");
+    assert_eq!(said(phrases::check, &[("a.rs", &good), ("b.json", odd), ("c.sql", odd)]), NOTHING);
+}
+
+#[test]
+fn records_of_the_past_may_have_odd_phrases() {
+    let odd = concat!("who", "ever");
+    let released = format!("## [Unreleased]\n\n- plain\n\n## [0.1.0] - 2026-01-01\n\n- {odd}\n");
+    assert_eq!(
+        said(phrases::check, &[("docs/decisions/0001-a.md", odd), ("CHANGELOG.md", &released)]),
+        NOTHING
+    );
+    let unreleased = format!("## [Unreleased]\n\n- {odd}\n\n## [0.1.0] - 2026-01-01\n");
+    assert_eq!(said(phrases::check, &[("CHANGELOG.md", &unreleased)]).len(), 1);
+}
+
+#[test]
 fn decisions_have_a_number_and_say_why() {
     let text = "# 1. One log\n\n## Context\n\n## Decision\n\n## Consequences\n";
     assert_eq!(said(documents::decisions, &[("docs/decisions/0001-one-log.md", text)]), NOTHING);

@@ -72,6 +72,7 @@ fn unfinished(file: &File, line: &str) -> Vec<(&'static str, String)> {
     faults
 }
 
+/// Whether the line has the word, or the words, and not only as a part of longer ones.
 pub(super) fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
