@@ -57,6 +57,8 @@ pub(crate) fn store_source(globals: &Globals) -> &'static str {
 /// What this door tells the engine: the user's configuration, and the live view of a run.
 struct CommandLine {
     globals: Globals,
+    /// The absolute path of the store.
+    store: PathBuf,
     announce: Announce,
     /// One for the whole command: a signal that arrives before a run is worked must not be lost.
     stop: OnceCell<StopSignal>,
@@ -72,6 +74,13 @@ impl Door for CommandLine {
 
     fn executors(&self, directory: &Path) -> Result<Executors> {
         Ok(config::load(directory)?.executors)
+    }
+
+    /// Children that call writ find the same store.
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        let mut environment = env::inherited();
+        environment.insert("WRIT_DB".into(), self.store.clone().into_os_string());
+        environment
     }
 
     fn logs(&self) -> Result<PathBuf> {
@@ -95,7 +104,7 @@ impl Door for CommandLine {
             executors: engine::Executors::built_in(),
             logs,
             policy: config.policy,
-            environment: child_environment(&self.globals)?,
+            environment: self.environment(),
             stop: self.stop()?,
             rerun_parked: how.rerun_parked,
             lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
@@ -123,13 +132,6 @@ impl CommandLine {
         }
         Ok(self.stop.get().cloned().unwrap_or_default())
     }
-}
-
-/// What children of this process see. Those that call writ find the same store.
-fn child_environment(globals: &Globals) -> Result<BTreeMap<OsString, OsString>> {
-    let mut environment = env::inherited();
-    environment.insert("WRIT_DB".into(), absolute(store_path(globals)?).into_os_string());
-    Ok(environment)
 }
 
 /// The key that a verb's contract asks for.
@@ -184,14 +186,12 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
 
 /// The same with a function that is called with a run before it is worked.
 pub(crate) fn open_announcing(globals: &Globals, announce: Announce) -> Result<Context> {
-    let door = CommandLine { globals: globals.clone(), announce, stop: OnceCell::new() };
-    let host = LocalHost {
-        launcher: Arc::new(shim()),
-        environment: child_environment(globals)?,
-        door: Box::new(door),
-    };
+    let path = store_path(globals)?;
+    let (globals, store) = (globals.clone(), absolute(path.clone()));
+    let door = Box::new(CommandLine { globals, store, announce, stop: OnceCell::new() });
+    let host = LocalHost { launcher: Arc::new(shim()), door };
     let clock = Arc::new(SystemClock::new());
-    let cx = Context::open(&store_path(globals)?, clock, Box::new(RandomIds), Rc::new(host))?;
+    let cx = Context::open(&path, clock, Box::new(RandomIds), Rc::new(host))?;
     if let Some(wait) = persona::current().busy_wait() {
         cx.wait_at_most(wait)?;
     }

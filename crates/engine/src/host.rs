@@ -35,6 +35,10 @@ pub trait Door {
     fn policy(&self, workspace: &Path) -> Result<Policy>;
     /// Which programs act for agents, as configured for documents of this directory.
     fn executors(&self, directory: &Path) -> Result<Executors>;
+    /// What children inherit. Asked only where a child is started: most commands start none.
+    fn environment(&self) -> BTreeMap<OsString, OsString> {
+        BTreeMap::new()
+    }
     /// Where the output of attempts is kept.
     fn logs(&self) -> Result<PathBuf>;
     /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
@@ -86,8 +90,6 @@ impl Door for PlainDoor {
 pub struct LocalHost {
     /// Starts processes, and knows which engines are alive.
     pub launcher: Arc<dyn Launcher>,
-    /// What children inherit.
-    pub environment: BTreeMap<OsString, OsString>,
     pub door: Box<dyn Door>,
 }
 
@@ -121,7 +123,7 @@ impl Host for LocalHost {
         let git = Git {
             launcher: &*self.launcher,
             workspace: Path::new(root),
-            environment: &self.environment,
+            environment: &self.door.environment(),
             mark: mark.clone(),
         };
         let tree = git.tree_of(revision).map_err(|problem| {
@@ -141,7 +143,7 @@ impl Host for LocalHost {
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(workspace),
-            environment: &self.environment,
+            environment: &self.door.environment(),
             task_env: &part.spec.env,
         };
         run_all(&part.spec.checks, &location, mark)
@@ -188,7 +190,7 @@ impl Host for LocalHost {
         let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
         let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
         let mut spec = LaunchSpec::new(argv, std::path::PathBuf::from("."), marker);
-        spec.env.clone_from(&self.environment);
+        spec.env = self.door.environment();
         let input = |value: &contract::json::Value| Stdin::Bytes(format!("{value}\n").into_bytes());
         spec.stdin = question.input.as_ref().map_or(Stdin::Closed, input);
         // Without it orphans of a killed supervisor are found by their marks alone; the work can go on.

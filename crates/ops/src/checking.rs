@@ -29,10 +29,15 @@ pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<Vec<CheckSeen>
 /// The same where a failed check refuses the request.
 pub(crate) fn passed_checks(cx: &mut Context, task: &Task) -> Result<Vec<CheckSeen>> {
     let seen = run_checks(cx, task)?;
-    let Some(failed) = seen.iter().find(|check| !check.passed) else { return Ok(seen) };
-    let problem = failed.problem.as_deref().unwrap_or("did not pass");
-    let message = format!("check `{}`: {problem}", failed.command.join(" "));
+    let Some(message) = failure(&seen) else { return Ok(seen) };
     Err(Error::new(ErrorCode::CheckFailed, message)
         .hint("finish the work; writ runs the checks again when you complete the task")
         .details(json!({"checks": scrubbed(json!(seen))})))
+}
+
+/// Names the first check that failed, and why.
+pub(crate) fn failure(seen: &[CheckSeen]) -> Option<String> {
+    let failed = seen.iter().find(|check| !check.passed)?;
+    let problem = failed.problem.as_deref().unwrap_or("did not pass");
+    Some(format!("check `{}`: {problem}", failed.command.join(" ")))
 }

@@ -132,7 +132,7 @@ impl Entry {
             effect: V::FUNCTION.effect(),
             surface: V::SURFACE,
             call: call_json::<V>,
-            check: |request| read::<V::Request>(request).map(drop),
+            check: |request| V::read(request).map(drop),
             request_schema: schema::<V::Request>,
             answer_schema: schema::<V::Answer>,
         }

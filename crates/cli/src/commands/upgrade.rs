@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use ops::Result;
 use ops::transfer::upgrade::{Request, Upgrade};
-use ops::{Result, verb};
 
 use crate::app::Globals;
 use crate::host;
@@ -14,13 +14,12 @@ use crate::output::Output;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    // The agent contract asks for no identity here.
-    let key = host::any_key(globals)?;
-    let answer = verb::call::<Upgrade>(&mut host::open(globals)?, Some(&key), &Request {})?.answer;
-    let schema = answer.schema;
-    Ok(output.answer(&answer, || match answer.schema_before {
-        before if before == schema => format!("the store has schema {schema}; nothing to do\n"),
-        0 => format!("made a new store with schema {schema}\n"),
-        before => format!("migrated the store from schema {before} to {schema}; a backup is beside it\n"),
-    }))
+    host::answer::<Upgrade>(globals, output, &Request {}, |answer| {
+        let schema = answer.schema;
+        match answer.schema_before {
+            before if before == schema => format!("the store has schema {schema}; nothing to do\n"),
+            0 => format!("made a new store with schema {schema}\n"),
+            before => format!("migrated the store from schema {before} to {schema}; a backup is beside it\n"),
+        }
+    })
 }

@@ -37,6 +37,10 @@ impl Door for TestDoor {
         Ok(Executors { known: engine::Executors::built_in().known(), ..Executors::default() })
     }
 
+    fn environment(&self) -> BTreeMap<std::ffi::OsString, std::ffi::OsString> {
+        environment()
+    }
+
     fn logs(&self) -> Result<PathBuf> {
         Ok(self.logs.clone())
     }
@@ -93,7 +97,7 @@ pub(crate) fn host() -> Rc<dyn Host> {
 
 fn host_at(logs: &Path, plugin: &Path) -> Rc<dyn Host> {
     let door = Box::new(TestDoor { logs: logs.to_owned(), plugin: plugin.to_owned() });
-    Rc::new(LocalHost { launcher: Arc::new(shim()), environment: environment(), door })
+    Rc::new(LocalHost { launcher: Arc::new(shim()), door })
 }
 
 /// The store of a `Cli`, opened in this process with the machine's clock.

@@ -100,32 +100,32 @@ fn checks(task: &Task, findings: &mut Findings) -> Vec<Check> {
         }
         if let Some(validation) = &output.validation {
             let path = format!("$.task.expected_outputs[{i}].validation.command");
-            checks.extend(check(&validation.command, validation.expects.as_str(), shell, &path, findings));
+            checks.extend(check(&validation.command, validation.expects, shell, &path, findings));
         }
     }
     for (p, phase) in task.phases.iter().enumerate() {
         for (c, checkpoint) in phase.checkpoints.iter().enumerate() {
             if let Some(validation) = &checkpoint.validation {
                 let path = format!("$.phases[{p}].checkpoints[{c}].validation.command");
-                checks.extend(check(
-                    &validation.command,
-                    validation.expects.as_str(),
-                    shell,
-                    &path,
-                    findings,
-                ));
+                checks.extend(check(&validation.command, validation.expects, shell, &path, findings));
             }
         }
     }
     checks
 }
 
-fn check(command: &str, expects: &str, shell: bool, path: &str, findings: &mut Findings) -> Option<Check> {
+fn check(
+    command: &str,
+    expects: aop::task::Expects,
+    shell: bool,
+    path: &str,
+    findings: &mut Findings,
+) -> Option<Check> {
     let expects = match expects {
-        "MATCH_FOUND" => Expects::MatchFound,
-        "NO_MATCH" => Expects::NoMatch,
-        "FILE_EXISTS" => Expects::FileExists,
-        _ => Expects::ExitCode0,
+        aop::task::Expects::ExitCode0 => Expects::ExitCode0,
+        aop::task::Expects::MatchFound => Expects::MatchFound,
+        aop::task::Expects::NoMatch => Expects::NoMatch,
+        aop::task::Expects::FileExists => Expects::FileExists,
     };
     if expects == Expects::FileExists {
         return Some(Check { command: vec![command.to_owned()], shell: false, expects });

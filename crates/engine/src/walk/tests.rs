@@ -107,8 +107,7 @@ impl World {
 
 fn open(store: &TempStore, seed: u64) -> Context {
     let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new() };
-    let host =
-        LocalHost { launcher: Arc::new(shim), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let host = LocalHost { launcher: Arc::new(shim), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }

@@ -94,8 +94,7 @@ fn shim() -> ShimProgram {
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {
-    let host =
-        LocalHost { launcher: Arc::new(shim()), environment: BTreeMap::new(), door: Box::new(PlainDoor) };
+    let host = LocalHost { launcher: Arc::new(shim()), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }

@@ -22,7 +22,7 @@ use crate::verb::{Function, Surface, Verb};
 
 /// The longest default interval between two heartbeats.
 const HEARTBEAT_SECONDS_DEFAULT: u64 = 120;
-const HEARTBEAT_SECONDS_MIN: u64 = 5;
+pub(crate) const HEARTBEAT_SECONDS_MIN: u64 = 5;
 /// For a task without a timeout of its own.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 1200;
 

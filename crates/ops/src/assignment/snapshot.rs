@@ -5,6 +5,7 @@ use contract::domain::crew::CrewChange;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::scope::Scope;
 use contract::operator::fencing::Refused;
+use store::{AssignmentRow, Tx};
 
 use crate::context::{Caller, Context};
 use crate::crew::denial::refused;
@@ -24,11 +25,16 @@ pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> 
 fn missing(cx: &mut Context, token: i64) -> Result<Option<(String, Vec<Scope>)>> {
     let tx = cx.store.read()?;
     let open = tx.assignment(token)?.filter(|open| open.snapshot.is_none() && open.ended.is_none());
-    let Some(open) = open else { return Ok(None) };
-    let mut held = tx.locks_of_task(&open.task_id)?;
-    held.retain(|lock| lock.token == token);
-    let Some(root) = held.first().map(|lock| lock.workspace.clone()) else { return Ok(None) };
-    Ok(Some((root, held.into_iter().map(|lock| lock.scope).collect())))
+    open.map_or(Ok(None), |open| locked_scopes(&tx, &open))
+}
+
+/// The workspace and the scopes that an assignment locks: what is digested before its worker begins, and again when its
+/// result arrives.
+pub(crate) fn locked_scopes(tx: &Tx<'_>, assignment: &AssignmentRow) -> Result<Option<(String, Vec<Scope>)>> {
+    let mut held = tx.locks_of_task(&assignment.task_id)?;
+    held.retain(|lock| lock.token == assignment.token);
+    let root = held.first().map(|lock| lock.workspace.clone());
+    Ok(root.map(|root| (root, held.into_iter().map(|lock| lock.scope).collect())))
 }
 
 /// Keeps the snapshot of an open assignment. The first one counts; a second one changes nothing.

@@ -3,13 +3,13 @@
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use contract::domain::scope::Scope;
-use contract::json::Value;
 use contract::operator::Outcome;
 use store::Store;
 
 use super::submit::Request;
 use super::{Judged, Observation, judge};
+use crate::assignment::issue::HEARTBEAT_SECONDS_MIN;
+use crate::assignment::snapshot::locked_scopes;
 use crate::context::{Context, SharedClock};
 use crate::error::Result;
 use crate::heartbeat;
@@ -23,14 +23,13 @@ pub(super) fn observe(cx: &mut Context, request: &Request) -> Result<Observation
 fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
     let host = cx.host();
     // An assignment that was interrupted before its snapshot was kept is judged without one.
-    let files = judged.issued.snapshot.as_ref().map(|_| {
-        let (texts, root) = (scope_texts(&judged.issued.packet), judged.workspace.as_str());
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let links = host.links(root, &texts);
-        let real = |text: &str| Scope::parse(text, Some(root)).ok()?.follow(&links, Some(root)).ok();
-        let scopes: Vec<Scope> = texts.into_iter().filter_map(real).collect();
-        host.snapshot(root, &scopes)
-    });
+    let files = match &judged.issued.snapshot {
+        Some(_) => {
+            let locked = locked_scopes(&cx.store.read()?, &judged.issued)?;
+            locked.map(|(root, scopes)| host.snapshot(&root, &scopes))
+        }
+        None => None,
+    };
     let checks = match judged.result.status {
         Outcome::Done => {
             let task = crate::task::required(&cx.store.read()?, judged.issued.task_id.as_str())?;
@@ -39,15 +38,6 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
         Outcome::Blocked | Outcome::Failed => Vec::new(),
     };
     Ok(Observation { checks, files, arrived: Some(judged.arrived.clone()) })
-}
-
-/// What the task may write. A serial task has the whole workspace.
-fn scope_texts(packet: &Value) -> Vec<String> {
-    if packet["task"]["type"] == "serial" {
-        return vec![".".to_owned()];
-    }
-    let texts = packet["task"]["lock_scope"].as_array().into_iter().flatten();
-    texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Runs `work` while a thread keeps the sender's lease alive: the sender is done, and must not time out because its
@@ -71,15 +61,14 @@ fn beat_until(
     judged: &Judged,
 ) {
     const FIRST: Duration = Duration::from_secs(1);
-    let packet = &judged.issued.packet;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let request = heartbeat::Request {
-        run: text(&packet["run_id"]),
-        task: text(&packet["task"]["task_id"]),
+        run: judged.issued.run_id.to_string(),
+        task: judged.reference.to_string(),
         token: judged.issued.token,
         at: None,
     };
-    let interval = packet["task"]["heartbeat_interval_seconds"].as_u64().unwrap_or(5);
+    let interval = judged.issued.packet["task"]["heartbeat_interval_seconds"].as_u64();
+    let interval = interval.unwrap_or(HEARTBEAT_SECONDS_MIN);
     let (mut wait, mut store) = (FIRST, None);
     while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
         if store.is_none() {

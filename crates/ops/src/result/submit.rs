@@ -130,14 +130,8 @@ fn seen_changes(judged: &Judged, seen: &Observation) -> Result<Option<Changes>> 
 }
 
 fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
-    let failed = seen.iter().find(|check| !check.passed);
-    let message = match failed {
-        Some(check) => {
-            let problem = check.problem.as_deref().unwrap_or("did not pass");
-            format!("check `{}`: {problem}", check.command.join(" "))
-        }
-        None => "the task has checks that writ has not run".to_owned(),
-    };
+    let message = crate::checking::failure(seen);
+    let message = message.unwrap_or_else(|| "the task has checks that writ has not run".to_owned());
     let mut refusal = verdict(Code::AcceptanceFailed, "criterion_failed", message);
     refusal.details.more.insert("checks".to_owned(), scrubbed(json!(seen)));
     denied(&refusal)

@@ -1,6 +1,6 @@
 //! The launcher of a simulated engine: children from the world, and time that passes only while the engine waits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -120,7 +120,7 @@ pub(super) fn bystander(engines: &Arc<Mutex<Engines>>) -> Rc<LocalHost> {
 }
 
 pub(super) fn host_of(launcher: Arc<dyn Launcher>) -> Rc<LocalHost> {
-    Rc::new(LocalHost { launcher, environment: BTreeMap::new(), door: Box::new(PlainDoor) })
+    Rc::new(LocalHost { launcher, door: Box::new(PlainDoor) })
 }
 
 struct SimulatedChildren {
