@@ -20,6 +20,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0002_continuity.sql"),
     include_str!("../migrations/sqlite/0003_crew.sql"),
     include_str!("../migrations/sqlite/0004_worklogs.sql"),
+    include_str!("../migrations/sqlite/0005_everyday.sql"),
 ];
 
 /// The state of a file before we change it.

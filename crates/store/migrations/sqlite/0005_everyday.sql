@@ -1,0 +1,1 @@
+-- Sessions of agents, checks of ordinary tasks, trust in a project, money that is withheld.
