@@ -1,5 +1,6 @@
 //! `writ hook`: installs hooks in agent programs, removes them, and handles what they call.
 
+pub(crate) mod everywhere;
 mod handle;
 mod install;
 mod show;

@@ -40,6 +40,7 @@ mod surface;
 mod tasks;
 mod trace;
 mod two_runs;
+mod uninstall;
 mod validate;
 mod vybe_import;
 mod walk;

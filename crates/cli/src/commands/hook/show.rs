@@ -51,18 +51,18 @@ pub(super) fn answer(
         told.insert("files".to_owned(), changes.iter().map(described).collect());
     }
     output.answer(&told, || {
-        let said = |change: &FileChange| {
-            if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) }
-        };
-        let mut text: String = changes
-            .iter()
-            .map(|change| format!("{} {}\n{}", said(change), change.path.display(), bytes(change, dry_run)))
-            .collect();
+        let mut text: String = changes.iter().map(|change| line(change, dry_run)).collect();
         if changes.is_empty() {
             text.push_str("nothing to do\n");
         }
         text
     })
+}
+
+/// One change for people.
+pub(super) fn line(change: &FileChange, dry_run: bool) -> String {
+    let done = if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) };
+    format!("{done} {}\n{}", change.path.display(), bytes(change, dry_run))
 }
 
 fn action(change: &FileChange) -> &'static str {
@@ -73,7 +73,7 @@ fn action(change: &FileChange) -> &'static str {
     }
 }
 
-fn described(change: &FileChange) -> Value {
+pub(super) fn described(change: &FileChange) -> Value {
     let (at, removed, inserted) = difference(change);
     let directories: Vec<String> =
         files::missing_directories(&change.path).iter().map(|path| path.display().to_string()).collect();

@@ -17,30 +17,39 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    which: super::Which,
+    pub(super) which: super::Which,
     /// Remove OpenCode's plugin also when it was changed after the installation
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 #[derive(Default)]
-struct Plan {
-    changes: Vec<FileChange>,
+pub(super) struct Plan {
+    pub(super) changes: Vec<FileChange>,
     /// Directories to remove afterwards, where nothing else is in them.
     directories: Vec<String>,
-    told: Map<String, Value>,
+    pub(super) told: Map<String, Value>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let program = program(globals)?;
     let mut plan = planned(args, &program)?;
-    if !args.which.dry_run && !plan.changes.is_empty() {
-        let _locks = locked(&plan.changes)?;
-        plan = planned(args, &program)?;
-        files::apply(&plan.changes)?;
-        files::remove_directories(&plan.directories);
+    if !args.which.dry_run {
+        plan = carry_out(plan, args, &program)?;
     }
     Ok(show::answer(output, plan.told, &plan.changes, args.which.dry_run))
+}
+
+/// Makes the changes that are still needed once the files are locked.
+pub(super) fn carry_out(first: Plan, args: &Args, program: &Program) -> Result<Plan> {
+    if first.changes.is_empty() {
+        return Ok(first);
+    }
+    let _locks = locked(&first.changes)?;
+    let plan = planned(args, program)?;
+    files::apply(&plan.changes)?;
+    files::remove_directories(&plan.directories);
+    Ok(plan)
 }
 
 fn locked(changes: &[FileChange]) -> Result<Vec<Lock>> {
@@ -50,7 +59,7 @@ fn locked(changes: &[FileChange]) -> Result<Vec<Lock>> {
     directories.into_iter().map(files::lock).collect()
 }
 
-fn planned(args: &Args, program: &Program) -> Result<Plan> {
+pub(super) fn planned(args: &Args, program: &Program) -> Result<Plan> {
     let mut plan = Plan::default();
     if args.which.claude() {
         claude(args, program, &mut plan)?;
