@@ -14,6 +14,7 @@ mod crowd;
 mod documents;
 mod durable;
 mod first_run;
+mod guides;
 mod handoff;
 mod hook_handlers;
 mod hook_install;
