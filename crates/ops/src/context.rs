@@ -5,7 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use contract::domain::id::Minter;
+use contract::domain::limits;
+use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
+use contract::domain::task::NewClaim;
 use contract::domain::time::{Clock, Now};
 use store::{OpenTransactions, Store};
 
@@ -27,17 +30,30 @@ pub type SharedClock = Arc<dyn Clock + Send + Sync>;
 pub struct Caller {
     pub agent: Agent,
     pub entity: String,
+    /// The agent's process, where the door knows it: whatever the agent holds is held by this process.
+    pub holder: Option<Holder>,
 }
 
 impl Caller {
     pub fn agent(agent: Agent) -> Self {
         let entity = format!("agent.{}", agent.as_str());
-        Self { agent, entity }
+        Self { agent, entity, holder: None }
     }
 
     pub fn human(agent: Agent) -> Self {
         let entity = format!("human.{}", agent.as_str());
-        Self { agent, entity }
+        Self { agent, entity, holder: None }
+    }
+
+    /// The same, in this process.
+    #[must_use]
+    pub fn held_by(self, holder: Option<Holder>) -> Self {
+        Self { holder, ..self }
+    }
+
+    pub(crate) fn claim(&self, token: i64) -> NewClaim {
+        let (agent, holder) = (self.agent.clone(), self.holder.clone());
+        NewClaim { agent, holder, lease: limits::CLAIM_LEASE, token }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reading tasks. Every list is an index look-up with a limit.
 
 use contract::domain::id::Id;
+use contract::domain::process::Holder;
 use contract::domain::run::RunId;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, Task, TaskId};
@@ -10,6 +11,7 @@ use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 use crate::Tx;
 use crate::conditions::{Conditions, rows};
 use crate::error::{Result, unreadable};
+use crate::projection::json;
 
 /// Which tasks to list. Every set field narrows.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +42,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 }
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
-     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at";
+     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -121,13 +123,30 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Renews all claims that an agent holds at `now`. Expired claims stay expired.
-    pub fn renew_claims(&self, agent: &str, now: &Now, lease: &Lease) -> Result<()> {
+    /// Renews all claims that an agent holds at `now`. Expired claims stay expired. A known process of the agent
+    /// becomes the claims' holder. A row update, not an event.
+    pub fn renew_claims(&self, agent: &str, holder: Option<&Holder>, now: &Now, lease: &Lease) -> Result<()> {
+        let holder = holder.map(json).transpose()?;
         self.prepare(
-            "UPDATE tasks SET claim_until = ?4 WHERE claim_agent = ?1 AND claim_boot_id = ?2 AND claim_until > ?3",
+            "UPDATE tasks SET claim_until = ?4, claim_holder = coalesce(?5, claim_holder)
+             WHERE claim_agent = ?1 AND claim_boot_id = ?2 AND claim_until > ?3",
         )?
-        .execute(params![agent, now.boot.boot_id, now.boot.millis, lease.until_millis])?;
+        .execute(params![agent, now.boot.boot_id, now.boot.millis, lease.until_millis, holder])?;
         Ok(())
+    }
+
+    /// Tasks with a live claim, of one project or of all, those that expire first at the beginning.
+    pub fn claimed_tasks(&self, project: Option<&str>, now: &Now, limit: usize) -> Result<Vec<Task>> {
+        let narrowed = if project.is_some() { "AND project_id = ?4" } else { "" };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE claim_token IS NOT NULL AND claim_boot_id = ?1
+             AND claim_until > ?2 {narrowed} ORDER BY claim_until LIMIT ?3"
+        );
+        let (boot, millis, limit) = (&now.boot.boot_id, now.boot.millis, rows(limit));
+        match project {
+            Some(project) => self.task_list(&sql, params![boot, millis, limit, project]),
+            None => self.task_list(&sql, params![boot, millis, limit]),
+        }
     }
 
     /// The tasks of which an agent has a live claim.
@@ -161,6 +180,11 @@ impl Tx<'_> {
     }
 }
 
+fn holder_of(task: &str, text: Option<String>) -> Result<Option<Holder>> {
+    let read = |text: String| serde_json::from_str(&text).map_err(|_| unreadable("holder", task, &text));
+    text.map(read).transpose()
+}
+
 fn raw(row: &Row<'_>) -> Result<Task> {
     let id: String = row.get(0)?;
     let bad = |what: &str, value: &str| unreadable(what, &id, value);
@@ -172,6 +196,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
             agent,
             token: row.get(10)?,
             lease: Lease { boot_id: row.get(11)?, until_millis: row.get(12)? },
+            holder: holder_of(&id, row.get(18)?)?,
         }),
         None => None,
     };
