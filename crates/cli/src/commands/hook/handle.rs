@@ -110,9 +110,12 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
     if act == Act::Nothing {
         return Ok(None);
     }
-    let key = key(handler, input, globals)?;
+    let mut key = key(handler, input, globals)?;
     let mut cx = host::open(globals)?;
     cx.wait_at_most(BUSY_WAIT_MAX)?;
+    // What the session holds is held by the agent's process: if that dies, others need not wait for the lease.
+    let holder = cx.host().ancestor(input.adapter.process_names());
+    key.caller = key.caller.held_by(holder);
     let mut session = Session { cx: &mut cx, key: &key, input };
     match act {
         Act::Nothing => Ok(None),

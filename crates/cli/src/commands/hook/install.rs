@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         (false, true) => "nothing was changed",
         (false, false) => "installed; new sessions of the agents use writ",
     };
-    let mut answer = show::answers(plans);
+    let mut answer = show::answers(&plans);
     answer.insert("message".to_owned(), json!(message));
     Ok(show::print(output, answer, &changes, args.dry_run))
 }

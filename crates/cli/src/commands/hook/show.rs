@@ -9,8 +9,8 @@ use crate::hooks::{FileChange, files};
 use crate::output::Output;
 
 /// What each agent program's plan says.
-pub(super) fn answers(plans: Plans) -> Map<String, Value> {
-    plans.into_iter().map(|(adapter, plan)| (adapter.name().to_owned(), plan.answer)).collect()
+pub(super) fn answers(plans: &Plans) -> Map<String, Value> {
+    plans.iter().map(|(adapter, plan)| (adapter.name().to_owned(), plan.answer.clone())).collect()
 }
 
 pub(super) fn print(
@@ -24,18 +24,18 @@ pub(super) fn print(
         answer.insert("files".to_owned(), changes.iter().map(described).collect());
     }
     output.answer(&answer, || {
-        let done = |change: &FileChange| {
-            if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) }
-        };
-        let mut text: String = changes
-            .iter()
-            .map(|change| format!("{} {}\n{}", done(change), change.path.display(), bytes(change, dry_run)))
-            .collect();
+        let mut text: String = changes.iter().map(|change| line(change, dry_run)).collect();
         if changes.is_empty() {
             text.push_str("nothing to do\n");
         }
         text
     })
+}
+
+/// One change for people.
+pub(super) fn line(change: &FileChange, dry_run: bool) -> String {
+    let done = if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) };
+    format!("{done} {}\n{}", change.path.display(), bytes(change, dry_run))
 }
 
 fn action(change: &FileChange) -> &'static str {

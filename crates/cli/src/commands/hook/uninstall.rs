@@ -7,31 +7,33 @@ use ops::Result;
 use super::{apply, program, show};
 use crate::app::Globals;
 use crate::hooks::Program;
-use crate::hooks::adapter::HookAdapter;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    which: super::Which,
+    pub(super) which: super::Which,
     /// Also remove a plugin file that was changed after the installation
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let program = program(globals)?;
-    let chosen = args.which.agents.chosen()?;
-    let planned = || planned(args, &program, &chosen);
-    let mut plans = planned()?;
+    let mut plans = planned(args, &program)?;
     if !args.which.dry_run {
-        plans = apply::carry_out(plans, planned)?;
+        plans = carry_out(plans, args, &program)?;
     }
-    let changes = apply::changes(&plans);
-    Ok(show::print(output, show::answers(plans), &changes, args.which.dry_run))
+    Ok(show::print(output, show::answers(&plans), &apply::changes(&plans), args.which.dry_run))
 }
 
-fn planned(args: &Args, program: &Program, chosen: &[&'static dyn HookAdapter]) -> Result<apply::Plans> {
-    let plans = chosen.iter();
-    plans.map(|adapter| Ok((*adapter, adapter.uninstall(args.which.scope(), program, args.force)?))).collect()
+pub(super) fn planned(args: &Args, program: &Program) -> Result<apply::Plans> {
+    let (scope, force) = (args.which.scope(), args.force);
+    let chosen = args.which.agents.chosen()?.into_iter();
+    chosen.map(|adapter| Ok((adapter, adapter.uninstall(scope, program, force)?))).collect()
+}
+
+/// Makes the changes that are still needed once the files are locked.
+pub(super) fn carry_out(first: apply::Plans, args: &Args, program: &Program) -> Result<apply::Plans> {
+    apply::carry_out(first, || planned(args, program))
 }
