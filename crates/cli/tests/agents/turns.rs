@@ -43,7 +43,7 @@ fn lab_with_a_task() -> Lab {
     let project = lab.cli.project();
     let words = ["task", "create", "--title", "Paint the fence", "--agent", "p", "--request-id", "r"];
     lab.writ(words.iter().chain(&["--project-id", project.to_str().unwrap()])).success();
-    lab.writ(["hook", "install"]).success();
+    lab.writ(["hook", "install", "--claude", "--opencode"]).success();
     lab
 }
 

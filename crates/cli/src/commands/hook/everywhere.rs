@@ -5,59 +5,70 @@ use std::path::{Path, PathBuf};
 use ops::Result;
 use serde_json::{Map, Value};
 
-use super::uninstall::{self, Plan};
-use super::{Which, show};
+use super::apply::{self, Plans};
+use super::show;
 use crate::env;
+use crate::hooks::adapter::ADAPTERS;
+use crate::hooks::places::Scope;
 use crate::hooks::{FileChange, Program};
 
-/// What removing all hooks changes, in the user's settings and in the project's.
+/// What removing the hooks of all agent programs changes, in the user's settings and in the project's.
 pub(crate) struct Removal {
-    user: Plan,
-    project: Option<Plan>,
+    user: Plans,
+    project: Option<Plans>,
 }
 
 pub(crate) fn planned(project: bool, force: bool, program: &Program) -> Result<Removal> {
-    let plan = |project| uninstall::planned(&args(project, force), program);
-    Ok(Removal { user: plan(false)?, project: project.then(|| plan(true)).transpose()? })
+    let user = plans(Scope::User, force, program)?;
+    let project = project.then(|| plans(Scope::Project, force, program)).transpose()?;
+    Ok(Removal { user, project })
+}
+
+fn plans(scope: Scope, force: bool, program: &Program) -> Result<Plans> {
+    ADAPTERS.iter().map(|adapter| Ok((*adapter, adapter.uninstall(scope, program, force)?))).collect()
 }
 
 /// Makes the changes.
 pub(crate) fn carry_out(removal: Removal, force: bool, program: &Program) -> Result<Removal> {
-    let done = |plan: Plan, project| uninstall::carry_out(plan, &args(project, force), program);
-    let user = done(removal.user, false)?;
-    let project = removal.project.map(|plan| done(plan, true)).transpose()?;
+    let done = |first, scope| apply::carry_out(first, || plans(scope, force, program));
+    let user = done(removal.user, Scope::User)?;
+    let project = removal.project.map(|first| done(first, Scope::Project)).transpose()?;
     Ok(Removal { user, project })
 }
 
 impl Removal {
+    /// What each agent program's hooks were; those of the project are in a field of their own.
     pub(crate) fn answers(&self) -> Map<String, Value> {
-        let mut answers = self.user.told.clone();
+        let mut answers = show::answers(&self.user);
         if let Some(project) = &self.project {
-            answers.insert("project".to_owned(), Value::Object(project.told.clone()));
+            answers.insert("project".to_owned(), Value::Object(show::answers(project)));
         }
         answers
     }
 
     pub(crate) fn described(&self) -> Vec<Value> {
-        self.changes().map(show::described).collect()
+        self.changes().iter().map(show::described).collect()
     }
 
     pub(crate) fn text(&self, dry_run: bool) -> String {
-        self.changes().map(|change| show::line(change, dry_run)).collect()
+        self.changes().iter().map(|change| show::line(change, dry_run)).collect()
     }
 
     /// Settings files that have hooks after this removal: those of other projects.
     pub(crate) fn elsewhere(&self) -> Vec<PathBuf> {
         let Some(records) = env::data_home().map(|data| data.join("hooks")) else { return Vec::new() };
+        let changes = self.changes();
         let entries = std::fs::read_dir(records).into_iter().flatten().flatten().map(|entry| entry.path());
-        let kept = entries.filter(|record| !self.changes().any(|change| change.path == *record));
+        let kept = entries.filter(|record| !changes.iter().any(|change| change.path == *record));
         let mut places: Vec<PathBuf> = kept.filter_map(|record| settings_of(&record)).collect();
         places.sort();
         places
     }
 
-    fn changes(&self) -> impl Iterator<Item = &FileChange> {
-        self.user.changes.iter().chain(self.project.iter().flat_map(|plan| &plan.changes))
+    fn changes(&self) -> Vec<FileChange> {
+        let mut changes = apply::changes(&self.user);
+        changes.extend(self.project.iter().flat_map(apply::changes));
+        changes
     }
 }
 
@@ -65,9 +76,4 @@ impl Removal {
 fn settings_of(record: &Path) -> Option<PathBuf> {
     let record: Value = serde_json::from_str(&std::fs::read_to_string(record).ok()?).ok()?;
     record["path"].as_str().map(PathBuf::from).filter(|path| path.exists())
-}
-
-fn args(project: bool, force: bool) -> uninstall::Args {
-    let which = Which { claude: false, opencode: false, project, dry_run: false };
-    uninstall::Args { which, force }
 }
