@@ -13,6 +13,7 @@ mod local;
 mod minter;
 mod output;
 mod persona;
+mod project;
 mod word;
 mod words;
 

@@ -133,7 +133,9 @@ impl Request {
 }
 
 pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let wanted = request.wanted()?;
+    let mut wanted = request.wanted()?;
+    let focus = wanted.focus.map(|task| cx.task_id(Some(key), task)).transpose()?;
+    wanted.focus = focus.as_deref();
     let program = cx.host().program();
     cx.once_viewing(key, Resume::NAME, request, |work| {
         let agent = work.caller.agent.clone();

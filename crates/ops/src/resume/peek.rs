@@ -70,7 +70,9 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
         focus: request.focus.clone(),
         budget: request.budget,
     };
-    let wanted = resume.wanted()?;
+    let mut wanted = resume.wanted()?;
+    let focus = wanted.focus.map(|task| cx.task_id(None, task)).transpose()?;
+    wanted.focus = focus.as_deref();
     let invalid = |error: contract::domain::request::InvalidName| {
         Error::new(ErrorCode::InvalidInput, error.to_string())
     };

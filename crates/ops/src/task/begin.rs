@@ -39,8 +39,9 @@ pub struct Answer {
 }
 
 pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(Some(key), &request.id)?;
     cx.once_viewing(key, Begin::NAME, request, |work| {
-        let mut task = super::required(work.tx, &request.id)?;
+        let mut task = super::required(work.tx, &id)?;
         super::open_to_agents(work.tx, &task)?;
         let agent = work.caller.agent.clone();
         crate::resume::orphans::end_claim(work, &mut task)?;
