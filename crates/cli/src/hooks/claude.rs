@@ -40,6 +40,11 @@ const EVENTS: &[Event] = &[
     Event { name: "Stop", handler: "stop", matcher: "", seconds: 5 },
 ];
 
+/// The events that we register a handler for.
+pub(crate) fn event_names() -> impl Iterator<Item = &'static str> {
+    EVENTS.iter().map(|event| event.name)
+}
+
 /// Stored after an installation, so that it can be undone byte for byte. It holds no text of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {

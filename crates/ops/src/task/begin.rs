@@ -46,7 +46,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         let agent = work.caller.agent.clone();
         let token = work.tx.next_number("fencing")?;
         let command = Command::Begin { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };
-        let made = super::carry_out(work, &mut task, &command, "Task started")?;
+        let made = super::carry_out(work, &mut task, &command, "Status changed to: in_progress")?;
         let status_event_id = made
             .iter()
             .find(|(_, change)| matches!(change, Change::TaskMoved { .. }))
@@ -58,7 +58,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
             project_id: task.project_id.clone(),
         };
         let about = super::about(work.tx, &task)?;
-        let focus_event_id = work.change(&about, "Agent focus set", &focused)?;
+        let focus_event_id = work.change(&about, &crate::agent::focus_message(Some(&task.id)), &focused)?;
         Ok(Answer { task: TaskView::from(&task), status_event_id, focus_event_id })
     })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ops::host::Diagnostic;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::app::Globals;
 use crate::commands::hook::program;
@@ -36,9 +36,14 @@ pub(super) fn look(globals: &Globals) -> (Value, Vec<Diagnostic>) {
             });
         }
     }
-    let mut value = json!({"claude": !events.is_empty(), "opencode": plugin(&program)});
+    let installed: Map<String, Value> =
+        claude::event_names().map(|name| (name.to_owned(), Value::from(events.contains(&name)))).collect();
+    let mut value = json!({
+        "claude": !events.is_empty(),
+        "claude_events": installed,
+        "opencode": plugin(&program),
+    });
     if !events.is_empty() {
-        value["claude_events"] = json!(events);
         value["claude_settings_paths"] = json!(paths);
     }
     (value, diagnostics)
