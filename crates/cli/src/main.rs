@@ -12,6 +12,7 @@ mod live_view;
 mod local;
 mod minter;
 mod output;
+mod person;
 mod persona;
 mod word;
 mod words;

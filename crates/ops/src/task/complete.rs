@@ -2,7 +2,6 @@
 
 use contract::continuity::TaskView;
 use contract::continuity::state::CloseOutcome;
-use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
@@ -10,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -52,14 +52,33 @@ pub struct Answer {
 
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
-    let seen = super::checks_before(cx, key, &request.id, to)?;
-    commit(cx, key, request, &seen)
+    let checked = super::checks_before(cx, key, &request.id, to)?;
+    commit(cx, key, request, &checked)
 }
 
 /// The same without running checks, for callers that cannot wait: a task that has checks is refused.
 pub fn complete_unchecked(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    checked(request)?;
-    commit(cx, key, request, &[])
+    let to = checked(request)?;
+    if to == Status::Done && !cx.was_answered(key)? {
+        let task = super::judged(cx, key, &request.id)?;
+        if checking::plan_for(cx, &task)?.is_some() {
+            return Err(Error::new(
+                ErrorCode::CheckFailed,
+                "the task has checks that must pass before it is done",
+            )
+            .hint("`writ task complete` runs them"));
+        }
+    }
+    commit(cx, key, request, &Checked::default())
+}
+
+/// The same for a task that nobody reported as done: `None` if it has no checks, which could prove it.
+pub fn complete_if_checked(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Reply<Answer>>> {
+    let task = super::judged(cx, key, &request.id)?;
+    if checking::plan_for(cx, &task)?.is_none() {
+        return Ok(None);
+    }
+    complete(cx, key, request).map(Some)
 }
 
 fn checked(request: &Request) -> Result<Status> {
@@ -71,7 +90,7 @@ fn checked(request: &Request) -> Result<Status> {
     Ok(request.outcome.status())
 }
 
-fn commit(cx: &mut Context, key: &Key, request: &Request, seen: &[CheckSeen]) -> Result<Reply<Answer>> {
+fn commit(cx: &mut Context, key: &Key, request: &Request, checked: &Checked) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
     cx.once(key, Complete::NAME, request, |work| {
@@ -81,7 +100,7 @@ fn commit(cx: &mut Context, key: &Key, request: &Request, seen: &[CheckSeen]) ->
             to,
             reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
-            verified: super::verified(&task, seen),
+            verified: checked.proves(work.tx, &task)?,
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());
@@ -90,7 +109,7 @@ fn commit(cx: &mut Context, key: &Key, request: &Request, seen: &[CheckSeen]) ->
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
-        super::note_evidence(work, &task, seen)?;
+        super::note_evidence(work, &task, &checked.seen)?;
         let outcome = request.outcome.as_str();
         let close_event_id =
             say_closed(work, &task, outcome, Some(&request.summary), request.label.as_deref())?;
