@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::change::Change;
+use super::check::Check;
 use super::code::ErrorCode;
 use super::id::{Id, Run, Task as TaskKind};
 use super::process::Holder;
@@ -58,6 +59,9 @@ pub struct Claim {
     /// The agent's process, where it is known. A claim whose process is dead ends before its lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
+    /// When this agent took the task. Claims of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
 }
 
 /// A claim that is asked for.
@@ -123,8 +127,13 @@ impl Refusal {
 }
 
 impl Task {
+    /// The checks that must pass before it is done.
+    pub fn checks(&self) -> &[Check] {
+        self.part.as_ref().map_or(&[], |part| &part.spec.checks)
+    }
+
     pub fn has_checks(&self) -> bool {
-        self.part.as_ref().is_some_and(|part| !part.spec.checks.is_empty())
+        !self.checks().is_empty()
     }
 
     /// The live claim, if there is one. An expired lease does not count.
@@ -235,6 +244,7 @@ fn claim(task: &Task, wanted: &NewClaim, now: &Now) -> Result<Vec<Change>, Refus
             lease: Lease::starting(now, *lease),
             // A command that the agent runs in a shell does not know the agent's process; its hooks do.
             holder: holder.clone().or_else(|| own?.holder.clone()),
+            since: own.and_then(|claim| claim.since).or(Some(now.at)),
         },
     });
     Ok(changes)

@@ -105,7 +105,8 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
             Ok(Some(prompt).filter(|prompt| !prompt.is_empty()))
         }
         Act::Note { kind, message, metadata, then } => {
-            let request = Note { kind: kind.to_owned(), message, metadata, project_id: project.clone() };
+            let request =
+                Note { kind: kind.to_owned(), message, metadata, project_id: project.clone(), task_id: None };
             note(&mut cx, &key, &request)?;
             match then {
                 Then::Silence => Ok(None),
@@ -124,7 +125,7 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Option<Str
             // A task that does not exist, is another agent's or has checks stays as it is; the signal is recorded anyway.
             let closed = complete::complete_unchecked(&mut cx, &with_suffix(&key, "close")?, &request);
             let kind = "task_completed_signal".to_owned();
-            note(&mut cx, &key, &Note { kind, message, metadata, project_id: project })?;
+            note(&mut cx, &key, &Note { kind, message, metadata, project_id: project, task_id: None })?;
             closed.map(|_| None)
         }
         Act::Checkpoint => {
