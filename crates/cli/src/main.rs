@@ -11,8 +11,10 @@ mod host;
 mod live_view;
 mod local;
 mod minter;
+mod original;
 mod output;
 mod persona;
+mod project;
 mod word;
 mod words;
 

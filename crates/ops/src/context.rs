@@ -14,11 +14,13 @@ use store::{OpenTransactions, Store};
 
 use crate::error::Result;
 use crate::host::Host;
+use crate::names::Names;
 
 pub struct Context {
     pub(crate) store: Store,
     pub(crate) clock: SharedClock,
     pub(crate) ids: Box<dyn Minter>,
+    pub(crate) names: Names,
     host: Rc<dyn Host>,
 }
 
@@ -68,7 +70,12 @@ impl Context {
     /// Opens the store at `path`, making it on first use.
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;
-        Ok(Self { store, clock, ids, host })
+        Ok(Self { store, clock, ids, names: Names::default(), host })
+    }
+
+    /// How names of tasks and runs are understood from now on.
+    pub fn understand_names(&mut self, names: Names) {
+        self.names = names;
     }
 
     /// The machine, for verbs that look at it between their transactions. Borrows the whole context, so that it

@@ -138,7 +138,9 @@ impl Request {
 }
 
 pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let wanted = request.wanted()?;
+    let mut wanted = request.wanted()?;
+    let focus = wanted.focus.map(|task| cx.task_id(Some(key), task)).transpose()?;
+    wanted.focus = focus.as_deref();
     let program = cx.host().program();
     cx.once_viewing(key, Resume::NAME, request, |work| match wanted.only_task {
         Some(id) => show_task(work, id, &wanted, &program),
@@ -248,7 +250,8 @@ fn turn_focus(
         task_id: task.map(|task| task.id.clone()),
         project_id: project.map(str::to_owned),
     };
-    work.change(&about(&agent, project, task), "Agent focus set", &focused)?;
+    let message = crate::agent::focus_message(task.map(|task| &task.id));
+    work.change_in_resume(&about(&agent, project, task), &message, &focused)?;
     Ok(())
 }
 

@@ -90,9 +90,11 @@ fn lists_are_look_ups() {
         EventFilter::default(),
         EventFilter { agent: some(), ..EventFilter::default() },
         EventFilter { task_id: some(), ..EventFilter::default() },
-        EventFilter { kind: some(), ..EventFilter::default() },
+        EventFilter { kinds: vec!["x".to_owned()], ..EventFilter::default() },
+        EventFilter { kinds: vec!["x".to_owned(), "y".to_owned()], ..EventFilter::default() },
         EventFilter { corr: some(), ..EventFilter::default() },
-        EventFilter { agent: some(), kind: some(), ..EventFilter::default() },
+        EventFilter { agent: some(), kinds: vec!["x".to_owned()], ..EventFilter::default() },
+        EventFilter { agent: some(), without_bookkeeping: true, ..EventFilter::default() },
     ];
     for filter in filters {
         for oldest_first in [true, false] {
@@ -118,10 +120,12 @@ fn lists_are_look_ups() {
     looks_up(&tx, "runs in a state", |tx| drop(tx.runs(&by_state).unwrap()));
     looks_up(&tx, "a run", |tx| drop(tx.run(&id(1)).unwrap()));
     looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
-    looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0").unwrap()));
+    looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0", 2).unwrap()));
     looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
     looks_up(&tx, "a task's state", |tx| assert_eq!(tx.task_status("task_1").unwrap(), None));
-    looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0").unwrap()));
+    looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0", 2).unwrap()));
+    looks_up(&tx, "a task of a plan", |tx| drop(tx.task_of_plan("run_1", "tests").unwrap()));
+    looks_up(&tx, "tasks of a plan", |tx| drop(tx.tasks_of_plan_with_prefix("run_1", "te", 2).unwrap()));
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));

@@ -180,8 +180,15 @@ impl Tx<'_> {
     fn run_submitted(&self, run: &NewRun, at: Timestamp) -> Result<()> {
         let asked = json(run)?;
         self.change_one(
-            "INSERT INTO runs (id, corr, state, asked, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![run.id.as_str(), run.corr, RunState::Submitted.as_str(), asked, at.millis()],
+            "INSERT INTO runs (id, corr, state, asked, workspace, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                run.id.as_str(),
+                run.corr,
+                RunState::Submitted.as_str(),
+                asked,
+                run.workspace,
+                at.millis()
+            ],
         )
     }
 

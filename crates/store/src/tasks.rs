@@ -103,16 +103,40 @@ impl Tx<'_> {
         self.task_list(&sql, params![run.as_str()])
     }
 
-    /// Ids that start with `prefix`, at most two: enough to know whether the prefix is unique.
-    pub fn task_ids_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
-        self.ids_with_prefix("SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
+    /// Ids that start with `prefix`, at most `limit`.
+    pub fn task_ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<String>> {
+        let sql = "SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+        self.ids_with_prefix(sql, prefix, limit)
     }
 
-    pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str) -> Result<Vec<String>> {
+    pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str, limit: usize) -> Result<Vec<String>> {
         // Ids are ASCII, so `~` sorts after all of them.
         let mut statement = self.prepare(sql)?;
-        let ids = statement.query_map(params![prefix, format!("{prefix}~")], |row| row.get(0))?;
+        let keys = params![prefix, format!("{prefix}~"), rows(limit)];
+        let ids = statement.query_map(keys, |row| row.get(0))?;
         Ok(ids.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The task of a run that its plan calls by this id.
+    pub fn task_of_plan(&self, run: &str, name: &str) -> Result<Option<String>> {
+        let mut statement = self.prepare("SELECT id FROM tasks WHERE run_id = ?1 AND name = ?2")?;
+        Ok(statement.query_row([run, name], |row| row.get(0)).optional()?)
+    }
+
+    /// A run's tasks whose ids in the plan start with `prefix`, at most `limit`: the plan's id and the task's.
+    pub fn tasks_of_plan_with_prefix(
+        &self,
+        run: &str,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, String)>> {
+        let mut statement = self.prepare(
+            "SELECT name, id FROM tasks WHERE run_id = ?1 AND name >= ?2 AND name < ?3 ORDER BY name LIMIT ?4",
+        )?;
+        // Ids in plans are ASCII, so `~` sorts after all of them.
+        let keys = params![run, prefix, format!("{prefix}~"), rows(limit)];
+        let found = statement.query_map(keys, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Renews a claim; every call by the holder does this. A row update, not an event.

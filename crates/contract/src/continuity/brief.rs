@@ -39,7 +39,7 @@ pub struct Brief {
     pub project: Option<ProjectView>,
     pub relevant_memory: Vec<MemoryView>,
     /// What agents did and said, without bookkeeping. Older answers have null where it is empty.
-    #[serde(deserialize_with = "or_empty")]
+    #[serde(default, deserialize_with = "null_as_empty")]
     pub recent_events: Vec<EventView>,
     pub artifacts: Vec<ArtifactView>,
     pub prior_reasoning: Vec<EventView>,
@@ -52,26 +52,27 @@ pub struct Brief {
     pub rejected: Vec<String>,
     pub touched_files: Vec<String>,
     pub blockers: Vec<String>,
+    // The fields from here on are left out where they are empty: answers of earlier versions are replayed unchanged.
     /// What failed and how.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
     /// What the agents before said last.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_words: Vec<String>,
     /// What must be true before the task is done.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_check: Option<FailedCheck>,
     /// Tasks that other agents hold.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HeldTask>,
     pub budget_tokens: usize,
     /// How many items did not fit.
     pub omitted: usize,
 }
 
-fn or_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EventView>, D::Error> {
+fn null_as_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EventView>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 

@@ -77,7 +77,9 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
         budget: request.budget,
         only_task: None,
     };
-    let wanted = resume.wanted()?;
+    let mut wanted = resume.wanted()?;
+    let focus = wanted.focus.map(|task| cx.task_id(None, task)).transpose()?;
+    wanted.focus = focus.as_deref();
     let invalid = |error: contract::domain::request::InvalidName| {
         Error::new(ErrorCode::InvalidInput, error.to_string())
     };

@@ -27,3 +27,10 @@ CREATE INDEX events_repeated ON events (task_id, kind, id) WHERE task_id IS NOT 
     AND kind IN ('checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
 CREATE INDEX events_repeated_in_project ON events (project_id, kind, id) WHERE project_id IS NOT NULL
     AND kind IN ('checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
+
+-- Names of tasks and runs: the newest runs with their directories, and a run's tasks by their ids in the plan.
+ALTER TABLE runs ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
+UPDATE runs SET workspace = coalesce(json_extract(asked, '$.workspace'), '');
+DROP INDEX runs_by_time;
+CREATE INDEX runs_by_time ON runs (created_at, id, workspace);
+CREATE INDEX tasks_by_name ON tasks (run_id, name) WHERE run_id IS NOT NULL;
