@@ -188,6 +188,7 @@ impl Session<'_> {
             message: note.message,
             metadata: note.metadata,
             project_id: Some(self.input.project.clone()),
+            task_id: None,
         };
         note::note(self.cx, key, &request).map(|_| ())
     }
