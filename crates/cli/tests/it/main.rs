@@ -25,6 +25,7 @@ mod layers;
 mod local;
 mod loops;
 mod memory;
+mod new_user;
 mod old_stores;
 mod opencode_bridge;
 mod outcomes;

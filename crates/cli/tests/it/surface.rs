@@ -212,7 +212,10 @@ fn the_example_plan_is_valid_and_has_every_field_of_the_schema() {
     let cli = writ();
     let path = published("docs/plan.example.toml");
     let checked = cli.run(["plan", "check", path.to_str().unwrap()]);
-    assert_eq!(checked.success().stdout, "ok: plan with 2 tasks: page, review\n");
+    assert_eq!(
+        checked.success().stdout,
+        format!("ok: plan with 2 tasks: page, review\nnext:\n  writ run {}\n", path.display())
+    );
     let text = fs::read_to_string(path).unwrap();
     let example = contract::plan::read::toml_value(&text).unwrap();
     let tasks = example["task"].as_array().unwrap();
