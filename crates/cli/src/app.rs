@@ -182,6 +182,9 @@ pub(crate) enum Command {
     /// Install or remove hooks in agent programs
     #[command(display_order = SETUP)]
     Hook(Group<commands::hook::Command>),
+    /// Allow the commands in a project's .writ directory
+    #[command(display_order = SETUP)]
+    Trust(commands::trust::Args),
     /// Show the configuration and the source of each value
     #[command(display_order = SETUP)]
     Config(Group<commands::config::Command>),

@@ -16,6 +16,7 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
+use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
@@ -34,7 +35,7 @@ use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::persona::{self, Persona};
-use crate::{env, original, project};
+use crate::{env, original, person, project};
 
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
@@ -130,6 +131,14 @@ impl Door for CommandLine {
 
     fn program(&self) -> String {
         callable(&self.globals)
+    }
+
+    fn project_commands(&self, directory: &Path) -> Result<Option<ProjectCommands>> {
+        config::project_commands(directory)
+    }
+
+    fn ask_person(&self, question: &str) -> Result<bool> {
+        person::ask(question)
     }
 
     fn installation(&self, store: &Path) -> Installation {
@@ -280,6 +289,13 @@ pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
         }
     };
     Ok(Key { caller, request_id })
+}
+
+/// The key of a person's decision, whatever agent name is set.
+pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
+    let key = any_key(&Globals { agent: None, ..globals.clone() })?;
+    let user = env::get("USER").unwrap_or_else(|| "user".to_owned());
+    Ok(Key { caller: Caller::human(Agent::parse(&user).map_err(invalid)?), ..key })
 }
 
 fn given_request(globals: &Globals) -> Option<String> {

@@ -13,6 +13,7 @@ mod local;
 mod minter;
 mod original;
 mod output;
+mod person;
 mod persona;
 mod project;
 mod word;

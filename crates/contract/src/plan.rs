@@ -17,6 +17,7 @@ pub use executor::{ExecutorName, KnownExecutor, PromptUse};
 pub mod document;
 pub mod executor;
 pub mod order;
+pub mod project_checks;
 pub mod read;
 pub mod shapes;
 

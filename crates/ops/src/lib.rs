@@ -28,6 +28,7 @@ pub mod run;
 pub mod status;
 pub mod task;
 pub mod transfer;
+pub mod trust;
 pub mod verb;
 pub mod verdict;
 pub mod vybe;

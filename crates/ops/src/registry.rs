@@ -3,7 +3,8 @@
 use crate::verb::Entry;
 use crate::{
     agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
-    lock, memory, orchestrate, push, result, resume, run, status, task, transfer, vybe, watchdog, worklog,
+    lock, memory, orchestrate, push, result, resume, run, status, task, transfer, trust, vybe, watchdog,
+    worklog,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -84,6 +85,11 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<transfer::import::Import>(),
     Entry::of::<transfer::upgrade::Upgrade>(),
     Entry::of::<vybe::ImportVybe>(),
+    // Trust in projects.
+    Entry::of::<trust::grant::Grant>(),
+    Entry::of::<trust::show::Show>(),
+    Entry::of::<trust::list::List>(),
+    Entry::of::<trust::revoke::Revoke>(),
     // Documents.
     Entry::of::<document::validate::Validate>(),
     Entry::of::<document::convert::Convert>(),

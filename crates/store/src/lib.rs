@@ -25,6 +25,7 @@ mod sqlite;
 mod tables_sqlite;
 mod tasks;
 mod transfer;
+mod trust;
 mod vybe_sqlite;
 mod whole_file;
 

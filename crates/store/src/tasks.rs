@@ -42,7 +42,8 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 }
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
-     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder";
+     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder, \
+     checks";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -234,6 +235,9 @@ fn raw(row: &Row<'_>) -> Result<Task> {
         }),
         _ => None,
     };
+    let checks: Option<String> = row.get(19)?;
+    let checks =
+        checks.map(|text| serde_json::from_str(&text).map_err(|_| bad("checks", &text))).transpose()?;
     Ok(Task {
         title: row.get(1)?,
         description: row.get(2)?,
@@ -247,6 +251,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
         version: row.get(8)?,
         claim,
         part,
+        checks,
         depends_on: Vec::new(),
         created_at: Timestamp::from_millis(row.get(16)?),
         updated_at: Timestamp::from_millis(row.get(17)?),

@@ -7,6 +7,7 @@ mod answers;
 mod aop_tasks;
 mod bad_plans;
 mod bad_stores;
+mod checks;
 mod continuity;
 mod crew;
 mod crew_leases;

@@ -172,15 +172,19 @@ fn a_status_moves_the_task_and_closes_it_only_where_it_ends() {
 }
 
 #[test]
-fn a_task_with_checks_is_not_completed_by_a_push() {
+fn a_push_completes_a_task_only_after_its_checks_passed() {
     let cli = ann();
     let check = json!({"checks": [{"command": ["grep", "-q", "proof", "proof.txt"]}]});
     let id = work(&cli, &plan([with(scripted("a", "print"), check)])).failed().task_id("a");
     let count = events(&cli).len();
     let refused = error(&push(&cli, "r1", &whole(&id)));
     assert_eq!(refused["error_code"], "CHECK_FAILED");
-    assert_eq!(refused["suggested_action"], "`writ task complete` runs them");
+    assert_eq!(refused["error_context"]["command"], "grep -q proof proof.txt");
     assert_eq!(events(&cli).len(), count, "a part of it was written");
+    cli.scratch().write("project/proof.txt", "proof\n");
+    push(&cli, "r1", &whole(&id)).success();
+    let task = cli.run(["task", "get", "--id", &id]).success().json();
+    assert_eq!(task["data"]["evidence"], "verified");
 }
 
 #[test]

@@ -21,7 +21,8 @@ words! {
 }
 
 /// A command that decides whether a task is done. It comes from the task's author, never from an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Check {
     /// An argument list; with `shell` its one element is a script for `sh -c`.
     pub command: Vec<String>,
@@ -29,6 +30,49 @@ pub struct Check {
     pub shell: bool,
     #[serde(default)]
     pub expects: Expects,
+}
+
+impl Check {
+    /// A check that passes with exit code 0.
+    pub fn of_arguments(command: Vec<String>) -> Self {
+        Self { command, shell: false, expects: Expects::default() }
+    }
+
+    /// The same for a script that `sh -c` runs.
+    pub fn of_script(script: &str) -> Self {
+        Self { command: vec![script.to_owned()], shell: true, expects: Expects::default() }
+    }
+
+    /// The command in one line, for people.
+    pub fn line(&self) -> String {
+        self.command.join(" ")
+    }
+
+    /// Why it can never run, if it cannot.
+    pub fn fault(&self) -> Option<&'static str> {
+        if self.command.first().is_none_or(|word| word.trim().is_empty()) {
+            return Some("must name a program");
+        }
+        if self.shell && self.command.len() != 1 {
+            return Some("with `shell` the command must be one script");
+        }
+        if self.expects == Expects::FileExists && self.command.len() != 1 {
+            return Some("FILE_EXISTS takes one path");
+        }
+        let has_nul = self.command.iter().any(|word| word.contains('\0'));
+        has_nul.then_some("an argument must not contain NUL")
+    }
+}
+
+/// The checks of a task that no plan describes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskChecks {
+    /// The agent or person that wrote them.
+    pub author: String,
+    /// Where they run; `None` for the directory that is the task's project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    pub checks: Vec<Check>,
 }
 
 /// What writ observed when it ran a check.

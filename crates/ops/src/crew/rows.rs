@@ -185,6 +185,7 @@ fn create(
         project_id: None,
         part: Some(PlanPart { run_id: state.run.asked.id.clone(), number, spec }),
         depends_on,
+        checks: None,
     };
     let about = About { task_id: Some(task_id.clone()), ..crate::run::about(&state.run) };
     work.change(&about, &format!("Task created: {reference}"), &created)?;

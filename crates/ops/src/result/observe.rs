@@ -33,7 +33,7 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
     let checks = match judged.result.status {
         Outcome::Done => {
             let task = crate::task::required(&cx.store.read()?, judged.issued.task_id.as_str())?;
-            crate::checking::run_checks(cx, &task)?
+            crate::checking::run_checks(cx, &task)?.seen
         }
         Outcome::Blocked | Outcome::Failed => Vec::new(),
     };

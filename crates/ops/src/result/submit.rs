@@ -79,7 +79,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let judged = judged(work.tx, &state, &request.document, (request.token, arrived), view)?;
         let changes = seen_changes(&judged, &seen)?;
         let task = state.task(&judged.reference)?.clone();
-        let verified = crate::task::verified(&task, &seen.checks);
+        let verified = crate::checking::all_passed(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&seen.checks));
         }

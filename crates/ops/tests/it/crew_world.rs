@@ -272,6 +272,7 @@ fn created(task_id: &TaskId, part: PlanPart) -> Change {
         project_id: None,
         part: Some(part),
         depends_on: Vec::new(),
+        checks: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
+mod checks;
 mod claims;
 mod clock;
 mod crew;

@@ -22,6 +22,7 @@ fn task(status: Status, title: &str, description: &str) -> Task {
         version: 1,
         claim: None,
         part: None,
+        checks: None,
         depends_on: Vec::new(),
         created_at: at(0),
         updated_at: at(0),

@@ -10,7 +10,7 @@ use testkit::{Cli, SeededIds};
 
 use super::Sample;
 use crate::crew_world::Crew;
-use crate::world::{caller, owner};
+use crate::world::{caller, commands, owner};
 
 const PLAN: &str = r#"
 objective = "Do a thing"
@@ -137,6 +137,34 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| {
             let task = failed_task(crew);
             (Some(crew.key()), json!({"task_id": task}))
+        },
+    },
+    Sample {
+        verb: "trust.grant",
+        prepare: |crew| {
+            crew.world.host.paper.borrow_mut().project = Some(commands());
+            (Some(crew.key()), json!({"directory": "/w"}))
+        },
+    },
+    Sample {
+        verb: "trust.show",
+        prepare: |crew| {
+            crew.world.host.paper.borrow_mut().project = Some(commands());
+            (None, json!({"directory": "/w"}))
+        },
+    },
+    Sample {
+        verb: "trust.list",
+        prepare: |crew| {
+            crew.world.trust("/w");
+            (None, json!({"limit": 5}))
+        },
+    },
+    Sample {
+        verb: "trust.revoke",
+        prepare: |crew| {
+            crew.world.trust("/w");
+            (Some(crew.key()), json!({"directory": "/w"}))
         },
     },
     Sample {

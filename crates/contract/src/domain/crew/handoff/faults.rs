@@ -293,12 +293,9 @@ fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
     if spec.checks.len() > limits::CHECKS_PER_TASK_MAX {
         return Err(invalid(path, format!("more than {} checks", limits::CHECKS_PER_TASK_MAX)));
     }
-    let wrong = |check: &Check| {
-        check.command.first().is_none_or(|word| word.trim().is_empty())
-            || (check.shell && check.command.len() != 1)
-    };
-    match spec.checks.iter().position(wrong) {
-        Some(index) => Err(invalid(&format!("{path}.checks[{index}]"), "must name a program")),
+    let fault = |(index, check): (usize, &Check)| Some((index, check.fault()?));
+    match spec.checks.iter().enumerate().find_map(fault) {
+        Some((index, fault)) => Err(invalid(&format!("{path}.checks[{index}]"), fault)),
         None => Ok(()),
     }
 }
