@@ -31,10 +31,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "XDG_CONFIG_HOME", about: "where the user's configuration is, in writ/config.toml" },
     Variable { name: "CLAUDE_CONFIG_DIR", about: "where Claude Code's settings are, for `hook install`" },
     Variable { name: "OPENCODE_CONFIG_DIR", about: "where OpenCode's plugins are, for `hook install`" },
-    Variable { name: "NO_COLOR", about: "no colours, whatever the terminal can do" },
+    Variable { name: "NO_COLOR", about: "no colors, whatever the terminal can do" },
+    Variable { name: "CLICOLOR", about: "0 for no colors" },
+    Variable { name: "TERM", about: "the kind of terminal; dumb gets plain lines" },
     Variable { name: "HOME", about: "where the XDG directories are when they are not set" },
     Variable { name: "USER", about: "the name of a person who gives no agent identity" },
-    Variable { name: "COLUMNS", about: "how wide the live view may be" },
+    Variable { name: "COLUMNS", about: "how wide the terminal is, if it does not say so itself" },
+    Variable { name: "LINES", about: "how high the terminal is, if it does not say so itself" },
 ];
 
 /// A variable that is set and not empty.

@@ -59,6 +59,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<handoff::import::Import>(),
     Entry::of::<handoff::brief::Brief>(),
     Entry::of::<budget::set::Set>(),
+    Entry::of::<budget::settle::Settle>(),
     Entry::of::<budget::show::Show>(),
     Entry::of::<approval::request::RequestApproval>(),
     Entry::of::<approval::decide::Decide>(),

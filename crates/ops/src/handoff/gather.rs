@@ -2,6 +2,7 @@
 
 mod carried;
 
+use contract::domain::crew::budget::Amount;
 use contract::domain::crew::handoff::{Bundle, CarriedAssignment, CarriedRow};
 use contract::domain::crew::lock::Held;
 use contract::json::{Map, Value, json};
@@ -36,7 +37,10 @@ pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
         ledger,
         extra: Map::new(),
     };
-    let rows = state.ledger.rows.iter().map(|(name, row)| carried_row(state, name, row)).collect();
+    let mut rows = Vec::new();
+    for (name, row) in &state.ledger.rows {
+        rows.push(carried_row(tx, state, name, row)?);
+    }
     Ok(Bundle { handoff, rows, carried: carried(tx, state, assignments)? })
 }
 
@@ -65,15 +69,18 @@ fn shown(state: &LedgerState, name: &TaskRef, row: &Row, given: &[CarriedAssignm
     }
 }
 
-fn carried_row(state: &LedgerState, name: &TaskRef, row: &Row) -> CarriedRow {
+fn carried_row(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, row: &Row) -> Result<CarriedRow> {
     let task = &state.tasks[name];
     let spec = task.part.as_ref().map(|part| part.spec.clone());
-    CarriedRow {
+    let withheld = tx.withheld_reservations(&task.id)?.into_iter();
+    let own = withheld.filter(|withheld| withheld.run_id == state.run.asked.id);
+    Ok(CarriedRow {
         x_row: row.clone(),
         x_spec: spec.unwrap_or_else(|| PlanTask::minimal(name.as_str())),
         x_evidence: task.evidence,
         x_priority: task.priority,
-    }
+        x_withheld: own.fold(Amount::default(), |sum, withheld| sum.plus(withheld.amount)),
+    })
 }
 
 fn locks(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<Lock>> {

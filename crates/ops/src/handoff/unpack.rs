@@ -58,6 +58,7 @@ pub(super) fn unpack(
     }
     unpacking.locks(work)?;
     unpacking.assignments(work)?;
+    unpacking.withheld(work)?;
     unpacking.results(work)?;
     unpacking.blockers(work)?;
     unpacking.worklogs(work)?;

@@ -257,8 +257,12 @@ impl Crew {
 /// The budget of a run that has one.
 pub(crate) fn purse(cx: &mut Context, run: &str) -> Purse {
     let shown = budget::show::show(cx, &budget::show::Request { run: run.to_owned() }).unwrap();
-    let purse =
-        Purse { limit: shown.limit.unwrap(), reserved: shown.reserved.unwrap(), spent: shown.spent.unwrap() };
+    let purse = Purse {
+        limit: shown.limit.unwrap(),
+        reserved: shown.reserved.unwrap(),
+        spent: shown.spent.unwrap(),
+        withheld: shown.withheld.unwrap(),
+    };
     assert_eq!(shown.free, Some(purse.free()));
     purse
 }

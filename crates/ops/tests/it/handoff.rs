@@ -53,7 +53,7 @@ fn empty(run: &str) -> Crew {
 
 /// The bundle goes into an empty store, comes out the same, and the store holds.
 #[track_caller]
-fn round(crew: &mut Crew) -> Crew {
+pub(crate) fn round(crew: &mut Crew) -> Crew {
     let sent = bundle(crew);
     let mut other = empty(&crew.run);
     let passed = crew.world.temp.now().at.since(other.world.temp.now().at);
@@ -175,7 +175,7 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
     denied(other.issue("T-4"), "DEPENDENCY_NOT_MET", "dependency_not_done");
     other.submit(other.result("T-2", 3, "done"), Vec::new()).unwrap();
     let purse = other.purse();
-    assert_eq!((purse.spent.cost, purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
+    assert_eq!((purse.withheld.cost, purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
     let key = other.key();
     let (run, cost) = (other.run.clone(), Some(MicroUsd(100)));
     let request = assignment::issue::Request {

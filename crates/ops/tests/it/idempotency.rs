@@ -324,6 +324,7 @@ const VERBS: &[Verb] = &[
     crew::RESULT_SUBMIT,
     crew::ORCHESTRATE_STEP,
     crew::BUDGET_SET,
+    crew::BUDGET_SETTLE,
     crew::APPROVAL_REQUEST,
     crew::APPROVAL_DECIDE,
     crew::WORKLOG_APPEND,

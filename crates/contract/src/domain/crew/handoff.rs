@@ -40,6 +40,9 @@ pub struct CarriedRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_evidence: Option<Evidence>,
     pub x_priority: i64,
+    /// What is withheld because nobody reported what the task spent.
+    #[serde(default, skip_serializing_if = "Amount::is_zero")]
+    pub x_withheld: Amount,
 }
 
 /// What the bundle carries in addition to the rows.

@@ -176,6 +176,30 @@ pub(super) const BUDGET_SET: Verb = Verb {
     },
 };
 
+pub(super) const BUDGET_SETTLE: Verb = Verb {
+    name: "budget.settle",
+    prepare: |world| {
+        two_tasks(world);
+        let limit = budget::set::Request { run: RUN.to_owned(), cost: Some(MicroUsd(100)), tokens: Some(0) };
+        budget::set::set(&mut world.cx, &key("setup", "budget"), &limit).unwrap();
+        for name in ["T-1", "T-2"] {
+            let share =
+                assignment::issue::Request { cost: Some(MicroUsd(40)), tokens: Some(0), ..issue(name) };
+            assignment::issue::issue(&mut world.cx, &key("setup", name), &share).unwrap();
+            let cancel = changing(&json!([delta(name, "canceled", &format!("c-{name}"))]));
+            ledger::apply::apply(&mut world.cx, &key("setup", &format!("cancel {name}")), &cancel).unwrap();
+        }
+        let request = |task: &str, cost: i64| budget::settle::Request {
+            run: RUN.to_owned(),
+            task: task.to_owned(),
+            cost: Some(MicroUsd(cost)),
+            tokens: None,
+        };
+        let requests = [request("T-1", 5), request("T-2", 6), request("T-1", 41)];
+        Box::new(move |cx, key, which| budget::settle::settle(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
 pub(super) const APPROVAL_REQUEST: Verb = Verb {
     name: "approval.request",
     prepare: |world| {

@@ -36,6 +36,18 @@ fn requested_approval(crew: &mut Crew) -> String {
     filed.answer.asked.id.to_string()
 }
 
+/// A run whose task ended without a report of what it spent.
+fn withheld(crew: &mut Crew) {
+    crew.task("T-1", &["src/a"], json!({}));
+    let key = crew.key();
+    let limit = json!({"run": crew.run, "cost": 500, "tokens": 70});
+    let limit = serde_json::from_value(limit).unwrap();
+    ops::budget::set::set(&mut crew.world.cx, &key, &limit).unwrap();
+    let share = json!({"run": crew.run, "task": "T-1", "owner": "worker", "cost": 50, "tokens": 7});
+    let issued = crew.issue_with(serde_json::from_value(share).unwrap()).unwrap();
+    crew.submit(crew.result("T-1", issued.token, "done"), Vec::new()).unwrap();
+}
+
 pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "ledger.open",
@@ -231,6 +243,13 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| {
             crew.task("T-1", &["src/a"], json!({}));
             (Some(crew.key()), json!({"run": crew.run, "cost": 500, "tokens": 70}))
+        },
+    },
+    Sample {
+        verb: "budget.settle",
+        prepare: |crew| {
+            withheld(crew);
+            (Some(crate::world::key("person", "settle")), with(crew, json!({"cost": 5, "tokens": 7})))
         },
     },
     Sample {

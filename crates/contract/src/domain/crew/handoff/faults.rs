@@ -226,6 +226,9 @@ impl Bundle {
         let Some(purse) = &self.carried.x_budget else {
             return match open.clone().next() {
                 Some(_) => Err(invalid(path, "amounts are reserved, but the run has no budget")),
+                None if self.rows.iter().any(|row| !row.x_withheld.is_zero()) => {
+                    Err(invalid(path, "amounts are withheld, but the run has no budget"))
+                }
                 None => Ok(()),
             };
         };
@@ -233,9 +236,12 @@ impl Bundle {
             self.carried.x_assignments.iter().any(|given| given.ended.is_some() && given.reserved.is_some());
         let negative =
             [purse.limit, purse.reserved, purse.spent].into_iter().chain(open).any(Amount::is_negative);
-        if negative || ended || purse.reserved != set_aside {
-            let message =
-                "the reserved amount differs from that of the open assignments, or an amount is negative";
+        let parts = self.rows.iter().map(|row| row.x_withheld);
+        let withheld = parts.clone().fold(Amount::default(), Amount::plus);
+        let is_wrong = parts.clone().any(Amount::is_negative) || withheld != purse.withheld;
+        if negative || ended || is_wrong || purse.reserved != set_aside {
+            let message = "the reserved amount differs from that of the open assignments, the withheld one from \
+                           that of the tasks, or an amount is negative";
             return Err(Fault::new(Code::LedgerInconsistent, "budget", path, message));
         }
         Ok(())
