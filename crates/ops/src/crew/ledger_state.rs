@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use contract::domain::crew::reference_of;
 use contract::domain::id::Id;
 use contract::domain::run::{DocumentKind, Run};
+use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
@@ -37,7 +38,11 @@ pub(crate) fn find_run(tx: &Tx<'_>, text: &str) -> Result<Run> {
 pub(crate) fn reference(text: &str) -> Result<TaskRef> {
     TaskRef::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
-        deny(Code::SchemaInvalid, "task_id", format!("`{shown}` must be `T-` and a number, or a UUID"))
+        deny(
+            Code::SchemaInvalid,
+            "task_id",
+            format!("`{shown}` must be `T-` and a number, or 36 hexadecimal digits and dashes"),
+        )
     })
 }
 
@@ -112,6 +117,10 @@ impl LedgerState {
     pub(crate) fn row(&self, reference: &TaskRef) -> Result<&Row> {
         self.task(reference)?;
         Ok(&self.ledger.rows[reference])
+    }
+
+    pub(crate) fn is_done(&self, reference: &TaskRef) -> bool {
+        self.ledger.rows.get(reference).is_some_and(|row| row.status == Status::Done)
     }
 
     /// The last heartbeat, from a delta or from the worker.
