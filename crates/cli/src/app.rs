@@ -194,6 +194,9 @@ pub(crate) enum Command {
     /// Install links that make writ answer to other names
     #[command(display_order = SETUP)]
     Personality(Group<commands::personality::Command>),
+    /// Remove what writ installed on this machine
+    #[command(display_order = SETUP)]
+    Uninstall(commands::uninstall::Args),
     /// Print a completion script for a shell
     #[command(display_order = SETUP)]
     Completions(commands::completions::Args),

@@ -14,6 +14,7 @@ mod minter;
 mod original;
 mod output;
 mod persona;
+mod project;
 mod word;
 mod words;
 

@@ -75,8 +75,8 @@ pub(crate) fn carry_out_alone(
     for decided in decide(task, command, work.now)? {
         let about = about(work.tx, task)?;
         let message = match (&decided, command) {
-            (Change::TaskReleased { .. }, _) => "Claim ended",
-            (Change::TaskClaimed { .. }, Command::Begin { .. }) => "Task claimed",
+            (Change::TaskReleased { .. }, Command::Begin(_) | Command::Claim(_)) => "Claim ended",
+            (Change::TaskClaimed { .. }, Command::Begin(_)) => "Task claimed",
             _ => message,
         };
         let number = work.change(&about, message, &decided)?;
@@ -147,8 +147,7 @@ pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
 pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut Task) -> Result<()> {
     if task.status == Status::InProgress && task.claim.is_none() && task.part.is_none() {
         let token = work.tx.next_number("fencing")?;
-        let agent = work.caller.agent.clone();
-        let command = Command::Claim { agent, lease: limits::CLAIM_LEASE, token };
+        let command = Command::Claim(work.caller.claim(token));
         carry_out(work, task, &command, "Task claimed")?;
     }
     Ok(())

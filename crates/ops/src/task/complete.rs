@@ -52,14 +52,15 @@ pub struct Answer {
 
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
-    let seen = super::checks_before(cx, key, &request.id, to)?;
-    commit(cx, key, request, &seen)
+    let id = cx.task_id(Some(key), &request.id)?;
+    let seen = super::checks_before(cx, key, &id, to)?;
+    commit(cx, key, request, (&id, &seen))
 }
 
 /// The same without running checks, for callers that cannot wait: a task that has checks is refused.
 pub fn complete_unchecked(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     checked(request)?;
-    commit(cx, key, request, &[])
+    commit(cx, key, request, (&request.id, &[]))
 }
 
 fn checked(request: &Request) -> Result<Status> {
@@ -71,11 +72,17 @@ fn checked(request: &Request) -> Result<Status> {
     Ok(request.outcome.status())
 }
 
-fn commit(cx: &mut Context, key: &Key, request: &Request, seen: &[CheckSeen]) -> Result<Reply<Answer>> {
+/// Closes the task `id`, after its checks were seen.
+fn commit(
+    cx: &mut Context,
+    key: &Key,
+    request: &Request,
+    (id, seen): (&str, &[CheckSeen]),
+) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
     cx.once(key, Complete::NAME, request, |work| {
-        let mut task = super::required(work.tx, &request.id)?;
+        let mut task = super::required(work.tx, id)?;
         super::open_to_agents(work.tx, &task)?;
         let command = Command::Move {
             to,
