@@ -38,6 +38,7 @@ mod persona;
 mod processes;
 mod push;
 mod read_back;
+mod reference;
 mod request_ids;
 mod run_view;
 mod serve;

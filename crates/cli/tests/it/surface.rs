@@ -125,11 +125,11 @@ fn the_store_is_where_the_nearest_word_says() {
         |db: &Value| (db["path"].as_str().unwrap().to_owned(), db["source"].as_str().unwrap().to_owned());
     let named = |path: PathBuf, source: &str| (path.to_str().unwrap().to_owned(), source.to_owned());
     let flag = of(cli.run(["status", "--db-path", at("flag.db").to_str().unwrap()]));
-    assert_eq!(place(&flag), named(at("flag.db"), "--db-path"));
+    assert_eq!(place(&flag), named(at("flag.db"), "cli(--db-path)"));
     let both = of(cli.call(["status"]).env("VYBE_DB_PATH", at("vybe.db")).run());
-    assert_eq!(place(&both), named(at("writ.db"), "WRIT_DB"));
+    assert_eq!(place(&both), named(at("writ.db"), "env(WRIT_DB)"));
     let vybe = of(cli.call(["status"]).without_env("WRIT_DB").env("VYBE_DB_PATH", at("vybe.db")).run());
-    assert_eq!(place(&vybe), named(at("vybe.db"), "VYBE_DB_PATH"));
+    assert_eq!(place(&vybe), named(at("vybe.db"), "env(VYBE_DB_PATH)"));
     let default = of(cli.call(["status"]).without_env("WRIT_DB").run());
     assert_eq!(default["ok"], false, "a look makes no store");
     cli.call(["task", "list"]).without_env("WRIT_DB").run().success();
