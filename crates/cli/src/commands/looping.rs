@@ -196,7 +196,12 @@ fn note(job: &Loop<'_>, cx: &mut Context, report: &Report) -> Result<()> {
         "total": report.total,
         "duration_sec": report.duration_sec,
     });
-    let request =
-        Note { kind: "run_completed".to_owned(), message, metadata, project_id: job.project.clone() };
+    let request = Note {
+        kind: "run_completed".to_owned(),
+        message,
+        metadata,
+        project_id: job.project.clone(),
+        task_id: None,
+    };
     ops::event::note::note(cx, &job.key("done")?, &request).map(|_| ())
 }
