@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Assign tasks to workers
     #[command(display_order = CREW)]
     Assignment(Group<commands::assignment::Command>),
+    /// Run a command as a worker of a crew
+    #[command(display_order = CREW)]
+    Worker(Group<commands::worker::Command>),
     /// Submit workers' results
     #[command(display_order = CREW)]
     Result(Group<commands::result::Command>),
@@ -182,6 +185,9 @@ pub(crate) enum Command {
     /// Install or remove hooks in agent programs
     #[command(display_order = SETUP)]
     Hook(Group<commands::hook::Command>),
+    /// Allow the commands in a project's .writ directory
+    #[command(display_order = SETUP)]
+    Trust(commands::trust::Args),
     /// Show the configuration and the source of each value
     #[command(display_order = SETUP)]
     Config(Group<commands::config::Command>),

@@ -41,10 +41,12 @@ pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
+pub(crate) mod trust;
 pub(crate) mod uninstall;
 pub(crate) mod upgrade;
 pub(crate) mod validate;
 pub(crate) mod watchdog;
+pub(crate) mod worker;
 pub(crate) mod worklog;
 
 use std::process::ExitCode;
@@ -59,6 +61,7 @@ use crate::output::Output;
 pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     init::LOCAL,
     looping::LOCAL,
+    worker::LOCAL,
     hook::LOCAL,
     serve::LOCAL,
     doctor::LOCAL,
@@ -99,6 +102,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Audit(group) => audit::run(&group.command, globals, output),
         Command::Ledger(group) => ledger::run(&group.command, globals, output),
         Command::Assignment(group) => assignment::run(&group.command, globals, output),
+        Command::Worker(group) => worker::run(&group.command, globals, output),
         Command::Result(group) => result::run(&group.command, globals, output),
         Command::Heartbeat(args) => heartbeat::run(args, globals, output),
         Command::Watchdog(group) => watchdog::run(&group.command, globals, output),
@@ -106,6 +110,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Budget(group) => budget::run(&group.command, globals, output),
         Command::Approval(group) => approval::run(&group.command, globals, output),
         Command::Lock(group) => lock::run(&group.command, globals, output),
+        Command::Trust(args) => trust::run(args, globals, output),
         Command::Config(group) => config::run(&group.command, globals, output),
         Command::Worklog(group) => worklog::run(&group.command, globals, output),
         Command::Handoff(group) => handoff::run(&group.command, globals, output),

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use contract::digest;
+use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::retention::{self, Retention};
 use contract::domain::time::parse_duration;
+use contract::domain::trust::ProjectCommands;
 use contract::finding::Findings;
 use contract::intake::Executors;
 use contract::json::Value;
-use contract::plan::executor;
 use contract::plan::read::toml_value;
+use contract::plan::{executor, project_checks};
 use contract::shape::check::check;
 use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
 use engine::Policy;
@@ -36,6 +39,7 @@ static CONFIG: Object = Object {
     fields: &[
         optional("policy", Shape::Object(&POLICY), "What may run."),
         optional("executors", Shape::Map(&EXECUTORS), "Which program speaks for an agent."),
+        optional("checks", project_checks::SHAPE, "What writ runs before a task of the project is done."),
         optional("events_retention_days", DAYS, "How long events are kept."),
         optional("events_prune_batch", BATCH, "How many events one transaction of `writ gc` removes."),
         optional("events_summarize_threshold", THRESHOLD, "A stream with so many events gets a summary."),
@@ -86,6 +90,7 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
     if let Some(user) = env::config_home().map(|home| home.join("config.toml"))
         && let Some(value) = read(&user)?
     {
+        refuse_checks(&value, &user)?;
         config.take(&value, &user)?;
         config.take_executors(&value, &user);
         config.take_retention(&value, &user);
@@ -96,6 +101,50 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
 
 pub(crate) fn project_file(from: &Path) -> Option<PathBuf> {
     from.ancestors().map(|directory| directory.join(".writ/config.toml")).find(|path| path.is_file())
+}
+
+/// Every command in the `.writ/` of the nearest project at or above `from` that writ would run.
+pub(crate) fn project_commands(from: &Path) -> Result<Option<ProjectCommands>> {
+    let Some(file) = project_file(from) else { return Ok(None) };
+    let Some(value) = read(&file)? else { return Ok(None) };
+    let directory = file.ancestors().nth(2).unwrap_or(Path::new("/"));
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let name = real
+        .to_str()
+        .ok_or_else(|| Error::new(ErrorCode::InvalidInput, format!("{} is not UTF-8", real.display())))?;
+    let checks = checks_of(&value, &file)?;
+    let words = checks.iter().flat_map(|check| &check.command);
+    let files = words.flat_map(|word| scripts(word, &real)).collect();
+    Ok(Some(ProjectCommands { directory: name.to_owned(), checks, files }))
+}
+
+/// The files below `.writ/` that a word of a command names, with their digests. A script counts as its words.
+fn scripts(word: &str, directory: &Path) -> Vec<(String, String)> {
+    let is_end =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | '(' | ')' | '<' | '>');
+    let named = word.split(is_end).filter(|part| part.contains(".writ/"));
+    let digest = |path: &str| {
+        let bytes = read_bounded(&directory.join(path)).ok()?;
+        Some((path.to_owned(), digest::of_bytes(&bytes)))
+    };
+    named.filter_map(digest).collect()
+}
+
+fn checks_of(value: &Value, from: &Path) -> Result<Vec<Check>> {
+    let Some(checks) = value.get("checks") else { return Ok(Vec::new()) };
+    project_checks::read(checks, "$.checks")
+        .map_err(|findings| Error::invalid(&from.display().to_string(), findings))
+}
+
+/// Checks belong to a project; in the user's file they would never run.
+fn refuse_checks(value: &Value, from: &Path) -> Result<()> {
+    if value.get("checks").is_none() {
+        return Ok(());
+    }
+    let mut findings = Findings::default();
+    let message = "belongs in the .writ/config.toml of a project, because it names the project's checks";
+    findings.push("$.checks".to_owned(), "misplaced", message);
+    Err(Error::invalid(&from.display().to_string(), findings))
 }
 
 fn read(path: &Path) -> Result<Option<Value>> {
@@ -131,6 +180,9 @@ impl Config {
         if let Some(value) = read(&project)? {
             // A cloned repository may forbid, but not name programs to run.
             self.take(&value, &project)?;
+            for check in checks_of(&value, &project)? {
+                self.sources.push(("checks".to_owned(), check.line(), project.clone()));
+            }
         }
         self.projects.push(project);
         Ok(())

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -17,6 +18,7 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
+use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
@@ -33,9 +35,10 @@ use crate::commands::status;
 use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
-use crate::output::{Output, say};
+use crate::output::{Format, Output, say};
 use crate::persona::{self, Persona};
-use crate::{env, original, project};
+use crate::screen::Leave;
+use crate::{env, original, person, project};
 
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
@@ -128,12 +131,23 @@ impl Door for CommandLine {
 
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
         (self.announce)(run);
-        Box::new(LiveView::new(tasks.iter()))
+        // A summary that follows on the same terminal shows the tasks again.
+        let is_text = self.globals.output.is_none_or(|format| format == Format::Text);
+        let has_summary = is_text && std::io::stdout().is_terminal();
+        Box::new(LiveView::new(tasks.iter(), if has_summary { Leave::Nothing } else { Leave::LastDrawn }))
     }
 
     fn program(&self) -> Program {
         let name = if persona::current().name() == "vybe" { ProgramName::Vybe } else { ProgramName::Writ };
         Program { call: callable(&self.globals), name }
+    }
+
+    fn project_commands(&self, directory: &Path) -> Result<Option<ProjectCommands>> {
+        config::project_commands(directory)
+    }
+
+    fn ask_person(&self, question: &str) -> Result<bool> {
+        person::ask(question)
     }
 
     fn installation(&self, store: &Path) -> Installation {
@@ -284,6 +298,13 @@ pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
         }
     };
     Ok(Key { caller, request_id })
+}
+
+/// The key of a person's decision, whatever agent name is set.
+pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
+    let key = any_key(&Globals { agent: None, ..globals.clone() })?;
+    let user = env::get("USER").unwrap_or_else(|| "user".to_owned());
+    Ok(Key { caller: Caller::human(Agent::parse(&user).map_err(invalid)?), ..key })
 }
 
 fn given_request(globals: &Globals) -> Option<String> {

@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod env;
 mod exit;
+mod failed_check;
 mod hooks;
 mod host;
 mod live_view;
@@ -13,8 +14,10 @@ mod local;
 mod minter;
 mod original;
 mod output;
+mod person;
 mod persona;
 mod project;
+mod screen;
 mod word;
 mod words;
 

@@ -165,6 +165,11 @@ fn error_text(error: &Error) -> String {
             text.push_str(&format!("  {}: {}\n", field("path"), field("message")));
         }
     }
+    // The end of what a failed check printed.
+    let printed = error.details.get("last_lines").and_then(Value::as_str).unwrap_or_default();
+    for line in printed.lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
     if let Some(hint) = &error.hint {
         text.push_str(&format!("hint: {hint}\n"));
     }

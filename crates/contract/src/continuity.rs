@@ -18,10 +18,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::status::Status;
+use crate::domain::check::Check;
+use crate::domain::status::{Evidence, Status};
 use crate::domain::task::Task;
 
-/// A task as the agent contract shows it. `evidence` is our field: is a `completed` verified or claimed?
+/// A task as the agent contract shows it, then our own fields. `evidence` says whether a `completed` is verified or
+/// claimed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: String,
@@ -40,8 +42,14 @@ pub struct TaskView {
     pub updated_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
+    /// The agent that completed the task wrote its checks.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub self_checked: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
+    /// What writ runs before the task is done.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub checks: Vec<Check>,
 }
 
 impl TaskView {
@@ -72,7 +80,12 @@ impl From<&Task> for TaskView {
             version: task.version,
             created_at: task.created_at.to_string(),
             updated_at: task.updated_at.to_string(),
-            evidence: task.evidence.map(|evidence| evidence.as_str().to_owned()),
+            evidence: task.evidence.map(|evidence| {
+                let shown = if evidence.is_checked() { Evidence::Verified } else { evidence };
+                shown.as_str().to_owned()
+            }),
+            self_checked: task.evidence == Some(Evidence::SelfChecked),
+            checks: task.checks().to_vec(),
             run_id: task.part.as_ref().map(|part| part.run_id.to_string()),
         }
     }

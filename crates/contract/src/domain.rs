@@ -20,5 +20,6 @@ pub mod status;
 pub mod task;
 pub mod text;
 pub mod time;
+pub mod trust;
 pub(crate) mod words;
 pub mod workspace;

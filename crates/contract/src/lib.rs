@@ -5,6 +5,7 @@ pub mod json;
 mod json_schema;
 
 pub mod chain;
+pub mod command_line;
 pub mod digest;
 pub mod fence;
 pub mod finding;

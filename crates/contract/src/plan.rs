@@ -17,7 +17,9 @@ pub use executor::{ExecutorName, KnownExecutor, PromptUse};
 pub mod document;
 pub mod executor;
 pub mod order;
+pub mod project_checks;
 pub mod read;
+pub mod scopes;
 pub mod shapes;
 
 /// A valid plan: every name resolves, the order has no cycle, writes do not conflict.

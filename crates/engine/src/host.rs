@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::continuity::brief::{Program, ProgramName};
-use contract::domain::check::CheckSeen;
+use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
@@ -14,9 +14,10 @@ use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
-use contract::domain::task::{PlanPart, Task};
+use contract::domain::task::Task;
+use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
-use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
@@ -50,6 +51,15 @@ pub trait Door {
     /// How a shell calls this program.
     fn program(&self) -> Program {
         Program { call: "writ".to_owned(), name: ProgramName::Writ }
+    }
+    /// The commands in the `.writ/` of the nearest project at or above this directory.
+    fn project_commands(&self, _: &Path) -> Result<Option<ProjectCommands>> {
+        Ok(None)
+    }
+    /// Asks the person at the terminal.
+    fn ask_person(&self, _: &str) -> Result<bool> {
+        Err(Error::new(ErrorCode::Denied, "a person has to decide this, and there is no terminal here")
+            .hint("run the command in a terminal"))
     }
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation {
@@ -141,14 +151,26 @@ impl Host for LocalHost {
         Ok(crate::denial(run, &self.door.policy(Path::new(&run.workspace))?))
     }
 
-    fn run_checks(&self, workspace: &str, part: &PlanPart, mark: &Id<Attempt>) -> Vec<CheckSeen> {
+    fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>> {
+        Ok(crate::checks_denial(checks, &self.door.policy(Path::new(directory))?))
+    }
+
+    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
             launcher: &*self.launcher,
-            workspace: Path::new(workspace),
+            workspace: Path::new(job.directory),
             environment: &self.door.environment(),
-            task_env: &part.spec.env,
+            task_env: job.env,
         };
-        run_all(&part.spec.checks, &location, mark)
+        run_all(job.checks, &location, mark)
+    }
+
+    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
+        self.door.project_commands(Path::new(directory))
+    }
+
+    fn ask_person(&self, question: &str) -> Result<bool> {
+        self.door.ask_person(question)
     }
 
     fn write_worklog(

@@ -24,5 +24,5 @@ mod walk;
 pub use drive::{Ending, drive, probe};
 pub use executor::Executors;
 pub use observer::{Observer, Progress};
-pub use pipeline::l3_policy::{Policy, denial};
+pub use pipeline::l3_policy::{Policy, checks_denial, denial};
 pub use settings::{Settings, StopSignal};

@@ -28,7 +28,7 @@ use rustix::process::Signal;
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
-pub use self::marked::{MarkedProcess, Role, find_marked, own_pid_namespace};
+pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::shim::shim_main;
 

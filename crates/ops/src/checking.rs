@@ -1,38 +1,184 @@
-//! Runs the checks of a task's author, between the transaction that judges a request and the one that commits it.
+//! Runs the checks that decide whether a task is done, between the transaction that judges a request and the one that
+//! commits it.
 
-use contract::domain::check::CheckSeen;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
+use contract::domain::limits;
+use contract::domain::request::Agent;
+use contract::domain::run::NewRun;
 use contract::domain::task::Task;
+use contract::domain::time::{Lease, Now};
+use contract::domain::trust::TrustState;
 use serde_json::json;
+use store::{Store, Tx};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::host::CheckJob;
 use crate::record::scrubbed;
 
-/// What the task's checks showed here and now. Empty where the task has none: then `done` is only claimed. What the
-/// project's policy forbids is not run.
-pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<Vec<CheckSeen>> {
-    let Some(part) = task.part.as_ref().filter(|part| !part.spec.checks.is_empty()) else {
-        return Ok(Vec::new());
+/// How often claims are renewed while checks run: well inside their lease.
+const RENEWAL: Duration = Duration::from_secs(60);
+/// The claim may have been renewed long ago, so the first time is soon.
+const FIRST_RENEWAL: Duration = Duration::from_secs(1);
+/// How many lines of a failed check's output are part of the refusal.
+const SHOWN_LINES_MAX: usize = 10;
+
+/// The checks that apply to a task.
+pub(crate) struct CheckPlan {
+    directory: String,
+    checks: Vec<Check>,
+    env: BTreeMap<String, String>,
+    source: Source,
+}
+
+/// Who wrote the checks.
+enum Source {
+    /// The author of the run's plan. The run's policy was settled with the plan.
+    Plan(Box<NewRun>),
+    /// The task's author.
+    Task,
+    /// The project, whose commands a person trusts while they have this digest.
+    Project { digest: String },
+}
+
+/// What checks showed, and whose they are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Checked {
+    pub(crate) seen: Vec<CheckSeen>,
+    /// The directory and the digest of the project's commands, where its checks were run.
+    trusted: Option<(String, String)>,
+}
+
+impl Checked {
+    /// Whether what was seen proves the task: every check was run and passed. An error if the trust in the project
+    /// was revoked meanwhile.
+    pub(crate) fn proves(&self, tx: &Tx<'_>, task: &Task) -> Result<bool> {
+        if task.has_checks() {
+            return Ok(all_passed(task, &self.seen));
+        }
+        let passed = self.seen.iter().all(|check| check.passed);
+        let Some((directory, digest)) = &self.trusted else { return Ok(false) };
+        let allowed = tx.trust(directory)?.is_some_and(|trust| trust.digest == *digest);
+        if allowed { Ok(passed) } else { Err(untrusted(directory, TrustState::Untrusted)) }
+    }
+}
+
+/// Whether every check of the task was run and passed. False for a task without checks.
+pub(crate) fn all_passed(task: &Task, seen: &[CheckSeen]) -> bool {
+    let expected = task.checks().len();
+    expected > 0 && seen.len() == expected && seen.iter().all(|check| check.passed)
+}
+
+/// The checks that apply to the task now: its own, its plan's, or those of its project. `None` if there are none. An
+/// error if they are the project's and no person trusts them.
+pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan>> {
+    if let Some(part) = &task.part {
+        if part.spec.checks.is_empty() {
+            return Ok(None);
+        }
+        let run = crate::run::required(&cx.store.read()?, &part.run_id)?.asked;
+        return Ok(Some(CheckPlan {
+            directory: run.workspace.clone(),
+            checks: part.spec.checks.clone(),
+            env: part.spec.env.clone(),
+            source: Source::Plan(Box::new(run)),
+        }));
+    }
+    let project = project_directory(task.project_id.as_deref());
+    if let Some(own) = &task.checks {
+        let directory = own.directory.as_deref().or(project).unwrap_or(".").to_owned();
+        return Ok(Some(CheckPlan {
+            directory,
+            checks: own.checks.clone(),
+            env: BTreeMap::new(),
+            source: Source::Task,
+        }));
+    }
+    project.map_or(Ok(None), |project| of_project(cx, project))
+}
+
+fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
+    let commands = cx.host().project_commands(project)?.filter(|commands| !commands.checks.is_empty());
+    let Some(commands) = commands else { return Ok(None) };
+    let allowed = cx.store.read()?.trust(&commands.directory)?;
+    let state = TrustState::of(Some(&commands), allowed.as_ref());
+    if !state.may_run() {
+        return Err(untrusted(&commands.directory, state));
+    }
+    Ok(Some(CheckPlan {
+        source: Source::Project { digest: commands.digest() },
+        directory: commands.directory,
+        checks: commands.checks,
+        env: BTreeMap::new(),
+    }))
+}
+
+/// The directory that a project's id names; `None` if the id is a plain word.
+pub(crate) fn project_directory(project_id: Option<&str>) -> Option<&str> {
+    project_id.filter(|id| id.starts_with('/'))
+}
+
+fn untrusted(directory: &str, state: TrustState) -> Error {
+    let why = match state {
+        TrustState::Changed => "changed since a person allowed them",
+        TrustState::NoCommands | TrustState::Untrusted | TrustState::Trusted => "are not trusted",
     };
-    let run = crate::run::required(&cx.store.read()?, &part.run_id)?;
+    let message = format!("the checks in {directory}/.writ/config.toml {why}, so nothing was run");
+    Error::new(ErrorCode::Denied, message)
+        .hint(format!("a person runs `writ trust {directory}` in a terminal, then complete the task again"))
+        .details(json!({"rule": "untrusted_project", "directory": directory, "state": state}))
+}
+
+/// What the task's checks showed here and now. Nothing where the task has none: then `done` is only claimed. What the
+/// project's policy forbids is not run.
+pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<Checked> {
+    match plan_for(cx, task)? {
+        Some(plan) => run(cx, &plan),
+        None => Ok(Checked::default()),
+    }
+}
+
+fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
     let host = cx.host();
-    if let Some(reason) = host.denial(&run.asked)? {
+    let denial = match &plan.source {
+        Source::Plan(run) => host.denial(run)?,
+        Source::Task | Source::Project { .. } => host.checks_denial(&plan.directory, &plan.checks)?,
+    };
+    if let Some(reason) = denial {
         return Err(Error::new(ErrorCode::Denied, reason));
     }
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
-    Ok(host.run_checks(&run.asked.workspace, part, &mark))
+    let job = CheckJob { directory: &plan.directory, checks: &plan.checks, env: &plan.env };
+    let trusted = match &plan.source {
+        Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),
+        Source::Plan(_) | Source::Task => None,
+    };
+    Ok(Checked { seen: host.run_checks(&job, &mark), trusted })
 }
 
-/// The same where a failed check refuses the request.
-pub(crate) fn passed_checks(cx: &mut Context, task: &Task) -> Result<Vec<CheckSeen>> {
-    let seen = run_checks(cx, task)?;
-    let Some(message) = failure(&seen) else { return Ok(seen) };
+/// The same where a failed check refuses the request. The agent keeps what it has claimed meanwhile.
+pub(crate) fn passed_checks(cx: &mut Context, agent: &Agent, task: &Task) -> Result<Checked> {
+    let Some(plan) = plan_for(cx, task)? else { return Ok(Checked::default()) };
+    let checked = keeping_claims(cx, agent, |cx| run(cx, &plan))?;
+    let Some(message) = failure(&checked.seen) else { return Ok(checked) };
+    let failed = checked.seen.iter().find(|check| !check.passed);
+    let details = json!({
+        "rule": "check_failed",
+        "command": failed.map(|check| check.command.join(" ")),
+        "exit_code": failed.and_then(|check| check.exit_code),
+        "last_lines": failed.map(|check| last_lines(&check.output_tail)),
+        "checks": checked.seen,
+    });
     Err(Error::new(ErrorCode::CheckFailed, message)
         .hint("finish the work; writ runs the checks again when you complete the task")
-        .details(json!({"checks": scrubbed(json!(seen))})))
+        .details(scrubbed(details)))
 }
 
 /// Names the first check that failed, and why.
@@ -40,4 +186,38 @@ pub(crate) fn failure(seen: &[CheckSeen]) -> Option<String> {
     let failed = seen.iter().find(|check| !check.passed)?;
     let problem = failed.problem.as_deref().unwrap_or("did not pass");
     Some(format!("check `{}`: {problem}", failed.command.join(" ")))
+}
+
+/// The end of a check's output: enough to see why it failed.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(SHOWN_LINES_MAX)..].join("\n")
+}
+
+/// Runs `work` while a thread renews the agent's claims: the agent waits for us, and must not lose its task because
+/// its checks take long.
+fn keeping_claims<A>(cx: &mut Context, agent: &Agent, work: impl FnOnce(&mut Context) -> A) -> A {
+    let (path, clock) = cx.place();
+    std::thread::scope(|scope| {
+        let (working, done) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            let mut wait = FIRST_RENEWAL;
+            while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                wait = RENEWAL;
+                let now = clock.now();
+                let Ok(mut store) = Store::open(&path, now.at) else { continue };
+                // A renewal that fails is tried again a minute later, long before the lease is over.
+                renew(&mut store, agent, &now).ok();
+            }
+        });
+        let answer = work(cx);
+        drop(working);
+        answer
+    })
+}
+
+fn renew(store: &mut Store, agent: &Agent, now: &Now) -> Result<()> {
+    let tx = store.begin()?;
+    tx.renew_claims(agent.as_str(), None, now, &Lease::starting(now, limits::CLAIM_LEASE))?;
+    Ok(tx.commit()?)
 }

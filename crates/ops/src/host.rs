@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use contract::continuity::brief::Program;
-use contract::domain::check::CheckSeen;
+use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
@@ -18,7 +18,7 @@ use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
-use contract::domain::task::PlanPart;
+use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use contract::json::Value;
 use schemars::JsonSchema;
@@ -47,8 +47,14 @@ pub trait Host {
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>>;
     /// Why the project's policy forbids to run anything of this run; `None` where it is allowed.
     fn denial(&self, run: &NewRun) -> Result<Option<String>>;
-    /// Runs a task's checks one after the other.
-    fn run_checks(&self, workspace: &str, part: &PlanPart, mark: &Id<Attempt>) -> Vec<CheckSeen>;
+    /// Why the policy of this directory forbids these checks; `None` where they are allowed.
+    fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>>;
+    /// Runs checks one after the other and stops at the first that fails.
+    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
+    /// The commands in the `.writ/` of the nearest project at or above this directory.
+    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>>;
+    /// Asks the person at the terminal. An error where there is no terminal, or where an agent is asking.
+    fn ask_person(&self, question: &str) -> Result<bool>;
     /// Brings a worklog's file to what `wanted` gives. `wanted` is called while nobody else writes the file.
     fn write_worklog(
         &self,
@@ -77,6 +83,15 @@ pub trait Host {
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+/// Checks, and where they run.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckJob<'j> {
+    pub directory: &'j str,
+    pub checks: &'j [Check],
+    /// What the task's author adds to the environment.
+    pub env: &'j BTreeMap<String, String>,
 }
 
 /// What a machine knows about an installation besides what is in the store.

@@ -29,6 +29,7 @@ pub mod session;
 pub mod status;
 pub mod task;
 pub mod transfer;
+pub mod trust;
 pub mod verb;
 pub mod verdict;
 pub mod vybe;

@@ -11,6 +11,7 @@ use contract::domain::task::Task;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checking::Checked as Proof;
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
@@ -81,10 +82,14 @@ pub fn push(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         draft.place = cx.memory_place(Some(key), draft.place.clone())?;
     }
     let ignored = request.ignored.clone();
-    cx.once(key, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked)? }))
+    let proof = match (&checked.task_id, &checked.status) {
+        (Some(id), Some(wanted)) => task::checks_before(cx, key, id.as_str(), wanted.to())?,
+        (None, _) | (_, None) => Proof::default(),
+    };
+    cx.once(key, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked, &proof)? }))
 }
 
-fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>) -> Result<Answer> {
+fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>, proof: &Proof) -> Result<Answer> {
     let mut task = checked.task(work.tx)?;
     let corr = match &checked.task_id {
         Some(id) => id.to_string(),
@@ -105,7 +110,7 @@ fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>) -> Result<Answer
         }
     }
     if let (Some(task), Some(wanted)) = (&mut task, &checked.status) {
-        answer.task_status = Some(wanted.carry_out(work, task)?);
+        answer.task_status = Some(wanted.carry_out(work, task, proof)?);
     }
     Ok(answer)
 }

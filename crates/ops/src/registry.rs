@@ -3,8 +3,8 @@
 use crate::verb::Entry;
 use crate::{
     agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
-    lock, memory, orchestrate, push, result, resume, run, session, status, task, transfer, vybe, watchdog,
-    worklog,
+    lock, memory, orchestrate, push, result, resume, run, session, status, task, transfer, trust, vybe,
+    watchdog, worklog,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -41,6 +41,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<ledger::show::Show>(),
     Entry::of::<ledger::apply::Apply>(),
     Entry::of::<ledger::reconcile::Reconcile>(),
+    Entry::of::<ledger::repair::Repair>(),
     Entry::of::<ledger::close::Close>(),
     Entry::of::<assignment::issue::Issue>(),
     Entry::of::<assignment::show::Show>(),
@@ -60,6 +61,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<handoff::import::Import>(),
     Entry::of::<handoff::brief::Brief>(),
     Entry::of::<budget::set::Set>(),
+    Entry::of::<budget::settle::Settle>(),
     Entry::of::<budget::show::Show>(),
     Entry::of::<approval::request::RequestApproval>(),
     Entry::of::<approval::decide::Decide>(),
@@ -86,6 +88,11 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<transfer::import::Import>(),
     Entry::of::<transfer::upgrade::Upgrade>(),
     Entry::of::<vybe::ImportVybe>(),
+    // Trust in projects.
+    Entry::of::<trust::grant::Grant>(),
+    Entry::of::<trust::show::Show>(),
+    Entry::of::<trust::list::List>(),
+    Entry::of::<trust::revoke::Revoke>(),
     // Documents.
     Entry::of::<document::validate::Validate>(),
     Entry::of::<document::convert::Convert>(),

@@ -24,6 +24,7 @@ use contract::secrets;
 use serde_json::json;
 use store::Tx;
 
+use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::record::{About, EventBody, EventWriter};
@@ -155,30 +156,27 @@ pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut T
 
 /// What the task's checks show before it is moved to `to`. Nothing is run for a repeated request, for another state
 /// than done, or where the move would be refused anyway. Checks that fail are an error.
-pub(crate) fn checks_before(cx: &mut Context, key: &Key, id: &str, to: Status) -> Result<Vec<CheckSeen>> {
+pub(crate) fn checks_before(cx: &mut Context, key: &Key, id: &str, to: Status) -> Result<Checked> {
     if to != Status::Done || cx.was_answered(key)? {
-        return Ok(Vec::new());
+        return Ok(Checked::default());
     }
-    let task = {
-        let now = cx.now();
-        let tx = cx.store.read()?;
-        let task = required(&tx, id)?;
-        open_to_agents(&tx, &task)?;
-        not_held_by_another(&task, &key.caller.agent, &now)?;
-        task
-    };
-    crate::checking::passed_checks(cx, &task)
+    let task = judged(cx, key, id)?;
+    checking::passed_checks(cx, &key.caller.agent, &task)
 }
 
-/// Whether what was seen proves the task: every check of it was run, and passed.
-pub(crate) fn verified(task: &Task, seen: &[CheckSeen]) -> bool {
-    let expected = task.part.as_ref().map_or(0, |part| part.spec.checks.len());
-    expected > 0 && seen.len() == expected && seen.iter().all(|check| check.passed)
+/// The task, if the caller may complete it.
+pub(crate) fn judged(cx: &mut Context, key: &Key, id: &str) -> Result<Task> {
+    let now = cx.now();
+    let tx = cx.store.read()?;
+    let task = required(&tx, id)?;
+    open_to_agents(&tx, &task)?;
+    not_held_by_another(&task, &key.caller.agent, &now)?;
+    Ok(task)
 }
 
 /// Writes down what a verified `done` stands on.
 pub(crate) fn note_evidence(work: &mut EventWriter<'_, '_>, task: &Task, seen: &[CheckSeen]) -> Result<()> {
-    if task.evidence == Some(Evidence::Verified) {
+    if task.evidence.is_some_and(Evidence::is_checked) && !seen.is_empty() {
         let about = about(work.tx, task)?;
         let message = format!("{} checks passed", seen.len());
         work.say(&about, EventBody::event("task_verified", message, json!({"checks": seen})))?;

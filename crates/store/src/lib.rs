@@ -26,6 +26,7 @@ mod substance;
 mod tables_sqlite;
 mod tasks;
 mod transfer;
+mod trust;
 mod vybe_sqlite;
 mod whole_file;
 

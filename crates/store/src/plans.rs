@@ -15,6 +15,7 @@ use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Claim, PlanPart};
 use contract::domain::time::{Clock, Lease, Now};
+use contract::domain::trust::NewTrust;
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
@@ -134,6 +135,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
     looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
+    looks_up(&tx, "a trusted project", |tx| assert_eq!(tx.trust("/w").unwrap(), None));
 }
 
 #[test]
@@ -205,6 +207,7 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "deltas", |tx| drop(tx.applied_deltas(&id(1)).unwrap()));
     looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
     looks_up(&tx, "reservations", |tx| drop(tx.open_reservations(&id(1)).unwrap()));
+    looks_up(&tx, "withheld amounts", |tx| drop(tx.withheld_reservations(&id(1)).unwrap()));
     looks_up(&tx, "an approval", |tx| drop(tx.approval(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a task", |tx| drop(tx.approvals_of_task(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a run", |tx| drop(tx.approvals_of_run(&id(1), 5).unwrap()));
@@ -363,6 +366,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         project_id: None,
         part: Some(PlanPart { run_id: id(1), number: 1, spec: PlanTask::minimal("t") }),
         depends_on: depends_on.into_iter().map(id).collect(),
+        checks: None,
     };
     let moved = |from, to| Change::TaskMoved { task_id: id(2), from, to, evidence: None, reason: None };
     let attempt = NewAttempt {
@@ -407,6 +411,15 @@ fn one_of_each_for_agents() -> Vec<Change> {
         Change::DependencyRemoved { task_id: id(3), depends_on: id(2) },
         Change::DependencyAdded { task_id: id(3), depends_on: id(2) },
         Change::ProjectAdded { project_id: "p".to_owned(), name: "p".to_owned() },
+        Change::ProjectTrusted {
+            trust: NewTrust {
+                directory: "/w".to_owned(),
+                digest: "d".to_owned(),
+                commands: vec!["c".to_owned()],
+                trusted_by: "human.ann".to_owned(),
+            },
+        },
+        Change::ProjectTrustRevoked { directory: "/w".to_owned() },
         Change::MemorySet { memory: memory(1) },
         Change::MemorySet { memory: memory(2) },
         Change::MemoryPinned { place: Place::global(), key: "1".to_owned(), pinned: true },

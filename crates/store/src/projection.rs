@@ -11,6 +11,7 @@ use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
 use contract::domain::time::Timestamp;
+use contract::domain::trust::NewTrust;
 use rusqlite::params;
 use serde::Serialize;
 
@@ -45,6 +46,10 @@ impl Tx<'_> {
                 "INSERT INTO projects (id, name, metadata, created_at) VALUES (?1, ?2, '', ?3)",
                 params![project_id, name, at.millis()],
             ),
+            Change::ProjectTrusted { trust } => self.project_trusted(trust, at),
+            Change::ProjectTrustRevoked { directory } => {
+                self.change_one("DELETE FROM trusted_projects WHERE directory = ?1", params![directory])
+            }
             Change::MemorySet { memory } => self.memory_set(memory, at, number),
             Change::MemoryPinned { place, key, pinned } => self.memory_pinned(place, key, *pinned, at),
             Change::MemoryDeleted { place, key } => self.memory_deleted(place, key),
@@ -84,8 +89,16 @@ impl Tx<'_> {
     }
 
     fn task_created(&self, change: &Change, at: Timestamp) -> Result<()> {
-        let Change::TaskCreated { task_id, title, description, priority, project_id, part, depends_on } =
-            change
+        let Change::TaskCreated {
+            task_id,
+            title,
+            description,
+            priority,
+            project_id,
+            part,
+            depends_on,
+            checks,
+        } = change
         else {
             return Ok(());
         };
@@ -95,9 +108,10 @@ impl Tx<'_> {
             }
             None => (None, None, None, None),
         };
+        let checks = checks.as_ref().map(json).transpose()?;
         self.change_one(
             "INSERT INTO tasks (id, title, description, status, priority, project_id, version, run_id, number, name,
-             spec, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11)",
+             spec, created_at, updated_at, checks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9, ?10, ?11, ?11, ?12)",
             params![
                 task_id.as_str(),
                 title,
@@ -109,7 +123,8 @@ impl Tx<'_> {
                 number,
                 name,
                 spec,
-                at.millis()
+                at.millis(),
+                checks
             ],
         )?;
         for needed in depends_on {
@@ -129,6 +144,16 @@ impl Tx<'_> {
              SELECT coalesce(project_id, ''), ?2, ?3 FROM tasks WHERE id = ?1
              ON CONFLICT (project_id, status) DO UPDATE SET tasks = task_tallies.tasks + excluded.tasks",
             params![task_id.as_str(), status.as_str(), step],
+        )
+    }
+
+    fn project_trusted(&self, trust: &NewTrust, at: Timestamp) -> Result<()> {
+        self.change_one(
+            "INSERT INTO trusted_projects (directory, digest, commands, trusted_by, trusted_at)
+             VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (directory) DO UPDATE SET digest = excluded.digest, commands = excluded.commands,
+             trusted_by = excluded.trusted_by, trusted_at = excluded.trusted_at",
+            params![trust.directory, trust.digest, json(&trust.commands)?, trust.trusted_by, at.millis()],
         )
     }
 

@@ -13,13 +13,14 @@ const TABLES: &[(&str, &str)] = &[
     (
         "tasks",
         "id, title, description, status, evidence, priority, project_id, blocked_reason, version, claim_agent, \
-         claim_token, run_id, number, name, spec, open_dependencies, created_at, updated_at",
+         claim_token, run_id, number, name, spec, checks, open_dependencies, created_at, updated_at",
     ),
     ("task_dependencies", "task_id, depends_on"),
     ("runs", "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at"),
     ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome"),
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
     ("projects", "id, name, metadata, created_at"),
+    ("trusted_projects", "directory, digest, commands, trusted_by, trusted_at"),
     (
         "memories",
         "id, scope, scope_id, key, value, value_type, kind, half_life_days, pinned, expires_at, source_task_id, \
@@ -39,8 +40,15 @@ const TABLES: &[(&str, &str)] = &[
     ("assignments", "token, run_id, task_id, packet, snapshot, ended, issued_at, ended_at"),
     ("results", "token, run_id, task_id, status, result, checks, changes, accepted_at"),
     ("blockers", "task_id, run_id, blocker, raised_at"),
-    ("budgets", "run_id, cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent"),
-    ("reservations", "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent"),
+    (
+        "budgets",
+        "run_id, cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent, cost_withheld, \
+         tokens_withheld",
+    ),
+    (
+        "reservations",
+        "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent, cost_withheld, tokens_withheld",
+    ),
     ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
     ("worklog_lines", "task_id, number, run_id, token, line, digest, bytes, appended_at"),
     ("handoffs", "run_id, digest, fencing, taken_at"),

@@ -43,7 +43,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder, \
-     claim_since";
+     checks, claim_since";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -222,7 +222,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
             token: row.get(10)?,
             lease: Lease { boot_id: row.get(11)?, until_millis: row.get(12)? },
             holder: holder_of(&id, row.get(18)?)?,
-            since: row.get::<_, Option<i64>>(19)?.map(Timestamp::from_millis),
+            since: row.get::<_, Option<i64>>(20)?.map(Timestamp::from_millis),
         }),
         None => None,
     };
@@ -236,6 +236,9 @@ fn raw(row: &Row<'_>) -> Result<Task> {
         }),
         _ => None,
     };
+    let checks: Option<String> = row.get(19)?;
+    let checks =
+        checks.map(|text| serde_json::from_str(&text).map_err(|_| bad("checks", &text))).transpose()?;
     Ok(Task {
         title: row.get(1)?,
         description: row.get(2)?,
@@ -249,6 +252,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
         version: row.get(8)?,
         claim,
         part,
+        checks,
         depends_on: Vec::new(),
         created_at: Timestamp::from_millis(row.get(16)?),
         updated_at: Timestamp::from_millis(row.get(17)?),

@@ -35,7 +35,12 @@ pub(crate) const TEMPLATE: &str = "# writ's configuration of this project. It ca
                         # [policy]\n\
                         # deny_executors = [\"aop-stdio\"]   # executors that may not be used here\n\
                         # deny_shell = true                 # refuse tasks that ask for a shell\n\
-                        # timeout_max = \"1h\"                # no attempt may take longer\n";
+                        # timeout_max = \"1h\"                # no attempt may take longer\n\n\
+                        # What writ runs before a task of this project is done, unless the task has checks of its own.\n\
+                        # The commands run only after a person allowed them with `writ trust`.\n\
+                        # [checks]\n\
+                        # test = \"cargo test\"\n\
+                        # lint = { command = \"cargo clippy && cargo fmt --check\", shell = true }\n";
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let file = args.directory.join(CONFIGURATION);
@@ -55,7 +60,13 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let verb = if args.dry_run { "would make" } else { "made" };
     Ok(output.answer(&json!({"made": made, "dry_run": args.dry_run}), || match made.as_slice() {
         [] => "everything is there already\n".to_owned(),
-        made => made.iter().map(|path| format!("{verb} {path}\n")).collect(),
+        made => {
+            let lines: String = made.iter().map(|path| format!("{verb} {path}\n")).collect();
+            format!(
+                "{lines}next: name the project's checks in {} and allow them with `writ trust`\n",
+                file.display()
+            )
+        }
     }))
 }
 

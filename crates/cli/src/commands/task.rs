@@ -24,7 +24,7 @@ use crate::output::{Output, one_line};
 pub(crate) enum Command {
     /// Create a task
     #[command(
-        after_help = "Examples:\n  writ task create --agent ann --request-id r1 --title \"Write the parser\"\n  writ task create --agent ann --request-id r2 --title Docs --project-id . --priority 5"
+        after_help = "Examples:\n  writ task create --agent ann --request-id r1 --title \"Write the parser\"\n  writ task create --agent ann --request-id r2 --title Docs --project-id . --priority 5\n  writ task create --agent ann --request-id r3 --title Fix --project-id . --check \"cargo test\" --check-shell \"cargo fmt --check && cargo clippy\""
     )]
     Create(create::Args),
     /// Claim a task and start it
@@ -84,6 +84,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 /// One line for people.
 pub(crate) fn line(task: &TaskView) -> String {
     let state = match &task.evidence {
+        Some(evidence) if task.self_checked => format!("{} ({evidence}, self-checked)", task.state()),
         Some(evidence) => format!("{} ({evidence})", task.state()),
         None => task.state().to_string(),
     };

@@ -5,11 +5,13 @@ use serde_json::Value;
 
 use super::artifact::NewArtifact;
 use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use super::check::TaskChecks;
 use super::crew::CrewChange;
 use super::memory::{NewMemory, Place};
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
 use super::task::{Claim, PlanPart, TaskId};
+use super::trust::NewTrust;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
@@ -22,6 +24,8 @@ pub enum Change {
         project_id: Option<String>,
         part: Option<PlanPart>,
         depends_on: Vec<TaskId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checks: Option<TaskChecks>,
     },
     TaskMoved {
         task_id: TaskId,
@@ -62,6 +66,13 @@ pub enum Change {
     ProjectAdded {
         project_id: String,
         name: String,
+    },
+    /// A person allowed the commands of a project's `.writ/`.
+    ProjectTrusted {
+        trust: NewTrust,
+    },
+    ProjectTrustRevoked {
+        directory: String,
     },
     MemorySet {
         memory: NewMemory,
@@ -128,6 +139,8 @@ impl Change {
             Change::TaskDeleted { .. } => "task_deleted",
             Change::AgentFocused { .. } => "agent_focus",
             Change::ProjectAdded { .. } => "project_created",
+            Change::ProjectTrusted { .. } => "project_trusted",
+            Change::ProjectTrustRevoked { .. } => "project_trust_revoked",
             Change::MemorySet { .. } => "memory_upserted",
             Change::MemoryPinned { .. } => "memory_pinned",
             Change::MemoryDeleted { .. } => "memory_delete",
@@ -158,6 +171,8 @@ impl Change {
             Change::ArtifactAdded { artifact } => Some(&artifact.task_id),
             Change::Crew(change) => change.task_id(),
             Change::ProjectAdded { .. }
+            | Change::ProjectTrusted { .. }
+            | Change::ProjectTrustRevoked { .. }
             | Change::MemorySet { .. }
             | Change::MemoryPinned { .. }
             | Change::MemoryDeleted { .. }

@@ -22,6 +22,18 @@ words! {
         Verified = "verified",
         /// An agent or a person reported it; the task has no checks.
         Claimed = "claimed",
+        /// writ ran the checks itself, but the agent that completed the task wrote them.
+        SelfChecked = "self-checked",
+    }
+}
+
+impl Evidence {
+    /// Whether writ ran the checks itself.
+    pub fn is_checked(self) -> bool {
+        match self {
+            Evidence::Verified | Evidence::SelfChecked => true,
+            Evidence::Claimed => false,
+        }
     }
 }
 

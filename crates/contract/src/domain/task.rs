@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::change::Change;
-use super::check::Check;
+use super::check::{Check, TaskChecks};
 use super::code::ErrorCode;
 use super::id::{Id, Run, Task as TaskKind};
 use super::process::Holder;
@@ -36,6 +36,9 @@ pub struct Task {
     pub claim: Option<Claim>,
     /// The run it belongs to, its name in that run's plan, and what is to be done.
     pub part: Option<PlanPart>,
+    /// The checks of a task outside a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<TaskChecks>,
     pub depends_on: Vec<TaskId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -127,9 +130,13 @@ impl Refusal {
 }
 
 impl Task {
-    /// The checks that must pass before it is done.
+    /// The checks that its author or its plan gave it.
     pub fn checks(&self) -> &[Check] {
-        self.part.as_ref().map_or(&[], |part| &part.spec.checks)
+        match (&self.part, &self.checks) {
+            (Some(part), _) => &part.spec.checks,
+            (None, Some(own)) => &own.checks,
+            (None, None) => &[],
+        }
     }
 
     pub fn has_checks(&self) -> bool {
@@ -172,7 +179,7 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
             if let Some(agent) = by {
                 not_held_by_another(task, agent, now)?;
             }
-            let evidence = evidence_for(task, *to, *verified)?;
+            let evidence = evidence_for(task, *to, *verified, by.as_ref())?;
             if *rules == Rules::Operator && !task.status.may_become(*to) {
                 let message = format!("a task that is {} cannot become {to}", task.status);
                 return Err(Refusal::new(ErrorCode::WrongState, message));
@@ -250,11 +257,22 @@ fn claim(task: &Task, wanted: &NewClaim, now: &Now) -> Result<Vec<Change>, Refus
     Ok(changes)
 }
 
-/// A task with checks is done only if writ ran them and they passed; a task without checks is only claimed done.
-fn evidence_for(task: &Task, to: Status, verified: bool) -> Result<Option<Evidence>, Refusal> {
+/// A task with checks is done only if writ ran them and they passed. A task without checks is only claimed done,
+/// unless the checks of its project passed.
+fn evidence_for(
+    task: &Task,
+    to: Status,
+    verified: bool,
+    by: Option<&Agent>,
+) -> Result<Option<Evidence>, Refusal> {
+    let wrote_them = |own: &TaskChecks| by.is_some_and(|agent| agent.as_str() == own.author);
     match (to == Status::Done, task.has_checks(), verified) {
         (false, _, _) => Ok(None),
+        (true, true, true) if task.checks.as_ref().is_some_and(wrote_them) => Ok(Some(Evidence::SelfChecked)),
         (true, true, true) => Ok(Some(Evidence::Verified)),
+        (true, false, true) if task.part.is_none() && task.project_id.is_some() => {
+            Ok(Some(Evidence::Verified))
+        }
         (true, false, _) => Ok(Some(Evidence::Claimed)),
         (true, true, false) => {
             let message = "the task has checks that must pass before it is done";

@@ -182,7 +182,7 @@ impl RawTask {
 }
 
 impl RawCheck {
-    fn finish(self, at: &str, findings: &mut Findings) -> Check {
+    pub(super) fn finish(self, at: &str, findings: &mut Findings) -> Check {
         let path = format!("{at}.command");
         let command = match (self.expects, self.command) {
             // The command names a path, so one text is enough.

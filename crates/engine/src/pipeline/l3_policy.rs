@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::domain::check::Check;
 use contract::domain::run::NewRun;
 use contract::domain::time::human_duration;
 
@@ -21,6 +22,12 @@ pub struct Policy {
 /// Why the policy forbids the run, if it does.
 pub fn denial(run: &NewRun, policy: &Policy) -> Option<String> {
     broken_rule(run, policy).map(|broken| broken.reason())
+}
+
+/// Why the policy forbids checks that belong to no run; `None` where they are allowed.
+pub fn checks_denial(checks: &[Check], policy: &Policy) -> Option<String> {
+    let script = checks.iter().find(|check| check.shell).filter(|_| policy.deny_shell)?;
+    Some(format!("check `{}` is denied: policy.deny_shell is set", script.line()))
 }
 
 /// A task and the rule that forbids it.

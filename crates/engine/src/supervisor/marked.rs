@@ -43,6 +43,20 @@ pub(super) fn marked_in(table: &[Process], filter: impl Fn(&Marker) -> bool) -> 
         .collect()
 }
 
+/// The nearest ancestor of this process that an engine started, or this process itself.
+pub fn marked_ancestor() -> Option<MarkedProcess> {
+    /// Deeper trees are not looked at.
+    const ANCESTORS_MAX: usize = 256;
+    let mut current = process_table::read(std::process::id())?;
+    for _ in 0..ANCESTORS_MAX {
+        if let Some(marked) = read_mark(current) {
+            return Some(marked);
+        }
+        current = process_table::read(current.parent)?;
+    }
+    None
+}
+
 /// Whether the process certainly carries no mark. One that is ending has no environment any more; it has no
 /// arguments then either.
 pub(super) fn is_unmarked(process: &Process) -> bool {

@@ -8,6 +8,7 @@ use contract::domain::text::quoted;
 use serde_json::json;
 
 use super::Moved;
+use crate::checking::Checked;
 use crate::error::{Error, Result};
 use crate::record::EventWriter;
 use crate::task;
@@ -33,22 +34,31 @@ impl<'p> Wanted<'p> {
         Ok(Self { to, reason: reason.filter(|_| to == Status::Blocked), asked })
     }
 
-    pub(super) fn carry_out(&self, work: &mut EventWriter<'_, '_>, task: &mut Task) -> Result<Moved> {
+    pub(super) fn to(&self) -> Status {
+        self.to
+    }
+
+    pub(super) fn carry_out(
+        &self,
+        work: &mut EventWriter<'_, '_>,
+        task: &mut Task,
+        proof: &Checked,
+    ) -> Result<Moved> {
         task::open_to_agents(work.tx, task)?;
         let command = Command::Move {
             to: self.to,
             reason: self.reason.clone(),
             rules: Rules::Continuity,
-            // Nobody ran checks here, so a task that has some cannot be completed by a push.
-            verified: false,
+            verified: proof.proves(work.tx, task)?,
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", self.asked.status);
-        let made = task::carry_out(work, task, &command, &message).map_err(with_a_way_out)?;
+        let made = task::carry_out(work, task, &command, &message)?;
         let status_event_id = made
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
+        task::note_evidence(work, task, &proof.seen)?;
         task::hold_what_was_started(work, task)?;
         Ok(Moved {
             task_id: task.id.to_string(),
@@ -66,12 +76,5 @@ impl<'p> Wanted<'p> {
         };
         let PushStatus { summary, label, .. } = self.asked;
         say_closed(work, task, outcome, summary.as_deref(), label.as_deref()).map(Some)
-    }
-}
-
-fn with_a_way_out(error: Error) -> Error {
-    match error.code {
-        ErrorCode::CheckFailed => error.hint("`writ task complete` runs them"),
-        _ => error,
     }
 }

@@ -16,7 +16,7 @@ use crate::heartbeat;
 
 /// Judges a result without changing anything, and looks at the world only for one that is not refused anyway.
 pub(super) fn observe(cx: &mut Context, request: &Request) -> Result<Observation> {
-    let judged = judge(cx, &request.document, request.token)?;
+    let judged = judge(cx, &request.sent())?;
     while_alive(cx, &judged, |cx| look(cx, &judged))
 }
 
@@ -33,7 +33,7 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
     let checks = match judged.result.status {
         Outcome::Done => {
             let task = crate::task::required(&cx.store.read()?, judged.issued.task_id.as_str())?;
-            crate::checking::run_checks(cx, &task)?
+            crate::checking::run_checks(cx, &task)?.seen
         }
         Outcome::Blocked | Outcome::Failed => Vec::new(),
     };

@@ -166,6 +166,7 @@ fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> 
             project_id: None,
             part: Some(PlanPart { run_id: run.id.clone(), number, spec: spec.clone() }),
             depends_on,
+            checks: None,
         };
         let about = About { task_id: Some(ids[index].clone()), priority: spec.priority, ..about.clone() };
         let message = format!("Task created: {}", spec.title);

@@ -2,7 +2,6 @@
 
 use contract::continuity::TaskView;
 use contract::continuity::state::CloseOutcome;
-use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
@@ -10,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -53,14 +53,35 @@ pub struct Answer {
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
     let id = cx.task_id(Some(key), &request.id)?;
-    let seen = super::checks_before(cx, key, &id, to)?;
-    commit(cx, key, request, (&id, &seen))
+    let checked = super::checks_before(cx, key, &id, to)?;
+    commit(cx, key, request, (&id, &checked))
 }
 
 /// The same without running checks, for callers that cannot wait: a task that has checks is refused.
 pub fn complete_unchecked(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    checked(request)?;
-    commit(cx, key, request, (&request.id, &[]))
+    let to = checked(request)?;
+    let id = cx.task_id(Some(key), &request.id)?;
+    if to == Status::Done && !cx.was_answered(key)? {
+        let task = super::judged(cx, key, &id)?;
+        if checking::plan_for(cx, &task)?.is_some() {
+            return Err(Error::new(
+                ErrorCode::CheckFailed,
+                "the task has checks that must pass before it is done",
+            )
+            .hint("`writ task complete` runs them"));
+        }
+    }
+    commit(cx, key, request, (&id, &Checked::default()))
+}
+
+/// The same for a task that nobody reported as done: `None` if it has no checks, which could prove it.
+pub fn complete_if_checked(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Reply<Answer>>> {
+    let id = cx.task_id(Some(key), &request.id)?;
+    let task = super::judged(cx, key, &id)?;
+    if checking::plan_for(cx, &task)?.is_none() {
+        return Ok(None);
+    }
+    complete(cx, key, request).map(Some)
 }
 
 fn checked(request: &Request) -> Result<Status> {
@@ -72,12 +93,12 @@ fn checked(request: &Request) -> Result<Status> {
     Ok(request.outcome.status())
 }
 
-/// Closes the task `id`, after its checks were seen.
+/// Closes the task `id`, after its checks were run.
 fn commit(
     cx: &mut Context,
     key: &Key,
     request: &Request,
-    (id, seen): (&str, &[CheckSeen]),
+    (id, checked): (&str, &Checked),
 ) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
@@ -88,7 +109,7 @@ fn commit(
             to,
             reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
-            verified: super::verified(&task, seen),
+            verified: checked.proves(work.tx, &task)?,
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());
@@ -97,7 +118,7 @@ fn commit(
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
-        super::note_evidence(work, &task, seen)?;
+        super::note_evidence(work, &task, &checked.seen)?;
         let outcome = request.outcome.as_str();
         let close_event_id =
             say_closed(work, &task, outcome, Some(&request.summary), request.label.as_deref())?;

@@ -2,13 +2,16 @@
 
 use contract::continuity::TaskView;
 use contract::domain::change::Change;
+use contract::domain::check::{Check, TaskChecks};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use crate::checking;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -27,7 +30,7 @@ impl Verb for Create {
     const FUNCTION: Function<Self> = Function::Once(create);
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// One line that says what to do.
@@ -40,6 +43,12 @@ pub struct Request {
     /// Higher goes first.
     #[serde(default)]
     pub priority: i64,
+    /// What writ runs before the task is done; the project's checks where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// Where the checks run. Default: the project, if it is a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_directory: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +59,7 @@ pub struct Answer {
 
 pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(request)?;
+    let checks = own_checks(request)?;
     cx.once(key, Create::NAME, request, |work| {
         let task_id = mint(work.ids, work.now.at);
         let project_id = request.project_id.as_deref().map(workspace::id);
@@ -61,6 +71,8 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             project_id: project_id.clone(),
             part: None,
             depends_on: Vec::new(),
+            checks: checks
+                .map(|checks| TaskChecks { author: work.caller.agent.as_str().to_owned(), ..checks }),
         };
         let about = About {
             stream: stream_of(project_id.as_deref()),
@@ -103,6 +115,50 @@ fn check(request: &Request) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The checks of the request, without their author.
+fn own_checks(request: &Request) -> Result<Option<TaskChecks>> {
+    if request.checks.is_empty() {
+        return match request.check_directory {
+            None => Ok(None),
+            Some(_) => Err(invalid("$.check_directory", "there are no checks to run there")),
+        };
+    }
+    if request.checks.len() > limits::CHECKS_PER_TASK_MAX {
+        let message = format!("a task has at most {} checks", limits::CHECKS_PER_TASK_MAX);
+        return Err(invalid("$.checks", &message));
+    }
+    for (index, check) in request.checks.iter().enumerate() {
+        let path = format!("$.checks[{index}].command");
+        if let Some(fault) = check.fault() {
+            return Err(invalid(&path, fault));
+        }
+        if let Some(rule) = check.command.iter().find_map(|word| contract::secrets::find(word)) {
+            let message = format!("looks like a secret ({rule}); keep it in the environment");
+            return Err(invalid(&path, &message));
+        }
+        if check.line().len() > limits::EVENT_MESSAGE_BYTES_MAX {
+            let message = format!("is longer than {} bytes", limits::EVENT_MESSAGE_BYTES_MAX);
+            return Err(invalid(&path, &message));
+        }
+    }
+    let directory = request.check_directory.clone();
+    match (&directory, checking::project_directory(request.project_id.as_deref())) {
+        (Some(path), _) if !path.starts_with('/') => {
+            return Err(invalid("$.check_directory", "must be an absolute path"));
+        }
+        (Some(_), _) | (None, Some(_)) => {}
+        (None, None) => {
+            let message = "the checks need a directory to run in, because the project is not one";
+            return Err(invalid("$.check_directory", message));
+        }
+    }
+    Ok(Some(TaskChecks { author: String::new(), directory, checks: request.checks.clone() }))
+}
+
+fn invalid(path: &str, problem: &str) -> Error {
+    Error::new(ErrorCode::InvalidInput, format!("{path}: {problem}")).details(json!({ "path": path }))
 }
 
 /// A project's id names a stream of the log.

@@ -45,7 +45,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Repl
     let to = request.status.status();
     let reason = super::reason(request.blocked_reason.as_deref())?;
     let id = cx.task_id(Some(key), &request.id).map_err(super::get::not_found)?;
-    let seen = super::checks_before(cx, key, &id, to).map_err(super::get::not_found)?;
+    let checked = super::checks_before(cx, key, &id, to).map_err(super::get::not_found)?;
     cx.once(key, SetStatus::NAME, request, |work| {
         let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;
         super::open_to_agents(work.tx, &task)?;
@@ -53,7 +53,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Repl
             to,
             reason,
             rules: Rules::Continuity,
-            verified: super::verified(&task, &seen),
+            verified: checked.proves(work.tx, &task)?,
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", request.status.as_str());
@@ -63,7 +63,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Repl
             .find(|(_, change)| matches!(change, Change::TaskMoved { .. }))
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
-        super::note_evidence(work, &task, &seen)?;
+        super::note_evidence(work, &task, &checked.seen)?;
         super::hold_what_was_started(work, &mut task)?;
         Ok(Answer { task: TaskView::from(&task), event_id })
     })

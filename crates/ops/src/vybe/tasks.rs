@@ -34,6 +34,7 @@ impl Carrier<'_, '_, '_> {
                 project_id: project_of(row, "project_id"),
                 part: None,
                 depends_on: Vec::new(),
+                checks: None,
             };
             let about = self.about_task(&id, project_of(row, "project_id"));
             let at = row.time(&["created_at"]);

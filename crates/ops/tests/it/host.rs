@@ -13,10 +13,10 @@ use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
-use contract::domain::task::PlanPart;
+use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use ops::context::SharedClock;
-use ops::host::{Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Result};
@@ -36,6 +36,9 @@ pub(crate) struct Paper {
     pub(crate) changed: Vec<String>,
     pub(crate) denial: Option<String>,
     pub(crate) printed: Vec<u8>,
+    /// The commands of the project that is asked about.
+    pub(crate) project: Option<ProjectCommands>,
+    pub(crate) person_says_no: bool,
 }
 
 pub(crate) struct TestHost {
@@ -45,6 +48,10 @@ pub(crate) struct TestHost {
     pub(crate) processes: RefCell<BTreeMap<u32, Liveness>>,
     open: RefCell<OpenTransactions>,
     asked: Cell<u32>,
+    /// What a person was asked last.
+    pub(crate) question: RefCell<String>,
+    /// Where checks were run last.
+    pub(crate) checked_in: RefCell<Option<String>>,
     /// What happens in the world the next time the host is asked.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
     /// The process ends when the host is asked for this.
@@ -59,6 +66,8 @@ impl TestHost {
             processes: RefCell::default(),
             open: RefCell::default(),
             asked: Cell::new(0),
+            question: RefCell::default(),
+            checked_in: RefCell::default(),
             meanwhile: RefCell::default(),
             stop_at: Cell::default(),
         })
@@ -143,10 +152,28 @@ impl Host for TestHost {
         Ok(self.paper.borrow().denial.clone())
     }
 
-    fn run_checks(&self, _: &str, part: &PlanPart, _: &Id<Attempt>) -> Vec<CheckSeen> {
+    fn checks_denial(&self, _: &str, _: &[Check]) -> Result<Option<String>> {
+        self.note("the policy of checks");
+        Ok(self.paper.borrow().denial.clone())
+    }
+
+    fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Vec<CheckSeen> {
         self.note("checks");
+        self.checked_in.replace(Some(job.directory.to_owned()));
         let given = self.paper.borrow().checks.clone();
-        given.unwrap_or_else(|| part.spec.checks.iter().map(passed).collect())
+        given.unwrap_or_else(|| job.checks.iter().map(passed).collect())
+    }
+
+    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
+        self.note("a project's commands");
+        let found = self.paper.borrow().project.clone();
+        Ok(found.map(|commands| ProjectCommands { directory: directory.to_owned(), ..commands }))
+    }
+
+    fn ask_person(&self, question: &str) -> Result<bool> {
+        self.note("a person");
+        self.question.replace(question.to_owned());
+        Ok(!self.paper.borrow().person_says_no)
     }
 
     fn write_worklog(

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use store::Store;
 
 use crate::world::{
-    World, begin, caller, cancel, complete, context, create, key, named, owner, pinned, pushed, remember,
-    set_status, submit,
+    World, begin, caller, cancel, commands, complete, context, create, key, named, owner, pinned, pushed,
+    remember, set_status, submit,
 };
 
 /// Which of a verb's requests.
@@ -69,6 +69,10 @@ fn failed_run(world: &mut World, names: &[&str]) -> String {
 }
 
 /// Every verb that changes something.
+fn project(directory: &str) -> ops::trust::grant::Request {
+    ops::trust::grant::Request { directory: directory.to_owned() }
+}
+
 const VERBS: &[Verb] = &[
     Verb {
         name: "task.create",
@@ -76,6 +80,27 @@ const VERBS: &[Verb] = &[
             let requests = ["one", "two", " "].map(create);
             Box::new(move |cx, key, which| {
                 task::create::create(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "trust.grant",
+        prepare: |world| {
+            world.host.paper.borrow_mut().project = Some(commands());
+            let requests = ["/w", "/v", ""].map(project);
+            Box::new(move |cx, key, which| {
+                ops::trust::grant::grant(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "trust.revoke",
+        prepare: |world| {
+            world.trust("/w");
+            world.trust("/v");
+            let requests = ["/w", "/v", "/nowhere"].map(project);
+            Box::new(move |cx, key, which| {
+                ops::trust::revoke::revoke(cx, key, &chosen(which, &requests)).map(plain)
             })
         },
     },
@@ -311,10 +336,12 @@ const VERBS: &[Verb] = &[
     crew::LEDGER_OPEN,
     crew::LEDGER_APPLY,
     crew::LEDGER_CLOSE,
+    crew::LEDGER_REPAIR,
     crew::ASSIGNMENT_ISSUE,
     crew::RESULT_SUBMIT,
     crew::ORCHESTRATE_STEP,
     crew::BUDGET_SET,
+    crew::BUDGET_SETTLE,
     crew::APPROVAL_REQUEST,
     crew::APPROVAL_DECIDE,
     crew::WORKLOG_APPEND,

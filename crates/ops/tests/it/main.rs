@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail like one")]
 
+mod checks;
 mod claims;
 mod clock;
 mod crew;
 mod crew_documents;
+mod crew_done;
+mod crew_foreign;
 mod crew_host;
 mod crew_refusals;
+mod crew_rounds;
 mod crew_vectors;
 mod crew_world;
 mod dependencies;
@@ -17,6 +21,7 @@ mod handoff;
 mod host;
 mod idempotency;
 mod memory;
+mod money;
 mod names;
 mod push;
 mod resume;

@@ -31,6 +31,7 @@ fn a_created_task() {
         description: "All of it.".to_owned(),
         project_id: Some("p1".to_owned()),
         priority: 5,
+        ..task::create::Request::default()
     };
     let given = task::create::create(&mut world.cx, &key("claude", "r-1"), &request).unwrap();
     insta::assert_snapshot!(pretty(&given.answer));
@@ -153,6 +154,7 @@ fn a_list_that_is_not_the_whole_says_so() {
                 project_id: None,
                 part: None,
                 depends_on: Vec::new(),
+                checks: None,
             };
             let said = testkit::event(&mut ids, &world.temp.now(), "made");
             tx.change(&Stream::Store, said, &created).unwrap();

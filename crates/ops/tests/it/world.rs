@@ -5,11 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use contract::continuity::state::{CloseOutcome, TaskState};
+use contract::domain::check::Check;
 use contract::domain::memory::Scope;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, Owner, RunId};
 use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
+use contract::domain::trust::ProjectCommands;
 use contract::plan::{Plan, PlanTask};
 use ops::context::Key;
 use ops::run::own::Owned;
@@ -73,6 +75,14 @@ impl World {
         task::complete::complete(&mut self.cx, &key("ann", &format!("close {id}")), &request).unwrap();
     }
 
+    /// Trusts the commands of a project.
+    pub(crate) fn trust(&mut self, directory: &str) {
+        self.host.paper.borrow_mut().project = Some(commands());
+        let request = ops::trust::grant::Request { directory: directory.to_owned() };
+        let key = key("person", &format!("trust {directory}"));
+        ops::trust::grant::grant(&mut self.cx, &key, &request).unwrap();
+    }
+
     pub(crate) fn status(&mut self, agent: Option<&str>) -> ops::status::Answer {
         let request = ops::status::Request { agent: agent.map(str::to_owned), check: false };
         ops::verb::call::<ops::status::Show>(&mut self.cx, None, &request).unwrap().answer
@@ -121,12 +131,13 @@ pub(crate) fn owner(pid: u32) -> Owner {
 }
 
 pub(crate) fn create(title: &str) -> task::create::Request {
-    task::create::Request {
-        title: title.to_owned(),
-        description: String::new(),
-        project_id: None,
-        priority: 0,
-    }
+    task::create::Request { title: title.to_owned(), ..task::create::Request::default() }
+}
+
+/// The commands of a project with one check.
+pub(crate) fn commands() -> ProjectCommands {
+    let check = Check::of_arguments(vec!["cargo".to_owned(), "test".to_owned()]);
+    ProjectCommands { checks: vec![check], ..ProjectCommands::default() }
 }
 
 pub(crate) fn begin(id: &str) -> task::begin::Request {

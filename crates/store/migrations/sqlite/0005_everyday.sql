@@ -34,3 +34,24 @@ UPDATE runs SET workspace = coalesce(json_extract(asked, '$.workspace'), '');
 DROP INDEX runs_by_time;
 CREATE INDEX runs_by_time ON runs (created_at, id, workspace);
 CREATE INDEX tasks_by_name ON tasks (run_id, name) WHERE run_id IS NOT NULL;
+
+-- Checks of a task outside a plan: who wrote them, where they run, the commands.
+ALTER TABLE tasks ADD COLUMN checks TEXT;
+
+-- Projects whose commands a person allowed. They may run while the digest of the commands is this one.
+CREATE TABLE trusted_projects (
+    directory TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    commands TEXT NOT NULL,
+    trusted_by TEXT NOT NULL,
+    trusted_at INTEGER NOT NULL
+);
+
+-- Money of tasks that ended without a report of what they spent: withheld until someone settles it.
+ALTER TABLE budgets ADD COLUMN cost_withheld INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE budgets ADD COLUMN tokens_withheld INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN cost_withheld INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN tokens_withheld INTEGER NOT NULL DEFAULT 0;
+
+-- Constraints of a run that came from elsewhere, where they are not writ's own.
+ALTER TABLE handoffs ADD COLUMN constraints TEXT;

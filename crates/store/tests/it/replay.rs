@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use contract::domain::change::Change;
+use contract::domain::check::{Check, TaskChecks};
 use contract::domain::id::{mint, mint_run};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunId, RunState};
 use contract::domain::status::{Evidence, Status};
@@ -176,6 +177,7 @@ impl World<'_> {
                     description: String::new(),
                     priority: *priority,
                     project_id: project.then(|| "p".to_owned()),
+                    checks: part.is_none().then(task_checks),
                     part,
                     depends_on: needs.iter().map(|&index| model.tasks[index].id.clone()).collect(),
                 });
@@ -284,6 +286,11 @@ impl World<'_> {
         }
         Some(())
     }
+}
+
+fn task_checks() -> TaskChecks {
+    let checks = vec![Check::of_arguments(vec!["true".to_owned()]), Check::of_script("a && b")];
+    TaskChecks { author: "ann".to_owned(), directory: Some("/w".to_owned()), checks }
 }
 
 fn owner() -> Owner {

@@ -31,6 +31,7 @@ fn filled() -> TempStore {
             project_id: Some("p".to_owned()),
             part: None,
             depends_on: tasks[..number].to_vec(),
+            checks: None,
         });
     }
     let (from, to, evidence) = (Status::Todo, Status::Done, Some(Evidence::Claimed));

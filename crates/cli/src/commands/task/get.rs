@@ -7,7 +7,7 @@ use ops::task::get::{Get, Request};
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,6 +22,9 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let mut text = format!("{}\n", super::line(task));
         if let Some(reason) = &task.blocked_reason {
             text.push_str(&format!("  because {reason}\n"));
+        }
+        for check in &task.checks {
+            text.push_str(&format!("  check {}\n", one_line(&check.line())));
         }
         if !task.description.is_empty() {
             text.push_str(&format!("\n{}\n", task.description));

@@ -76,7 +76,10 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         verb: "task.create",
         prepare: |_| {
-            let request = json!({"title": "one", "description": "more", "project_id": "p", "priority": 3});
+            let check = json!({"command": ["test", "-e", "a b"], "shell": false, "expects": "EXIT_CODE_0"});
+            let script = json!({"command": ["a && b"], "shell": true});
+            let request = json!({"title": "one", "description": "more", "project_id": "/p", "priority": 3,
+                "checks": [check, script]});
             let argv = [
                 "task",
                 "create",
@@ -85,9 +88,13 @@ pub(super) const ROWS: &[Row] = &[
                 "--desc",
                 "more",
                 "--project-id",
-                "p",
+                "/p",
                 "--priority",
                 "3",
+                "--check",
+                "test -e 'a b'",
+                "--check-shell",
+                "a && b",
             ];
             Example::new(request, &argv)
         },

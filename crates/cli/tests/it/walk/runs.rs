@@ -34,6 +34,13 @@ fn text(path: &std::path::Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// A person trusted the project; its commands are gone since.
+fn trusted(cli: &Cli) {
+    create_task(cli);
+    let row = format!("('{}', 'sha256:0', '[\"cargo test\"]', 'human.ann', 0)", text(&cli.project()));
+    sqlite(&cli.db(), &format!("INSERT INTO trusted_projects VALUES {row}"));
+}
+
 fn data(cli: &Cli, words: &[&str]) -> Value {
     cli.run(words.iter().chain(&["--output", "json"])).json()["data"].clone()
 }
@@ -171,6 +178,29 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             create_task(cli);
             Example::new(json!({}), &["gc", "--dry-run"])
+        },
+    },
+    Row {
+        verb: "trust.grant",
+        // Without commands nobody is asked.
+        prepare: |cli| Example::new(json!({"directory": text(&cli.project())}), &["trust"]),
+    },
+    Row {
+        verb: "trust.show",
+        prepare: |cli| Example::new(json!({"directory": text(&cli.project())}), &["trust", "--check"]),
+    },
+    Row {
+        verb: "trust.list",
+        prepare: |cli| {
+            trusted(cli);
+            Example::new(json!({}), &["trust", "--list"])
+        },
+    },
+    Row {
+        verb: "trust.revoke",
+        prepare: |cli| {
+            trusted(cli);
+            Example::new(json!({"directory": text(&cli.project())}), &["trust", "--revoke"])
         },
     },
     Row {

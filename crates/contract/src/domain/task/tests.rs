@@ -23,6 +23,7 @@ fn task(checks: usize) -> Task {
         version: 1,
         claim: None,
         part: (checks > 0).then(|| PlanPart { run_id: Id::from_bits(2), number: 1, spec }),
+        checks: None,
         depends_on: Vec::new(),
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),
@@ -184,4 +185,34 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn checks_by_the_agent_that_completes_the_task_are_no_independent_evidence() {
+    let done = |author: Option<&str>, verified, by: Option<&str>| {
+        let own = |author: &str| TaskChecks {
+            author: author.to_owned(),
+            directory: None,
+            checks: vec![Check::of_arguments(vec!["true".to_owned()])],
+        };
+        let task = Task { checks: author.map(own), project_id: Some("/w".to_owned()), ..task(0) };
+        let by = by.map(|name| Agent::parse(name).unwrap());
+        let command =
+            Command::Move { to: Status::Done, reason: None, rules: Rules::Continuity, verified, by };
+        decide(&task, &command, &now(0)).map(|changes| match &changes[..] {
+            [Change::TaskMoved { evidence, .. }] => *evidence,
+            other => panic!("{other:?}"),
+        })
+    };
+    for (author, verified, by, expected) in [
+        (Some("ann"), true, Some("bob"), Some(Evidence::Verified)),
+        (Some("ann"), true, Some("ann"), Some(Evidence::SelfChecked)),
+        (Some("ann"), true, None, Some(Evidence::Verified)),
+        // The checks of its project passed.
+        (None, true, Some("ann"), Some(Evidence::Verified)),
+        (None, false, Some("ann"), Some(Evidence::Claimed)),
+    ] {
+        assert_eq!(done(author, verified, by).unwrap(), expected, "{author:?} {verified} {by:?}");
+    }
+    assert_eq!(done(Some("ann"), false, Some("bob")).unwrap_err().code, ErrorCode::CheckFailed);
 }

@@ -66,6 +66,7 @@ impl Unpacking<'_> {
             project_id: None,
             part: Some(PlanPart { run_id: self.run_id.clone(), number, spec }),
             depends_on,
+            checks: None,
         };
         let about = About { task_id: Some(task_id.clone()), ..self.about.clone() };
         work.change(&about, &format!("Task imported: {name}"), &created)?;

@@ -67,7 +67,9 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "task.create",
         prepare: |crew| {
-            let request = json!({"title": "one", "description": "more", "project_id": "p", "priority": 3});
+            let request = json!({"title": "one", "description": "more", "project_id": "p", "priority": 3,
+                "checks": [{"command": ["true"], "shell": false, "expects": "EXIT_CODE_0"}],
+                "check_directory": "/w"});
             (Some(crew.key()), request)
         },
     },

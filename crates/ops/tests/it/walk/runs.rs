@@ -10,7 +10,7 @@ use testkit::{Cli, SeededIds};
 
 use super::Sample;
 use crate::crew_world::Crew;
-use crate::world::{caller, owner};
+use crate::world::{caller, commands, owner};
 
 const PLAN: &str = r#"
 objective = "Do a thing"
@@ -140,6 +140,34 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "trust.grant",
+        prepare: |crew| {
+            crew.world.host.paper.borrow_mut().project = Some(commands());
+            (Some(crew.key()), json!({"directory": "/w"}))
+        },
+    },
+    Sample {
+        verb: "trust.show",
+        prepare: |crew| {
+            crew.world.host.paper.borrow_mut().project = Some(commands());
+            (None, json!({"directory": "/w"}))
+        },
+    },
+    Sample {
+        verb: "trust.list",
+        prepare: |crew| {
+            crew.world.trust("/w");
+            (None, json!({"limit": 5}))
+        },
+    },
+    Sample {
+        verb: "trust.revoke",
+        prepare: |crew| {
+            crew.world.trust("/w");
+            (Some(crew.key()), json!({"directory": "/w"}))
+        },
+    },
+    Sample {
         verb: "audit.verify",
         prepare: |crew| {
             crew.world.task("one");
@@ -188,7 +216,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             let request = json!({
                 "document": PLAN, "kind": "plan", "strict": true, "root": "/w", "now": "2026-01-01T12:00:00Z",
                 "assignment": "{}", "prior": "", "outcome": "done", "tripwire": "warn", "fold_case": true,
-                "allow_stale": false,
+                "allow_stale": false, "check_locks": true,
             });
             (None, request)
         },

@@ -85,6 +85,7 @@ impl Filler {
             project_id: Some(project(number)),
             part: None,
             depends_on: Vec::new(),
+            checks: None,
         };
         let (stream, said) = self.event(&now, number, &task_id, "Task created");
         tx.change(&stream, said, &created)?;

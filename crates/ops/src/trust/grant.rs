@@ -1,0 +1,97 @@
+//! Asks a person to allow the commands of a project, and remembers the answer.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::trust::{NewTrust, ProjectCommands, TrustState};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{View, about, look};
+use crate::context::{Context, Key};
+use crate::error::{Error, Result};
+use crate::once::Reply;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Grant;
+
+impl Verb for Grant {
+    const NAME: &'static str = "trust.grant";
+    const COMMAND: &'static str = "trust";
+    const SUMMARY: &'static str = "Allow the commands in a project's .writ directory";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = View;
+    const FUNCTION: Function<Self> = Function::Once(grant);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The project, or a directory below it.
+    pub directory: String,
+}
+
+/// Nothing is asked and nothing written where there are no commands, or the same ones are trusted already.
+pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<View>> {
+    // A repeated request gets the stored answer; nobody is asked again.
+    let seen = if cx.was_answered(key)? { Decision::default() } else { ask(cx, request)? };
+    cx.once(key, Grant::NAME, request, |work| {
+        let directory = &seen.directory;
+        if let Some(commands) = seen.commands.as_ref().filter(|_| seen.allowed) {
+            let trust = NewTrust {
+                directory: directory.clone(),
+                digest: commands.digest(),
+                commands: commands.lines(),
+                trusted_by: work.caller.entity.clone(),
+            };
+            let message = format!("Trusted {} commands of {directory}", trust.commands.len());
+            work.change(&about(directory), &message, &Change::ProjectTrusted { trust })?;
+        }
+        Ok(View::of(directory, seen.commands.as_ref(), work.tx.trust(directory)?))
+    })
+}
+
+/// What a person was shown and decided.
+#[derive(Default)]
+struct Decision {
+    directory: String,
+    commands: Option<ProjectCommands>,
+    /// A person allowed them just now; false where nothing had to be asked.
+    allowed: bool,
+}
+
+fn ask(cx: &mut Context, request: &Request) -> Result<Decision> {
+    let (directory, commands) = look(cx, &request.directory)?;
+    let trust = cx.store.read()?.trust(&directory)?;
+    let state = TrustState::of(commands.as_ref(), trust.as_ref());
+    let Some(shown) = commands.as_ref().filter(|_| !state.may_run()) else {
+        return Ok(Decision { directory, commands, allowed: false });
+    };
+    // What is trusted is what was shown, whatever the file says by then.
+    if cx.host().ask_person(&question(shown, state))? {
+        return Ok(Decision { directory, commands, allowed: true });
+    }
+    Err(Error::new(ErrorCode::Denied, format!("{directory} is not trusted: the answer was no"))
+        .details(json!({"directory": directory, "state": state})))
+}
+
+fn question(commands: &ProjectCommands, state: TrustState) -> String {
+    let mut text = format!("{}/.writ has commands that writ would run", commands.directory);
+    match state {
+        TrustState::Changed => text.push_str(", and they changed since they were trusted"),
+        TrustState::NoCommands | TrustState::Untrusted | TrustState::Trusted => {}
+    }
+    text.push_str(":\n\nbefore a task of this project is done:\n");
+    for line in commands.lines() {
+        text.push_str(&format!("  {line}\n"));
+    }
+    if !commands.files.is_empty() {
+        text.push_str("files in .writ that they name:\n");
+    }
+    for (path, digest) in &commands.files {
+        text.push_str(&format!("  {path}  {digest}\n"));
+    }
+    text.push_str("\nTrust them?");
+    text
+}
