@@ -83,6 +83,7 @@ pub(crate) const NOT_CUT_OFF: [&str; 16] = [
     "ledger.apply",
     "ledger.close",
     "ledger.open",
+    "ledger.repair",
     "lock.acquire",
     "orchestrate.step",
     "result.submit",
