@@ -123,12 +123,11 @@ pub struct FailedCheck {
 
 impl FailedCheck {
     pub fn of(check: &CheckSeen) -> Self {
-        let lines = check.last_lines().into_iter().filter(|line| !line.trim().is_empty());
         FailedCheck {
             command: check.command.join(" "),
             exit_code: check.exit_code,
             problem: check.problem.clone(),
-            output: lines.map(str::to_owned).collect(),
+            output: check.last_lines().into_iter().map(str::to_owned).collect(),
         }
     }
 
