@@ -23,6 +23,7 @@ use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
 use ops::host::{HowToWork, Installation};
+use ops::names::Names;
 use ops::verb::{self, Effect, Surface, Verb};
 use ops::{Caller, Context, Error, Result};
 
@@ -33,7 +34,8 @@ use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::Output;
-use crate::{env, person, persona};
+use crate::persona::{self, Persona};
+use crate::{env, person, project};
 
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
@@ -200,7 +202,8 @@ pub(crate) fn open_announcing(globals: &Globals, announce: Announce) -> Result<C
     let door = Box::new(CommandLine { globals, store, announce, stop: OnceCell::new() });
     let host = LocalHost { launcher: Arc::new(shim()), door };
     let clock = Arc::new(SystemClock::new());
-    let cx = Context::open(&path, clock, Box::new(RandomIds), Rc::new(host))?;
+    let mut cx = Context::open(&path, clock, Box::new(RandomIds), Rc::new(host))?;
+    cx.understand_names(Names { only_ids: persona::current() == Persona::Vybe, project: project::here() });
     if let Some(wait) = persona::current().busy_wait() {
         cx.wait_at_most(wait)?;
     }

@@ -14,6 +14,7 @@ mod minter;
 mod output;
 mod person;
 mod persona;
+mod project;
 mod word;
 mod words;
 

@@ -11,6 +11,7 @@ pub mod limits;
 pub mod memory;
 pub mod money;
 pub mod priority;
+pub mod process;
 pub mod request;
 pub mod retention;
 pub mod run;

@@ -175,14 +175,14 @@ pub(crate) fn identity() -> Owner {
 
 /// Where a pid means the same process: on one boot, and in one pid namespace. Two containers share only the first,
 /// and a living engine in one must not look dead from the other.
-fn whereabouts(own: &OwnerIdentity) -> String {
+pub(crate) fn whereabouts(own: &OwnerIdentity) -> String {
     let namespace = supervisor::own_pid_namespace().unwrap_or_default();
     format!("{} {namespace}", own.boot_id).trim_end().to_owned()
 }
 
 fn engine_caller() -> Caller {
     let agent = Agent::parse("writ").expect("BUG: a fixed name");
-    Caller { agent, entity: "service.writ".to_owned() }
+    Caller { agent, entity: "service.writ".to_owned(), holder: None }
 }
 
 #[cfg(test)]

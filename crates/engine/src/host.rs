@@ -9,6 +9,7 @@ use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -198,6 +199,10 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.launcher.probe(owner)
+    }
+
+    fn ancestor(&self, programs: &[&str]) -> Option<Holder> {
+        crate::ancestor::find(programs)
     }
 
     fn program(&self) -> String {

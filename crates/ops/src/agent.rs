@@ -75,6 +75,7 @@ pub fn focus(cx: &mut Context, agent: &Agent) -> Result<Option<Task>> {
 pub fn renew(cx: &mut Context, caller: &Caller) -> Result<()> {
     let now = cx.clock.now();
     let tx = cx.store.begin()?;
-    tx.renew_claims(caller.agent.as_str(), &now, &Lease::starting(&now, limits::CLAIM_LEASE))?;
+    let lease = Lease::starting(&now, limits::CLAIM_LEASE);
+    tx.renew_claims(caller.agent.as_str(), caller.holder.as_ref(), &now, &lease)?;
     Ok(tx.commit()?)
 }

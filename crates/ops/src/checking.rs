@@ -218,6 +218,6 @@ fn keeping_claims<A>(cx: &mut Context, agent: &Agent, work: impl FnOnce(&mut Con
 
 fn renew(store: &mut Store, agent: &Agent, now: &Now) -> Result<()> {
     let tx = store.begin()?;
-    tx.renew_claims(agent.as_str(), now, &Lease::starting(now, limits::CLAIM_LEASE))?;
+    tx.renew_claims(agent.as_str(), None, now, &Lease::starting(now, limits::CLAIM_LEASE))?;
     Ok(tx.commit()?)
 }

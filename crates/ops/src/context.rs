@@ -5,17 +5,22 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use contract::domain::id::Minter;
+use contract::domain::limits;
+use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
+use contract::domain::task::NewClaim;
 use contract::domain::time::{Clock, Now};
 use store::{OpenTransactions, Store};
 
 use crate::error::Result;
 use crate::host::Host;
+use crate::names::Names;
 
 pub struct Context {
     pub(crate) store: Store,
     pub(crate) clock: SharedClock,
     pub(crate) ids: Box<dyn Minter>,
+    pub(crate) names: Names,
     host: Rc<dyn Host>,
 }
 
@@ -27,17 +32,30 @@ pub type SharedClock = Arc<dyn Clock + Send + Sync>;
 pub struct Caller {
     pub agent: Agent,
     pub entity: String,
+    /// The agent's process, where the door knows it: whatever the agent holds is held by this process.
+    pub holder: Option<Holder>,
 }
 
 impl Caller {
     pub fn agent(agent: Agent) -> Self {
         let entity = format!("agent.{}", agent.as_str());
-        Self { agent, entity }
+        Self { agent, entity, holder: None }
     }
 
     pub fn human(agent: Agent) -> Self {
         let entity = format!("human.{}", agent.as_str());
-        Self { agent, entity }
+        Self { agent, entity, holder: None }
+    }
+
+    /// The same, in this process.
+    #[must_use]
+    pub fn held_by(self, holder: Option<Holder>) -> Self {
+        Self { holder, ..self }
+    }
+
+    pub(crate) fn claim(&self, token: i64) -> NewClaim {
+        let (agent, holder) = (self.agent.clone(), self.holder.clone());
+        NewClaim { agent, holder, lease: limits::CLAIM_LEASE, token }
     }
 }
 
@@ -52,7 +70,12 @@ impl Context {
     /// Opens the store at `path`, making it on first use.
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;
-        Ok(Self { store, clock, ids, host })
+        Ok(Self { store, clock, ids, names: Names::default(), host })
+    }
+
+    /// How names of tasks and runs are understood from now on.
+    pub fn understand_names(&mut self, names: Names) {
+        self.names = names;
     }
 
     /// The machine, for verbs that look at it between their transactions. Borrows the whole context, so that it

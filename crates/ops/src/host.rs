@@ -13,6 +13,7 @@ use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -62,8 +63,11 @@ pub trait Host {
     ) -> Result<WorklogWrite>;
     /// The bytes of a worklog's file; `None` where there is no file.
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
-    /// Whether the process that owns a run is alive.
+    /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
+    /// The nearest ancestor of this process that runs one of these programs, such as `claude`. Agents run their hooks
+    /// and tools under shells that end at once, so the parent alone says nothing.
+    fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
     /// How a shell calls this program, for commands that are printed to agents.
     fn program(&self) -> String;
     /// How this installation is set up around the store at this path.
@@ -169,11 +173,8 @@ enum Question {
     Links { root: String, path: String },
     FoldsCase { root: String },
     IsDirectory { root: String, path: String },
-    Liveness(OwnerKey),
+    Liveness(Owner),
 }
-
-/// An owner that can be ordered.
-type OwnerKey = (u32, u64, String);
 
 /// What the host has answered so far.
 #[derive(Debug, Default)]
@@ -182,7 +183,7 @@ pub struct HostView {
     asked_links: BTreeSet<(String, String)>,
     folds_case: BTreeMap<String, bool>,
     directories: BTreeMap<(String, String), bool>,
-    owners: BTreeMap<OwnerKey, Liveness>,
+    owners: BTreeMap<Owner, Liveness>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -210,9 +211,8 @@ impl HostView {
     }
 
     pub fn liveness(&self, owner: &Owner) -> Result<Liveness> {
-        let asked = owner_key(owner);
-        let known = self.owners.get(&asked).copied();
-        known.ok_or_else(|| self.want([Question::Liveness(asked)]))
+        let known = self.owners.get(owner).copied();
+        known.ok_or_else(|| self.want([Question::Liveness(owner.clone())]))
     }
 
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
@@ -243,16 +243,11 @@ impl HostView {
                     let is = host.is_directory(&root, &path);
                     self.directories.insert((root, path), is);
                 }
-                Question::Liveness(key) => {
-                    let (pid, start_time, boot_id) = key.clone();
-                    let liveness = host.liveness(&Owner { pid, start_time, boot_id });
-                    self.owners.insert(key, liveness);
+                Question::Liveness(owner) => {
+                    let liveness = host.liveness(&owner);
+                    self.owners.insert(owner, liveness);
                 }
             }
         }
     }
-}
-
-fn owner_key(owner: &Owner) -> OwnerKey {
-    (owner.pid, owner.start_time, owner.boot_id.clone())
 }

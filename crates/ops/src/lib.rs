@@ -18,6 +18,7 @@ pub mod host;
 pub mod ledger;
 pub mod lock;
 pub mod memory;
+pub mod names;
 pub mod orchestrate;
 pub mod push;
 pub mod registry;

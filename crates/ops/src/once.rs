@@ -121,7 +121,7 @@ impl Context {
         }
         // Any call by the holder of claims is a sign of life.
         let lease = Lease::starting(&now, limits::CLAIM_LEASE);
-        tx.renew_claims(key.caller.agent.as_str(), &now, &lease)?;
+        tx.renew_claims(key.caller.agent.as_str(), key.caller.holder.as_ref(), &now, &lease)?;
         let answer =
             work(&mut EventWriter { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller, view })?;
         if view.is_incomplete() {

@@ -76,7 +76,11 @@ pub struct Moved {
 }
 
 pub fn push(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let checked = Checked::of(&request.push)?;
+    let task_id = request.push.task_id().map(|task| cx.any_task_id(Some(key), task)).transpose()?;
+    let mut checked = Checked::of(&request.push, task_id.as_deref())?;
+    for draft in &mut checked.memories {
+        draft.place = cx.memory_place(Some(key), draft.place.clone())?;
+    }
     let ignored = request.ignored.clone();
     let proof = match (&checked.task_id, &checked.status) {
         (Some(id), Some(wanted)) => task::checks_before(cx, key, id.as_str(), wanted.to())?,

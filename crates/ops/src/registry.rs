@@ -71,6 +71,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<run::show::Show>(),
     Entry::of::<run::trace::Trace>(),
     Entry::of::<run::logs::Logs>(),
+    Entry::of::<run::logs::LogsOfRun>(),
     Entry::of::<run::cancel::CancelRun>(),
     Entry::of::<run::cancel::CancelTask>(),
     Entry::of::<run::retry::Retry>(),

@@ -1,6 +1,7 @@
 //! Resumes work: the events since the last time, the next task, and a claim on it.
 
 mod focus;
+pub(crate) mod orphans;
 pub mod peek;
 mod situation;
 
@@ -93,6 +94,16 @@ struct Wanted<'r> {
     budget: usize,
 }
 
+impl Wanted<'_> {
+    /// The project that was named, or else the one the agent was in.
+    fn project(&self, tx: &store::Tx<'_>, agent: &Agent) -> Result<Option<String>> {
+        if self.project_dir.is_some() {
+            return Ok(self.project_dir.clone());
+        }
+        Ok(tx.agent(agent.as_str())?.and_then(|state| state.focus_project_id))
+    }
+}
+
 impl Request {
     fn wanted(&self) -> Result<Wanted<'_>> {
         let project_dir = self.project_dir.as_deref().filter(|dir| !dir.is_empty()).map(workspace::id);
@@ -122,20 +133,24 @@ impl Request {
 }
 
 pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let wanted = request.wanted()?;
+    let mut wanted = request.wanted()?;
+    let focus = wanted.focus.map(|task| cx.task_id(Some(key), task)).transpose()?;
+    wanted.focus = focus.as_deref();
     let program = cx.host().program();
-    cx.once(key, Resume::NAME, request, |work| {
+    cx.once_viewing(key, Resume::NAME, request, |work| {
         let agent = work.caller.agent.clone();
         if let Some(project) = &wanted.project_dir {
             ensure_project(work, project)?;
         }
-        let found = find(work.tx, work.now, &agent, &wanted)?;
+        let project = wanted.project(work.tx, &agent)?;
+        orphans::end(work, project.as_deref())?;
+        let found = find(work.tx, work.now, (&agent, project), &wanted, &[])?;
         let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
         if let Some(task) = &task {
             not_held_by_another(task, &agent, work.now)?;
         }
         let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);
-        let claim = task.as_mut().map(|task| hold(work, task, &agent)).transpose()?.flatten();
+        let claim = task.as_mut().map(|task| hold(work, task)).transpose()?.flatten();
         crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
         let focused = Change::AgentFocused {
             agent: agent.as_str().to_owned(),
@@ -188,14 +203,18 @@ struct Found {
     chosen: Chosen,
 }
 
-fn find(tx: &store::Tx<'_>, now: &Now, agent: &Agent, wanted: &Wanted<'_>) -> Result<Found> {
+fn find(
+    tx: &store::Tx<'_>,
+    now: &Now,
+    (agent, project): (&Agent, Option<String>),
+    wanted: &Wanted<'_>,
+    orphans: &[Task],
+) -> Result<Found> {
     let known = tx.agent(agent.as_str())?;
-    let before = known.as_ref().and_then(|state| state.focus_project_id.clone());
-    let project = wanted.project_dir.clone().or(before);
     let old_cursor = tx.cursor(agent.as_str(), project.as_deref())?;
     let deltas = bounded(tx.events_since(old_cursor, project.as_deref(), wanted.limit)?);
     let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
-    let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current };
+    let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current, orphans };
     let chosen = focus::choose(tx, now, &asked, &deltas)?;
     Ok(Found { known, project, old_cursor, deltas, chosen })
 }
@@ -226,11 +245,11 @@ fn ensure_project(work: &mut EventWriter<'_, '_>, project: &str) -> Result<()> {
 }
 
 /// Claims the task, unless the agent holds it or it is closed.
-fn hold(work: &mut EventWriter<'_, '_>, task: &mut Task, agent: &Agent) -> Result<Option<ClaimView>> {
+fn hold(work: &mut EventWriter<'_, '_>, task: &mut Task) -> Result<Option<ClaimView>> {
     let claimable = task.part.is_none() && matches!(task.status, Status::Todo | Status::InProgress);
     if claimable && task.live_claim(work.now).is_none() {
         let token = work.tx.next_number("fencing")?;
-        let command = Command::Claim { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };
+        let command = Command::Claim(work.caller.claim(token));
         crate::task::carry_out(work, task, &command, "Task claimed")?;
     }
     let lease_seconds = limits::CLAIM_LEASE.as_secs();

@@ -16,6 +16,7 @@ pub mod trace;
 pub mod work;
 
 use contract::domain::id::Id;
+use contract::domain::limits;
 use contract::domain::run::{Run, RunId};
 use contract::domain::time::Now;
 use store::{Stream, Tx};
@@ -23,6 +24,7 @@ use store::{Stream, Tx};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::HostView;
+use crate::names::ambiguous;
 use crate::record::About;
 
 /// What is known about the process that holds a run.
@@ -73,21 +75,28 @@ pub(crate) fn about(run: &Run) -> About {
     }
 }
 
-/// A run by its id, a unique prefix of it, or its correlation id.
+/// A run by its id, a unique prefix of it with or without `run_`, its UUID, or its correlation id.
 pub(crate) fn find(tx: &Tx<'_>, text: &str) -> Result<Run> {
-    if let Ok(id) = Id::parse(text) {
-        if let Some(run) = tx.run(&id)? {
-            return Ok(run);
-        }
-        match tx.run_ids_with_prefix(text)?.as_slice() {
-            [] => {}
-            [only] => return required(tx, &Id::parse(only).map_err(|_| Error::not_found("run", text))?),
-            _ => {
-                let message = format!("`{text}` matches more than one run");
-                return Err(Error::new(contract::domain::code::ErrorCode::Ambiguous, message)
-                    .hint("give more of the id"));
-            }
-        }
+    if let Some(id) = Id::from_uuid(text) {
+        return tx.run(&id)?.ok_or_else(|| Error::not_found("run", text));
     }
-    tx.run_by_corr(text)?.ok_or_else(|| Error::not_found("run", text))
+    if let Ok(id) = Id::parse(text)
+        && let Some(run) = tx.run(&id)?
+    {
+        return Ok(run);
+    }
+    if let Some(run) = tx.run_by_corr(text)? {
+        return Ok(run);
+    }
+    let whole = if text.starts_with("run_") { text.to_owned() } else { format!("run_{text}") };
+    let ids = if Id::<contract::domain::id::Run>::parse(&whole).is_ok() {
+        tx.run_ids_with_prefix(&whole, limits::CANDIDATES_MAX)?
+    } else {
+        Vec::new()
+    };
+    match ids.as_slice() {
+        [] => Err(Error::not_found("run", text).hint("`writ runs list` lists runs")),
+        [only] => required(tx, &Id::parse(only).map_err(|_| Error::not_found("run", text))?),
+        several => Err(ambiguous("run", text, several)),
+    }
 }

@@ -75,7 +75,9 @@ pub(crate) fn carry_out_alone(
     let mut made = Vec::new();
     for decided in decide(task, command, work.now)? {
         let about = about(work.tx, task)?;
-        let message = if matches!(decided, Change::TaskReleased { .. }) { "Claim ended" } else { message };
+        let is_takeover = matches!(command, Command::Begin(_) | Command::Claim(_));
+        let ends_another = is_takeover && matches!(decided, Change::TaskReleased { .. });
+        let message = if ends_another { "Claim ended" } else { message };
         let number = work.change(&about, message, &decided)?;
         apply(task, &decided, work.now.at);
         if matches!(&decided, Change::TaskMoved { to: Status::Done, .. }) {
@@ -143,8 +145,7 @@ pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
 pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut Task) -> Result<()> {
     if task.status == Status::InProgress && task.claim.is_none() && task.part.is_none() {
         let token = work.tx.next_number("fencing")?;
-        let agent = work.caller.agent.clone();
-        let command = Command::Claim { agent, lease: limits::CLAIM_LEASE, token };
+        let command = Command::Claim(work.caller.claim(token));
         carry_out(work, task, &command, "Task claimed")?;
     }
     Ok(())

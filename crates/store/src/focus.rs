@@ -1,5 +1,6 @@
 //! Reads what `writ resume` shows: the tasks an agent can take, and the events since its last call.
 
+use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::Now;
 use rusqlite::params;
@@ -30,6 +31,15 @@ pub struct TaskSearch<'s> {
 }
 
 impl TakeableState {
+    /// Whether a task is in this state, apart from its claim and its dependencies.
+    pub fn includes(self, task: &Task) -> bool {
+        task.part.is_none()
+            && match self {
+                TakeableState::Ready => task.status == Status::Todo,
+                TakeableState::Abandoned => task.status == Status::InProgress,
+            }
+    }
+
     fn condition(self) -> &'static str {
         match self {
             TakeableState::Ready => "status = 'todo' AND open_dependencies = 0 AND run_id IS NULL",

@@ -105,10 +105,12 @@ fn lists_are_look_ups() {
     looks_up(&tx, "runs in a state", |tx| drop(tx.runs(&by_state).unwrap()));
     looks_up(&tx, "a run", |tx| drop(tx.run(&id(1)).unwrap()));
     looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
-    looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0").unwrap()));
+    looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0", 2).unwrap()));
     looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
     looks_up(&tx, "a task's state", |tx| assert_eq!(tx.task_status("task_1").unwrap(), None));
-    looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0").unwrap()));
+    looks_up(&tx, "tasks by prefix", |tx| drop(tx.task_ids_with_prefix("task_0", 2).unwrap()));
+    looks_up(&tx, "a task of a plan", |tx| drop(tx.task_of_plan("run_1", "tests").unwrap()));
+    looks_up(&tx, "tasks of a plan", |tx| drop(tx.tasks_of_plan_with_prefix("run_1", "te", 2).unwrap()));
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));
@@ -140,6 +142,7 @@ fn what_a_resuming_agent_reads_are_look_ups() {
         looks_up(&tx, "events since", |tx| drop(tx.events_since(5, project, 10).unwrap()));
         looks_up(&tx, "finished tasks", |tx| drop(tx.finished_tasks(project, 10).unwrap()));
         looks_up(&tx, "tallies", |tx| drop(tx.task_tallies(project).unwrap()));
+        looks_up(&tx, "claimed tasks", |tx| drop(tx.claimed_tasks(project, &now, 10).unwrap()));
     }
     looks_up(&tx, "events of a project", |tx| drop(tx.newest_in_project("p", 10).unwrap()));
     looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
@@ -254,7 +257,7 @@ fn writes_touch_only_their_rows() {
     let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r").unwrap());
     let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: None };
     looks_up(&tx, "renew a claim", |tx| tx.renew_claim(&id(2), &lease).unwrap());
-    looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", &now, &lease).unwrap());
+    looks_up(&tx, "renew claims", |tx| tx.renew_claims("a", None, &now, &lease).unwrap());
     looks_up(&tx, "renew a run", |tx| tx.renew_ownership(&id(1), &lease).unwrap());
     looks_up(&tx, "heartbeat", |tx| tx.heartbeat(&id(4), now.at).unwrap());
     looks_up(&tx, "a cursor", |tx| tx.advance_cursor("a", None, 5, now.at).unwrap());
@@ -352,8 +355,12 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         executor: "shell".to_owned(),
         owner: owner.clone(),
     };
-    let claim =
-        Claim { agent: "a".to_owned(), token: 1, lease: Lease::starting(now, std::time::Duration::ZERO) };
+    let claim = Claim {
+        agent: "a".to_owned(),
+        token: 1,
+        lease: Lease::starting(now, std::time::Duration::ZERO),
+        holder: None,
+    };
     vec![
         Change::RunSubmitted { run },
         Change::RunOwned { run_id: id(1), owner },

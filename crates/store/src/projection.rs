@@ -165,7 +165,8 @@ impl Tx<'_> {
             "UPDATE tasks SET status = ?3, evidence = ?4, blocked_reason = ?5, version = version + 1, updated_at = ?6,
              claim_agent = CASE WHEN ?7 = 1 THEN claim_agent END, claim_token = CASE WHEN ?7 = 1 THEN claim_token END,
              claim_boot_id = CASE WHEN ?7 = 1 THEN claim_boot_id END,
-             claim_until = CASE WHEN ?7 = 1 THEN claim_until END WHERE id = ?1 AND status = ?2",
+             claim_until = CASE WHEN ?7 = 1 THEN claim_until END,
+             claim_holder = CASE WHEN ?7 = 1 THEN claim_holder END WHERE id = ?1 AND status = ?2",
             params![
                 task_id.as_str(),
                 from.as_str(),
@@ -183,16 +184,18 @@ impl Tx<'_> {
     }
 
     fn task_claimed(&self, task_id: &TaskId, claim: Option<&Claim>, at: Timestamp) -> Result<()> {
+        let holder = claim.and_then(|claim| claim.holder.as_ref()).map(json).transpose()?;
         self.change_one(
             "UPDATE tasks SET claim_agent = ?2, claim_token = ?3, claim_boot_id = ?4, claim_until = ?5,
-             version = version + 1, updated_at = ?6 WHERE id = ?1",
+             claim_holder = ?7, version = version + 1, updated_at = ?6 WHERE id = ?1",
             params![
                 task_id.as_str(),
                 claim.map(|c| c.agent.as_str()),
                 claim.map(|c| c.token),
                 claim.map(|c| c.lease.boot_id.as_str()),
                 claim.map(|c| c.lease.until_millis),
-                at.millis()
+                at.millis(),
+                holder
             ],
         )
     }
@@ -200,8 +203,15 @@ impl Tx<'_> {
     fn run_submitted(&self, run: &NewRun, at: Timestamp) -> Result<()> {
         let asked = json(run)?;
         self.change_one(
-            "INSERT INTO runs (id, corr, state, asked, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![run.id.as_str(), run.corr, RunState::Submitted.as_str(), asked, at.millis()],
+            "INSERT INTO runs (id, corr, state, asked, workspace, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                run.id.as_str(),
+                run.corr,
+                RunState::Submitted.as_str(),
+                asked,
+                run.workspace,
+                at.millis()
+            ],
         )
     }
 
@@ -247,6 +257,6 @@ impl Tx<'_> {
     }
 }
 
-fn json<T: Serialize>(value: &T) -> Result<String> {
+pub(crate) fn json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::Corrupt(format!("a row has no JSON form: {error}")))
 }

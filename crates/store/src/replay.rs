@@ -16,7 +16,7 @@ const TABLES: &[(&str, &str)] = &[
          claim_token, run_id, number, name, spec, checks, open_dependencies, created_at, updated_at",
     ),
     ("task_dependencies", "task_id, depends_on"),
-    ("runs", "id, corr, state, asked, owner, cancel_requested, result, created_at, ended_at"),
+    ("runs", "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at"),
     ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome"),
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
     ("projects", "id, name, metadata, created_at"),

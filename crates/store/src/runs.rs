@@ -5,7 +5,7 @@ use contract::domain::time::{Lease, Timestamp};
 use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 
 use crate::Tx;
-use crate::conditions::Conditions;
+use crate::conditions::{Conditions, rows};
 use crate::error::{Result, unreadable};
 
 /// Which runs to list. Every set field narrows.
@@ -43,16 +43,26 @@ impl Tx<'_> {
         let select = format!("SELECT {COLUMNS} FROM runs");
         let sql = conditions.statement(&select, "created_at DESC, id DESC", filter.limit);
         let mut statement = self.prepare(&sql)?;
-        let mut rows = statement.query(params_from_iter(conditions.values))?;
+        let mut found = statement.query(params_from_iter(conditions.values))?;
         let mut runs = Vec::new();
-        while let Some(row) = rows.next()? {
+        while let Some(row) = found.next()? {
             runs.push(run_of(row)?);
         }
         Ok(runs)
     }
 
-    pub fn run_ids_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
-        self.ids_with_prefix("SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
+    /// Ids that start with `prefix`, at most `limit`.
+    pub fn run_ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<String>> {
+        let sql = "SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+        self.ids_with_prefix(sql, prefix, limit)
+    }
+
+    /// The ids of the newest runs, each with its workspace, newest first. Reads only the index.
+    pub fn newest_runs(&self, limit: usize) -> Result<Vec<(String, String)>> {
+        let mut statement =
+            self.prepare("SELECT id, workspace FROM runs ORDER BY created_at DESC, id DESC LIMIT ?1")?;
+        let runs = statement.query_map([rows(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(runs.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Renews the owner's lease on a run. A row update, not an event.

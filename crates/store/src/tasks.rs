@@ -1,6 +1,7 @@
 //! Reading tasks. Every list is an index look-up with a limit.
 
 use contract::domain::id::Id;
+use contract::domain::process::Holder;
 use contract::domain::run::RunId;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, Task, TaskId};
@@ -10,6 +11,7 @@ use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 use crate::Tx;
 use crate::conditions::{Conditions, rows};
 use crate::error::{Result, unreadable};
+use crate::projection::json;
 
 /// Which tasks to list. Every set field narrows.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +42,8 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 }
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
-     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, checks";
+     claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder, \
+     checks";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -100,16 +103,40 @@ impl Tx<'_> {
         self.task_list(&sql, params![run.as_str()])
     }
 
-    /// Ids that start with `prefix`, at most two: enough to know whether the prefix is unique.
-    pub fn task_ids_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
-        self.ids_with_prefix("SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 2", prefix)
+    /// Ids that start with `prefix`, at most `limit`.
+    pub fn task_ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<String>> {
+        let sql = "SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+        self.ids_with_prefix(sql, prefix, limit)
     }
 
-    pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str) -> Result<Vec<String>> {
+    pub(crate) fn ids_with_prefix(&self, sql: &str, prefix: &str, limit: usize) -> Result<Vec<String>> {
         // Ids are ASCII, so `~` sorts after all of them.
         let mut statement = self.prepare(sql)?;
-        let ids = statement.query_map(params![prefix, format!("{prefix}~")], |row| row.get(0))?;
+        let keys = params![prefix, format!("{prefix}~"), rows(limit)];
+        let ids = statement.query_map(keys, |row| row.get(0))?;
         Ok(ids.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The task of a run that its plan calls by this id.
+    pub fn task_of_plan(&self, run: &str, name: &str) -> Result<Option<String>> {
+        let mut statement = self.prepare("SELECT id FROM tasks WHERE run_id = ?1 AND name = ?2")?;
+        Ok(statement.query_row([run, name], |row| row.get(0)).optional()?)
+    }
+
+    /// A run's tasks whose ids in the plan start with `prefix`, at most `limit`: the plan's id and the task's.
+    pub fn tasks_of_plan_with_prefix(
+        &self,
+        run: &str,
+        prefix: &str,
+        limit: usize,
+    ) -> Result<Vec<(String, String)>> {
+        let mut statement = self.prepare(
+            "SELECT name, id FROM tasks WHERE run_id = ?1 AND name >= ?2 AND name < ?3 ORDER BY name LIMIT ?4",
+        )?;
+        // Ids in plans are ASCII, so `~` sorts after all of them.
+        let keys = params![run, prefix, format!("{prefix}~"), rows(limit)];
+        let found = statement.query_map(keys, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Renews a claim; every call by the holder does this. A row update, not an event.
@@ -121,13 +148,30 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Renews all claims that an agent holds at `now`. Expired claims stay expired.
-    pub fn renew_claims(&self, agent: &str, now: &Now, lease: &Lease) -> Result<()> {
+    /// Renews all claims that an agent holds at `now`. Expired claims stay expired. A known process of the agent
+    /// becomes the claims' holder. A row update, not an event.
+    pub fn renew_claims(&self, agent: &str, holder: Option<&Holder>, now: &Now, lease: &Lease) -> Result<()> {
+        let holder = holder.map(json).transpose()?;
         self.prepare(
-            "UPDATE tasks SET claim_until = ?4 WHERE claim_agent = ?1 AND claim_boot_id = ?2 AND claim_until > ?3",
+            "UPDATE tasks SET claim_until = ?4, claim_holder = coalesce(?5, claim_holder)
+             WHERE claim_agent = ?1 AND claim_boot_id = ?2 AND claim_until > ?3",
         )?
-        .execute(params![agent, now.boot.boot_id, now.boot.millis, lease.until_millis])?;
+        .execute(params![agent, now.boot.boot_id, now.boot.millis, lease.until_millis, holder])?;
         Ok(())
+    }
+
+    /// Tasks with a live claim, of one project or of all, those that expire first at the beginning.
+    pub fn claimed_tasks(&self, project: Option<&str>, now: &Now, limit: usize) -> Result<Vec<Task>> {
+        let narrowed = if project.is_some() { "AND project_id = ?4" } else { "" };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE claim_token IS NOT NULL AND claim_boot_id = ?1
+             AND claim_until > ?2 {narrowed} ORDER BY claim_until LIMIT ?3"
+        );
+        let (boot, millis, limit) = (&now.boot.boot_id, now.boot.millis, rows(limit));
+        match project {
+            Some(project) => self.task_list(&sql, params![boot, millis, limit, project]),
+            None => self.task_list(&sql, params![boot, millis, limit]),
+        }
     }
 
     /// The tasks of which an agent has a live claim.
@@ -161,6 +205,11 @@ impl Tx<'_> {
     }
 }
 
+fn holder_of(task: &str, text: Option<String>) -> Result<Option<Holder>> {
+    let read = |text: String| serde_json::from_str(&text).map_err(|_| unreadable("holder", task, &text));
+    text.map(read).transpose()
+}
+
 fn raw(row: &Row<'_>) -> Result<Task> {
     let id: String = row.get(0)?;
     let bad = |what: &str, value: &str| unreadable(what, &id, value);
@@ -172,6 +221,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
             agent,
             token: row.get(10)?,
             lease: Lease { boot_id: row.get(11)?, until_millis: row.get(12)? },
+            holder: holder_of(&id, row.get(18)?)?,
         }),
         None => None,
     };
@@ -185,7 +235,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
         }),
         _ => None,
     };
-    let checks: Option<String> = row.get(18)?;
+    let checks: Option<String> = row.get(19)?;
     let checks =
         checks.map(|text| serde_json::from_str(&text).map_err(|_| bad("checks", &text))).transpose()?;
     Ok(Task {

@@ -79,6 +79,7 @@ impl Cli {
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call<'_> {
         Call {
             cli: self,
+            program: self.program.clone(),
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
             env: self.env.clone(),
             name: None,
@@ -112,6 +113,7 @@ enum Input {
 #[must_use = "start the call with .run() or .spawn()"]
 pub struct Call<'a> {
     cli: &'a Cli,
+    program: PathBuf,
     args: Vec<OsString>,
     env: BTreeMap<OsString, OsString>,
     name: Option<OsString>,
@@ -128,6 +130,12 @@ impl<'a> Call<'a> {
 
     pub fn without_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.remove(name.as_ref());
+        self
+    }
+
+    /// Runs another program, with the same home and environment.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
         self
     }
 
@@ -184,13 +192,13 @@ impl<'a> Call<'a> {
                 File::open(path).expect("the file written one line up").into()
             }
         };
-        let mut command = Command::new(&self.cli.program);
+        let mut command = Command::new(&self.program);
         command.args(&self.args).env_clear().envs(&self.env).current_dir(&self.dir);
         command.stdin(stdin).stdout(create(&stdout)).stderr(create(&stderr)).process_group(0);
         if let Some(name) = &self.name {
             command.arg0(name);
         }
-        let line = line(self.name.as_deref().unwrap_or(self.cli.program.as_os_str()), &self.args);
+        let line = line(self.name.as_deref().unwrap_or(self.program.as_os_str()), &self.args);
         let child = command.spawn().unwrap_or_else(|error| panic!("could not start `{line}`: {error}"));
         Background::new(self.cli, child, line, [stdout, stderr])
     }

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::job::{Job, knows, root, target_dir};
-use crate::{Result, bench, test, tidy};
+use crate::{Result, agents, bench, test, tidy};
 
 pub(crate) const ABOUT: &str = "\
-Run every check: format, tidy, clippy, tests, benchmarks, instruction counts, conformance
+Run every check: format, tidy, clippy, tests, agents, benchmarks, instruction counts, conformance
 
-All steps run even if one fails; a summary at the end lists them all. The conformance step
+All steps run even if one fails; a summary at the end lists them all. The agents step installs real
+agent programs from npm (`cargo xtask test --help`). The conformance step
 runs if there is a folder of test vectors beside the checkout, and the instruction step if valgrind
 and sqlite3 are installed (as root on Debian they are installed first).";
 
@@ -27,11 +28,12 @@ pub(crate) fn run(args: &[String]) -> Result {
     if let Some(word) = args.first() {
         return Err(format!("unexpected argument `{word}`"));
     }
-    let steps: [(&str, Step); 7] = [
+    let steps: [(&str, Step); 8] = [
         ("fmt", || job(&Job::cargo(&["fmt", "--all", "--check"]))),
         ("tidy", || result(tidy::run(&[]))),
-        ("clippy", || job(&clippy())),
-        ("test", || result(test::run_as(true, &[]))),
+        ("clippy", || result(clippy().iter().try_for_each(Job::run))),
+        ("test", || result(test::run_workspace(true, &[]))),
+        ("agents", real_agents),
         ("bench", quick_bench),
         ("instructions", instructions),
         ("conformance", conformance),
@@ -75,8 +77,18 @@ fn failed<'a>(done: &[(&'a str, Duration, Outcome)]) -> Vec<&'a str> {
         .collect()
 }
 
-fn clippy() -> Job {
-    Job::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+/// The agents suite has `test = false`, which `--all-targets` leaves out.
+fn clippy() -> [Job; 2] {
+    [&["--workspace", "--all-targets"][..], &["-p", "cli", "--test", "agents"]]
+        .map(|targets| Job::cargo(&["clippy"]).args(targets).args(&["--", "-D", "warnings"]))
+}
+
+/// The tests with real agent programs.
+fn real_agents() -> Outcome {
+    match agents::unsupported() {
+        Some(reason) => Outcome::Skipped(reason.to_owned()),
+        None => result(test::run_agents(true, &[])),
+    }
 }
 
 /// Finds a benchmark that no longer runs.

@@ -6,6 +6,7 @@
     reason = "automation talks to a terminal, reads the environment and starts cargo; the product's rules do not apply to it"
 )]
 
+mod agents;
 mod bench;
 mod ci;
 mod job;
@@ -27,7 +28,7 @@ struct Task {
 
 const TASKS: &[Task] = &[
     Task { name: "ci", usage: "", about: ci::ABOUT, run: ci::run },
-    Task { name: "test", usage: "[ARGS]", about: test::ABOUT, run: test::run },
+    Task { name: "test", usage: "[--agents] [ARGS]", about: test::ABOUT, run: test::run },
     Task { name: "tidy", usage: "[--verbose]", about: tidy::ABOUT, run: tidy::run },
     Task { name: "bench", usage: "[NAME] [OPTIONS]", about: bench::ABOUT, run: bench::run },
     Task { name: "soak", usage: "[ARGS]", about: soak::ABOUT, run: soak::run },

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: provides everything that tests need, then runs them.
 
-use crate::Result;
 use crate::job::Job;
+use crate::{Result, agents};
 
 pub(crate) const ABOUT: &str = "\
 Build the helper binaries and run the tests
@@ -9,7 +9,11 @@ Build the helper binaries and run the tests
 Uses cargo-nextest where it is installed and plain `cargo test` where it is not. ARGS go to the
 runner: `cargo xtask test -p engine kill_nine`. Programs that tests call (sqlite3, strace, setsid)
 are installed with apt-get when running as root; otherwise their absence is reported before and
-after the run, and the tests that need them fail and say so.";
+after the run, and the tests that need them fail and say so.
+
+`--agents` runs the tests with real agent programs instead: Claude Code, Codex, Gemini CLI and OpenCode
+talk to a stub model on this machine. Pinned versions are installed from npm into the user's cache
+directory (`$XDG_CACHE_HOME/writ-agents`, 1.1 GB) the first time. Needs npm, node and python3.";
 
 /// A program and its Debian package.
 pub(crate) type Program = (&'static str, &'static str);
@@ -18,11 +22,37 @@ pub(crate) type Program = (&'static str, &'static str);
 const PROGRAMS: &[Program] = &[("sqlite3", "sqlite3"), ("strace", "strace"), ("setsid", "util-linux")];
 
 pub(crate) fn run(args: &[String]) -> Result {
-    run_as(is_ci(), args)
+    let (suite, rest) = suite(args);
+    match suite {
+        Suite::Agents => run_agents(is_ci(), &rest),
+        Suite::Workspace => {
+            let outcome = run_workspace(is_ci(), &rest);
+            println!("{}", agents::LEFT_OUT);
+            outcome
+        }
+    }
 }
 
-pub(crate) fn run_as(ci: bool, args: &[String]) -> Result {
+pub(crate) fn run_workspace(ci: bool, args: &[String]) -> Result {
     run_jobs(&plan(Runner::installed(), ci, args))
+}
+
+pub(crate) fn run_agents(ci: bool, args: &[String]) -> Result {
+    agents::run(Runner::installed(), ci, args)
+}
+
+/// Which tests are run. The agents suite downloads programs, so it runs only where it is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Suite {
+    Workspace,
+    Agents,
+}
+
+/// The suite, and the arguments for the runner.
+fn suite(args: &[String]) -> (Suite, Vec<String>) {
+    let own = args.iter().take_while(|arg| *arg != "--").position(|arg| arg == agents::FLAG);
+    let rest = args.iter().enumerate().filter(|(at, _)| Some(*at) != own).map(|(_, arg)| arg.clone());
+    (if own.is_some() { Suite::Agents } else { Suite::Workspace }, rest.collect())
 }
 
 /// Runs the jobs with the programs that tests need.

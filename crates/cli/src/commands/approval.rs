@@ -73,7 +73,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Request { which, action, deadline } => {
             let request = request::Request {
                 run: which.run.clone(),
-                task: which.task.clone(),
+                task: which.reference(globals)?,
                 action: action.clone(),
                 deadline_seconds: *deadline,
             };

@@ -62,11 +62,13 @@ pub(crate) struct IssueArgs {
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Issue(args) => host::answer::<issue::Issue>(globals, output, &request(args)?, |answer| {
-            format!("{} assigned with token {}", answer.task_id, answer.token)
-        }),
+        Command::Issue(args) => {
+            host::answer::<issue::Issue>(globals, output, &request(args, globals)?, |answer| {
+                format!("{} assigned with token {}", answer.task_id, answer.token)
+            })
+        }
         Command::Show { which } => {
-            let request = show::Request { run: which.run.clone(), task: which.task.clone() };
+            let request = show::Request { run: which.run.clone(), task: which.reference(globals)? };
             host::answer::<show::Show>(globals, output, &request, |answer| {
                 let state = answer.ended.as_deref().unwrap_or("open");
                 format!("token {}, {state}, issued {}", answer.token, answer.issued_at)
@@ -75,14 +77,14 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }
 }
 
-fn request(args: &IssueArgs) -> Result<issue::Request> {
+fn request(args: &IssueArgs, globals: &Globals) -> Result<issue::Request> {
     let context = args.context.iter().map(|text| match text.split_once('=') {
         Some((kind, value)) => Ok(json!({"kind": kind, "value": value})),
         None => Err(Error::new(ErrorCode::Usage, format!("--context must be KIND=VALUE, not `{text}`"))),
     });
     Ok(issue::Request {
         run: args.which.run.clone(),
-        task: args.which.task.clone(),
+        task: args.which.reference(globals)?,
         owner: args.owner.clone(),
         forbidden_scope: args.forbidden.clone(),
         context_package: context.collect::<Result<Vec<Value>>>()?,

@@ -10,9 +10,11 @@ use crate::host;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  writ cancel run_3f56\n  writ cancel task_01k2 --reason \"not needed\"")]
+#[command(
+    after_help = "Examples:\n  writ cancel run_3f56\n  writ cancel docs\n  writ cancel task_01k2 --reason \"not needed\""
+)]
 pub(crate) struct Args {
-    /// The id of the run or the task, or a unique prefix of it
+    /// The run or the task: an id, a unique prefix of it, @last, a task's id in a plan, or its T-n
     id: String,
     /// Why, for the log
     #[arg(long)]
@@ -22,9 +24,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let request = Request { id: args.id.clone(), reason: args.reason.clone() };
     let text = |answer: &Answer| format!("{} is {}", answer.id, answer.state);
-    if names_task(&args.id) {
-        host::answer::<CancelTask>(globals, output, &request, text)
+    let mut cx = host::open(globals)?;
+    let answer = if names_task(&mut cx, &args.id)? {
+        host::call_on::<CancelTask>(&mut cx, globals, &request)?
     } else {
-        host::answer::<CancelRun>(globals, output, &request, text)
-    }
+        host::call_on::<CancelRun>(&mut cx, globals, &request)?
+    };
+    Ok(output.answer(&answer, || text(&answer)))
 }

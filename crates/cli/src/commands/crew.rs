@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::json::Value;
+use contract::operator::TaskRef;
 use contract::validate::could_not_work;
 use ops::crew::document::parse;
 use ops::verb::Verb;
 use ops::verdict::{FindingView, VerdictAnswer};
-use ops::{Error, Result};
+use ops::{Error, Result, names};
 
 use crate::app::Globals;
 use crate::host;
@@ -22,9 +23,27 @@ pub(crate) struct Which {
     /// The run: its UUID, or its id
     #[arg(long)]
     pub(crate) run: String,
-    /// The task, such as T-12
+    /// The task: its T-n, its id in the plan, or its id
     #[arg(long)]
-    pub(crate) task: String,
+    task: String,
+}
+
+impl Which {
+    /// The task's name in operator documents.
+    pub(crate) fn reference(&self, globals: &Globals) -> Result<String> {
+        reference(globals, &self.run, &self.task)
+    }
+}
+
+/// The name that operator documents give a task of a run: `T-n`. What names no task is left to the verb to refuse.
+pub(crate) fn reference(globals: &Globals, run: &str, task: &str) -> Result<String> {
+    if TaskRef::parse(task).is_some() {
+        return Ok(task.to_owned());
+    }
+    match names::reference_in(&mut host::open(globals)?, run, task) {
+        Err(error) if error.code == ErrorCode::NotFound => Ok(task.to_owned()),
+        other => other,
+    }
 }
 
 /// Reads a document from a file or from standard input.

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let at = args.at.as_deref().map(Timestamp::parse).transpose();
     let at = at.map_err(|error| Error::new(ErrorCode::Usage, format!("--at: {error}")))?;
     let request =
-        Request { run: args.which.run.clone(), task: args.which.task.clone(), token: args.token, at };
+        Request { run: args.which.run.clone(), task: args.which.reference(globals)?, token: args.token, at };
     host::answer::<Send>(globals, output, &request, |answer| {
         format!("heartbeat of {} at {}", answer.task_id, answer.last_heartbeat_at)
     })

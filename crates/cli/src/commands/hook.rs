@@ -1,5 +1,8 @@
 //! `writ hook`: installs hooks in agent programs, removes them, and handles what they call.
 
+mod agents;
+mod apply;
+mod call;
 mod handle;
 mod install;
 mod show;
@@ -15,12 +18,13 @@ use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::hooks::Program;
-use crate::hooks::handling::Handler;
 use crate::hooks::places::Scope;
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::Output;
 
+use agents::Agents;
+use call::HandlerCall;
 pub(crate) use handle::never_fail;
 
 pub(crate) const LOCAL: &[LocalCommand] = &[
@@ -38,34 +42,39 @@ pub(crate) const LOCAL: &[LocalCommand] = &[
     LocalCommand::changes("hook subagent-stop", Surface::Handler),
     LocalCommand::changes("hook subagent-start", Surface::Handler),
     LocalCommand::changes("hook stop", Surface::Handler),
+    LocalCommand::changes("hook todos", Surface::Handler),
 ];
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Install hooks, so that Claude Code and OpenCode call writ
+    /// Install hooks, so that an agent program calls writ
     #[command(
-        after_help = "Examples:\n  writ hook install --dry-run\n  writ hook install --claude --project"
+        long_about = "Install hooks, so that an agent program calls writ. Without a flag that names one, Claude Code is \
+                      meant. Hooks of the program that the agent contract was written for are replaced; `hook \
+                      uninstall` restores them.",
+        after_help = "Examples:\n  writ hook install\n  writ hook install --opencode --dry-run\n  \
+                      writ hook install --claude --project"
     )]
     Install(Which),
     /// Remove the hooks again
-    #[command(after_help = "Examples:\n  writ hook uninstall\n  writ hook uninstall --opencode --dry-run")]
+    #[command(
+        long_about = "Remove the hooks again. A file that nobody changed since gets its old bytes back; from any other \
+                      file only writ's own entries are removed. Without a flag that names an agent program, Claude \
+                      Code is meant.",
+        after_help = "Examples:\n  writ hook uninstall\n  writ hook uninstall --opencode --dry-run"
+    )]
     Uninstall(uninstall::Args),
     /// What the hooks call
     #[command(flatten)]
-    Handle(Handler),
+    Handle(HandlerCall),
 }
 
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the contract")]
 pub(crate) struct Which {
-    /// Only Claude Code, unless --opencode is given too
-    #[arg(long)]
-    claude: bool,
-    /// Only OpenCode, unless --claude is given too
-    #[arg(long)]
-    opencode: bool,
-    /// Use the settings of the project in the current directory instead of the user's
+    #[command(flatten)]
+    agents: Agents,
+    /// Use the settings of the project in the current directory; they call `writ` by name
     #[arg(long)]
     project: bool,
     /// Show every change to every file, but change nothing
@@ -77,26 +86,17 @@ impl Which {
     fn scope(&self) -> Scope {
         if self.project { Scope::Project } else { Scope::User }
     }
-
-    /// Without a choice both are meant.
-    fn claude(&self) -> bool {
-        self.claude || !self.opencode
-    }
-
-    fn opencode(&self) -> bool {
-        self.opencode || !self.claude
-    }
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
         Command::Install(args) => install::run(args, globals, output),
         Command::Uninstall(args) => uninstall::run(args, globals, output),
-        Command::Handle(handler) => Ok(handle::run(*handler, globals, output)),
+        Command::Handle(call) => Ok(handle::run(call, globals, output)),
     }
 }
 
-/// This program as hooks call it: by its absolute path, wherever the agent was started.
+/// This program, and the store that hooks shall use.
 pub(crate) fn program(globals: &Globals) -> Result<Program> {
     let unknown = |message: String| Error::new(ErrorCode::Io, message);
     let path = std::env::current_exe()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ops::Result;
 use ops::lock::{LockView, acquire, check, list, release, renew};
 
-use super::crew::{Which, answer_verdict};
+use super::crew::{Which, answer_verdict, reference};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -93,7 +93,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Acquire { which, resources, shared, timeout } => {
             let request = acquire::Request {
                 run: which.run.clone(),
-                task: which.task.clone(),
+                task: which.reference(globals)?,
                 resources: resources.clone(),
                 shared: *shared,
                 timeout_seconds: *timeout,
@@ -103,7 +103,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             })
         }
         Command::Renew { which, token } => {
-            let request = renew::Request { run: which.run.clone(), task: which.task.clone(), token: *token };
+            let request =
+                renew::Request { run: which.run.clone(), task: which.reference(globals)?, token: *token };
             host::answer::<renew::Renew>(globals, output, &request, |answer| {
                 format!("token {} renewed", answer.token)
             })
@@ -111,7 +112,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Release { which, token, reason } => {
             let request = release::Request {
                 run: which.run.clone(),
-                task: which.task.clone(),
+                task: which.reference(globals)?,
                 token: *token,
                 reason: reason.clone(),
             };
@@ -129,7 +130,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Check { run, task, diff, files } => {
             let request = check::Request {
                 run: run.clone(),
-                task: task.clone(),
+                task: task.as_deref().map(|task| reference(globals, run, task)).transpose()?,
                 changed: files.clone(),
                 diff: diff.clone(),
             };

@@ -1,28 +1,37 @@
 //! `writ logs`
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use ops::host::LogPiece;
-use ops::run::logs::{Logs, OutputStream, Request, pieces};
+use ops::names::{LAST, is_run};
+use ops::run::logs::{Logs, LogsOfRun, OutputPiece, OutputStream, Request, RunAnswer, RunRequest, pieces};
 use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::{Format, Output, say};
+use crate::output::{Format, Output, one_line, say};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  writ logs task_01k2\n  writ logs task_01k2 --attempt 1 --stream stderr")]
+#[command(
+    after_help = "Examples:\n  writ logs\n  writ logs tests\n  writ logs task_01k2 --attempt 1 --stream stderr\n  \
+                  writ logs tests --raw > tests.log"
+)]
 pub(crate) struct Args {
-    /// The task's id, or a unique prefix of it
-    task: String,
+    /// A task (its id, a unique prefix of it, its id in a plan, or its T-n), or a run, whose tasks are all shown
+    /// [default: @last]
+    #[arg(default_value = LAST, hide_default_value = true)]
+    which: String,
     /// Which attempt, counted from 1 [default: the last]
     #[arg(long, value_name = "N")]
     attempt: Option<i64>,
     /// Only this output
     #[arg(long)]
     stream: Option<Stream>,
+    /// Print the bytes as they are, with control characters. Not on a terminal
+    #[arg(long)]
+    raw: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -31,17 +40,42 @@ enum Stream {
     Stderr,
 }
 
-/// Text is what was printed, byte for byte.
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let stream = args.stream.map(|stream| match stream {
         Stream::Stdout => OutputStream::Stdout,
         Stream::Stderr => OutputStream::Stderr,
     });
-    let request = Request { task: args.task.clone(), attempt: args.attempt, stream };
+    if is_run(&args.which) {
+        refuse_for_runs(args)?;
+        let request = RunRequest { run: args.which.clone(), stream };
+        return host::answer::<LogsOfRun>(globals, output, &request, text_of_run);
+    }
+    let request = Request { task: args.which.clone(), attempt: args.attempt, stream };
     if output.format != Format::Text {
         return host::answer::<Logs>(globals, output, &request, |_| String::new());
     }
+    if args.raw && std::io::stdout().is_terminal() {
+        return Err(Error::new(ErrorCode::Usage, "--raw prints control characters, so not to a terminal")
+            .hint("redirect the output to a file or a pipe"));
+    }
     let (_, pieces) = pieces(&mut host::open(globals)?, &request)?;
+    if args.raw { print_bytes(pieces) } else { Ok(print_text(pieces, output)) }
+}
+
+fn refuse_for_runs(args: &Args) -> Result<()> {
+    let given = [(args.attempt.is_some(), "--attempt"), (args.raw, "--raw")];
+    match given.into_iter().find(|(given, _)| *given) {
+        Some((_, flag)) => Err(Error::new(
+            ErrorCode::Usage,
+            format!("{flag} needs a task; `{}` is a run", one_line(&args.which)),
+        )
+        .hint("`writ runs show` lists the tasks of the newest run")),
+        None => Ok(()),
+    }
+}
+
+/// What was printed, byte for byte.
+fn print_bytes(pieces: Vec<LogPiece>) -> Result<ExitCode> {
     for piece in pieces {
         match piece {
             LogPiece::Printed(_, bytes) => match std::io::stdout().write_all(&bytes) {
@@ -52,8 +86,42 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
                     return Err(Error::new(ErrorCode::Io, format!("could not print the log: {error}")));
                 }
             },
-            LogPiece::Dropped(bytes) => say(&format!("[{bytes} bytes were not kept]\n")),
+            LogPiece::Dropped(bytes) => say(&dropped(bytes)),
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lines and tabs as they were printed, with control characters written out.
+fn print_text(pieces: Vec<LogPiece>, output: &Output) -> ExitCode {
+    let mut bytes = Vec::new();
+    for piece in pieces {
+        match piece {
+            LogPiece::Printed(_, printed) => bytes.extend(printed),
+            LogPiece::Dropped(count) => say(&dropped(count)),
+        }
+    }
+    output.text(&String::from_utf8_lossy(&bytes))
+}
+
+fn dropped(bytes: u64) -> String {
+    format!("[{bytes} bytes were not kept]\n")
+}
+
+fn text_of_run(answer: &RunAnswer) -> String {
+    let mut text = String::new();
+    for task in &answer.tasks {
+        let name = task.name.as_deref().unwrap_or_else(|| task.logs.task_id.as_str());
+        text.push_str(&format!("==> {} (attempt {}) <==\n", one_line(name), task.logs.attempt));
+        for piece in &task.logs.output {
+            match piece {
+                OutputPiece::Printed { text: printed, .. } => text.push_str(printed),
+                OutputPiece::Dropped { dropped_bytes } => text.push_str(&dropped(*dropped_bytes)),
+            }
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    if text.is_empty() { format!("no task of {} was started\n", answer.run_id) } else { text }
 }

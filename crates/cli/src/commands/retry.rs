@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
+use ops::names::{LAST, is_run};
 use ops::run::continue_run::{self, Continue};
 use ops::run::retry::{Request, Retry};
 
@@ -12,10 +13,12 @@ use crate::host;
 use crate::output::{Output, say};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  writ retry task_01k2\n  writ retry task_01k2 --no-run")]
+#[command(after_help = "Examples:\n  writ retry\n  writ retry tests\n  writ retry task_01k2 --no-run")]
 pub(crate) struct Args {
-    /// The task's id, or a unique prefix of it
-    task: String,
+    /// A task (its id, a unique prefix of it, its id in a plan, or its T-n), or a run, whose failed, skipped and parked
+    /// tasks are all run again [default: @last]
+    #[arg(default_value = LAST, hide_default_value = true)]
+    which: String,
     /// Only make the task ready again; run it later with `writ run --continue`
     #[arg(long)]
     no_run: bool,
@@ -23,7 +26,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open(globals)?;
-    let reset = host::call_on::<Retry>(&mut cx, globals, &Request { task_id: args.task.clone() })?;
+    let which = Some(args.which.clone());
+    let request = match is_run(&args.which) {
+        true => Request { task_id: None, run: which },
+        false => Request { task_id: which, run: None },
+    };
+    let reset = host::call_on::<Retry>(&mut cx, globals, &request)?;
     say(&format!("run {} has {} tasks to run again\n", reset.run_id, reset.reset.len()));
     if args.no_run {
         return Ok(output.answer(&reset, || format!("continue with `writ run --continue {}`", reset.run_id)));

@@ -12,6 +12,7 @@ use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::RunState;
 use contract::json::Value;
+use ops::names::LAST;
 use ops::run::continue_run::{self, Continue};
 use ops::run::document::{Document, Understood, understand};
 use ops::run::preview::Answer;
@@ -29,6 +30,7 @@ use crate::{env, exit, host};
 #[command(after_help = "Examples:\n  \
     writ run plan.toml\n  \
     writ run plan.toml --dry-run\n  \
+    writ run --continue\n  \
     writ run --continue run_3f56")]
 pub(crate) struct Args {
     /// A plan (TOML or JSON), an AOP TASK or an AEE task; - for standard input
@@ -37,8 +39,8 @@ pub(crate) struct Args {
     /// Check the document and show what would run, without running it
     #[arg(long, conflicts_with = "continue_run")]
     dry_run: bool,
-    /// Continue a run that was interrupted or is parked
-    #[arg(long = "continue", value_name = "RUN")]
+    /// Continue a run that was interrupted or is parked [default RUN: @last, the newest one]
+    #[arg(long = "continue", value_name = "RUN", num_args = 0..=1, default_missing_value = LAST)]
     continue_run: Option<String>,
     /// With --continue: also run parked tasks again, although the plan does not call that safe
     #[arg(long, requires = "continue_run")]

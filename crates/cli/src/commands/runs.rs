@@ -6,6 +6,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::run::RunState;
 use contract::domain::time::human_duration;
 use contract::json::Value;
+use ops::names::LAST;
 use ops::run::list::{self, Brief, List};
 use ops::run::show::{self, Show, TaskOfRun};
 use ops::run::work::RunAnswer;
@@ -29,9 +30,10 @@ pub(crate) enum Command {
         limit: u64,
     },
     /// Show a run with its tasks and attempts
-    #[command(after_help = "Examples:\n  writ runs show run_3f56\n  writ runs show run_3f56 --output json")]
+    #[command(after_help = "Examples:\n  writ runs show\n  writ runs show run_3f56 --output json")]
     Show {
-        /// The run's id, a unique prefix of it, or its correlation id
+        /// The run's id, a unique prefix of it, or its correlation id [default: @last, the newest run]
+        #[arg(default_value = LAST, hide_default_value = true)]
         run: String,
     },
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use contract::aocl::intents;
 use contract::json::Value;
+use ops::names::LAST;
 use ops::run::trace::{Answer, Events, events};
 use ops::{Event, Result};
 
@@ -13,10 +14,11 @@ use crate::output::{Format, Output, one_line};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  writ trace run_3f56\n  writ trace run_3f56 --all\n  writ trace run_3f56 --output ndjson"
+    after_help = "Examples:\n  writ trace\n  writ trace run_3f56 --all\n  writ trace run_3f56 --output ndjson"
 )]
 pub(crate) struct Args {
-    /// The run's id, a unique prefix of it, or a correlation id
+    /// The run's id, a unique prefix of it, or a correlation id [default: @last, the newest run]
+    #[arg(default_value = LAST, hide_default_value = true)]
     which: String,
     /// Show every event, not only those of layers and executors
     #[arg(long)]

@@ -53,7 +53,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Append { which, file, token } => {
             let request = append::Request {
                 run: which.run.clone(),
-                task: which.task.clone(),
+                task: which.reference(globals)?,
                 token: *token,
                 entry: read_document(file)?,
             };
@@ -62,11 +62,11 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             })
         }
         Command::Show { which } => {
-            let request = show::Request { run: which.run.clone(), task: which.task.clone() };
+            let request = show::Request { run: which.run.clone(), task: which.reference(globals)? };
             host::answer::<show::Show>(globals, output, &request, text)
         }
         Command::Verify { which } => {
-            let request = show::Request { run: which.run.clone(), task: which.task.clone() };
+            let request = show::Request { run: which.run.clone(), task: which.reference(globals)? };
             Ok(answer_verdict::<verify::Verify>(globals, output, &request))
         }
     }

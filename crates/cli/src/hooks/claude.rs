@@ -1,306 +1,197 @@
-//! Claude Code's settings: which hooks writ wants in them, which are its own, and what has to change. Pure.
+//! Claude Code: hooks in its settings file, JSON on standard input and output.
 
-use contract::digest;
-use jsonc_parser::cst::{CstArray, CstNode, CstObject};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+mod originals;
+mod settings;
 
-use super::Program;
-use super::settings::edits::{self, Edit};
-use super::settings::{difference, jsonc};
+use std::path::PathBuf;
 
-/// An event of Claude Code, the handler that we register for it, and the handler's time limit.
-struct Event {
-    name: &'static str,
-    handler: &'static str,
-    matcher: &'static str,
-    seconds: u32,
-}
+use contract::domain::code::ErrorCode;
+use ops::host::Diagnostic;
+use ops::{Error, Result};
+use serde_json::{Map, Value, json};
 
-const EVENTS: &[Event] = &[
-    Event {
-        name: "SessionStart",
-        handler: "session-start",
-        matcher: "startup|resume|clear|compact",
-        seconds: 10,
-    },
-    Event { name: "UserPromptSubmit", handler: "prompt", matcher: "", seconds: 5 },
-    Event { name: "PostToolUseFailure", handler: "tool-failure", matcher: "", seconds: 5 },
-    Event {
-        name: "PostToolUse",
-        handler: "tool-success",
-        matcher: "Write|Edit|MultiEdit|Bash|NotebookEdit",
-        seconds: 5,
-    },
-    Event { name: "PreCompact", handler: "checkpoint", matcher: "", seconds: 10 },
-    Event { name: "SessionEnd", handler: "session-end", matcher: "", seconds: 10 },
-    Event { name: "TaskCompleted", handler: "task-completed", matcher: "", seconds: 5 },
-    Event { name: "SubagentStart", handler: "subagent-start", matcher: "", seconds: 5 },
-    Event { name: "SubagentStop", handler: "subagent-stop", matcher: "", seconds: 5 },
-    Event { name: "Stop", handler: "stop", matcher: "", seconds: 5 },
+use super::adapter::{HookAdapter, HookEvent, Plan};
+use super::handling::tool::ToolCall;
+use super::places::{self, Scope};
+use super::{FileChange, Program, files, records};
+use crate::{env, host};
+use settings::{EVENTS, Record};
+
+/// Tools that change nothing in the project.
+const READING_TOOLS: [&str; 13] = [
+    "Read",
+    "Grep",
+    "Glob",
+    "LS",
+    "NotebookRead",
+    "WebFetch",
+    "WebSearch",
+    "TodoRead",
+    "TodoWrite",
+    "ToolSearch",
+    "BashOutput",
+    "TaskOutput",
+    "ListMcpResourcesTool",
 ];
 
-/// Stored after an installation, so that it can be undone byte for byte. It holds no text of the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) path: String,
-    /// The digest of the file as we left it.
-    installed: String,
-    /// The digest of the file before; absent where there was none.
-    original: Option<String>,
-    /// The edits that undo the installation.
-    back: Vec<Edit>,
-    /// Parts of the hooks that existed before; they stay even if they become empty.
-    had: Vec<String>,
-    /// Directories that were made for the file, outermost first.
-    pub(crate) directories: Vec<String>,
-}
-
-/// What an installation would do.
-#[derive(Debug, Default)]
-pub(crate) struct Install {
-    pub(crate) installed: Vec<&'static str>,
-    pub(crate) updated: Vec<&'static str>,
-    pub(crate) skipped: Vec<&'static str>,
-    /// The new text and how to undo it; none where everything is installed already.
-    pub(crate) change: Option<(String, Record)>,
-}
-
-/// What removing our entries would do.
 #[derive(Debug)]
-pub(crate) struct Uninstall {
-    pub(crate) removed: Vec<String>,
-    /// The text without our entries; `None` where the file is removed.
-    pub(crate) text: Option<String>,
-    /// The text has the same bytes as before the installation.
-    pub(crate) restored: bool,
-}
+pub(crate) struct Claude;
 
-pub(crate) fn install(
-    path: &str,
-    current: Option<&str>,
-    record: Option<&Record>,
-    program: &Program,
-) -> Result<Install, String> {
-    let mut found = Install::default();
-    let settings = current.filter(|text| !is_blank(text)).map(Settings::read).transpose()?;
-    for event in EVENTS {
-        let ours = settings.as_ref().map_or_else(Vec::new, |settings| settings.ours(event.name, program));
-        match ours.as_slice() {
-            [] => found.installed.push(event.name),
-            [only] if *only == entry(event, program) => found.skipped.push(event.name),
-            _ => found.updated.push(event.name),
+impl HookAdapter for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn title(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn process_names(&self) -> &'static [&'static str] {
+        &["claude"]
+    }
+
+    fn request_prefix(&self) -> &'static str {
+        "cc"
+    }
+
+    fn tool(&self, name: &str, input: &Value) -> ToolCall {
+        match name {
+            "Write" | "Edit" | "MultiEdit" => ToolCall::file(name, input["file_path"].as_str()),
+            "NotebookEdit" => ToolCall::file(name, input["notebook_path"].as_str()),
+            "Bash" => ToolCall::command(name, input["command"].as_str()),
+            _ if READING_TOOLS.contains(&name) => ToolCall::unknown(name, input).reading(),
+            _ => ToolCall::unknown(name, input),
         }
     }
-    if found.installed.is_empty() && found.updated.is_empty() {
-        return Ok(found);
-    }
-    let base = match current {
-        None => None,
-        Some(text) => uninstall(text, record, program)?.text,
-    };
-    let old = base.as_deref().unwrap_or_default();
-    let text = with_entries(old, program)?;
-    let edits = if is_blank(old) {
-        vec![Edit::replace(old, 0..old.len(), text.clone())]
-    } else {
-        difference::edits(old, &text).ok_or("would change in too many places")?
-    };
-    let record = Record {
-        path: path.to_owned(),
-        installed: digest::of_bytes(text.as_bytes()),
-        original: base.as_ref().map(|text| digest::of_bytes(text.as_bytes())),
-        back: edits::reversed(&edits),
-        had: base.as_deref().map_or_else(Vec::new, had),
-        directories: record.map_or_else(Vec::new, |record| record.directories.clone()),
-    };
-    found.change = Some((text, record));
-    Ok(found)
-}
 
-pub(crate) fn uninstall(text: &str, record: Option<&Record>, program: &Program) -> Result<Uninstall, String> {
-    if is_blank(text) {
-        return Ok(Uninstall { removed: Vec::new(), text: Some(text.to_owned()), restored: false });
-    }
-    let settings = Settings::read(text)?;
-    let mut removed = settings.events();
-    removed.retain(|event| !settings.ours(event, program).is_empty());
-    if let Some(record) = record.filter(|record| record.installed == digest::of_bytes(text.as_bytes())) {
-        let before = edits::apply(text, &record.back);
-        let digest = before.as_ref().map(|text| digest::of_bytes(text.as_bytes()));
-        if record.original.is_none() {
-            return Ok(Uninstall { removed, text: None, restored: true });
-        }
-        if digest == record.original {
-            return Ok(Uninstall { removed, text: before, restored: true });
-        }
-    }
-    let had = record.map_or(&[][..], |record| &record.had);
-    settings.remove_ours(had, program);
-    let is_ours_alone = record.is_some_and(|record| record.original.is_none());
-    let is_empty = settings.document.object.properties().is_empty();
-    let text = (!(is_ours_alone && is_empty)).then(|| settings.document.text());
-    Ok(Uninstall { removed, text, restored: false })
-}
-
-/// Which of our events the settings have.
-pub(crate) fn events_in(text: &str, program: &Program) -> Vec<&'static str> {
-    let Ok(settings) = Settings::read(text) else { return Vec::new() };
-    let has = |event: &&Event| !settings.ours(event.name, program).is_empty();
-    EVENTS.iter().filter(has).map(|event| event.name).collect()
-}
-
-/// The programs that our entries call.
-pub(crate) fn programs_in(text: &str, program: &Program) -> Vec<String> {
-    let Ok(settings) = Settings::read(text) else { return Vec::new() };
-    let mut called: Vec<String> = settings
-        .events()
-        .iter()
-        .flat_map(|event| settings.ours(event, program))
-        .flat_map(|entry| commands(&entry).map(str::to_owned).collect::<Vec<_>>())
-        .filter(|line| program.is_ours(line))
-        .filter_map(|line| shlex::split(&line)?.into_iter().next())
-        .collect();
-    called.sort();
-    called.dedup();
-    called
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim().is_empty()
-}
-
-/// A parsed settings file whose hooks have the shape that Claude Code documents.
-struct Settings {
-    document: jsonc::Document,
-    hooks: Option<CstObject>,
-}
-
-impl Settings {
-    /// Refuses what we would have to guess about.
-    fn read(text: &str) -> Result<Settings, String> {
-        let document = jsonc::Document::parse(text)?;
-        let hooks = match document.object.get("hooks") {
-            None => None,
-            Some(property) => Some(property.object_value().ok_or("has `hooks` that are not an object")?),
+    fn answer(&self, event: HookEvent, context: &str) -> Value {
+        let name = match event {
+            HookEvent::SessionStart => "SessionStart",
+            HookEvent::Prompt => "UserPromptSubmit",
+            HookEvent::SubagentStart => "SubagentStart",
         };
-        let settings = Settings { document, hooks };
-        match settings.events().iter().find(|event| settings.list(event).is_none()) {
-            Some(event) => Err(format!("has `hooks.{event}` that is not a list")),
-            None => Ok(settings),
+        json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}})
+    }
+
+    fn missing_directories(&self, scope: Scope) -> Result<Vec<String>> {
+        Ok(files::missing_directories(&file(scope)?).iter().map(|path| path.display().to_string()).collect())
+    }
+
+    fn install(&self, scope: Scope, program: &Program, made: &[String]) -> Result<Plan> {
+        let named = file(scope)?;
+        let path = files::real(&named)?;
+        let before = files::read(&path)?;
+        let record = record(&path)?;
+        let name = path.display().to_string();
+        let found = settings::install(&name, before.as_deref(), record.as_ref(), program, scope)
+            .map_err(|reason| refused(&name, &reason))?;
+        let mut plan = Plan::new(json!({
+            "path": named.display().to_string(),
+            "installed": names(&found.installed),
+            "skipped": names(&found.skipped),
+        }));
+        if !found.updated.is_empty() {
+            plan.answer["updated"] = names(&found.updated);
         }
-    }
-
-    /// The events that have hooks, in file order.
-    fn events(&self) -> Vec<String> {
-        let properties = self.hooks.iter().flat_map(CstObject::properties);
-        properties.filter_map(|property| property.decoded_name()).collect()
-    }
-
-    fn list(&self, event: &str) -> Option<CstArray> {
-        self.hooks.as_ref()?.array_value(event)
-    }
-
-    /// Entries of an event that hold a command of ours.
-    fn ours(&self, event: &str, program: &Program) -> Vec<Value> {
-        let entries = self.list(event).map_or_else(Vec::new, |list| list.elements());
-        let values = entries.iter().map(jsonc::value);
-        values.filter(|entry| commands(entry).any(|command| program.is_ours(command))).collect()
-    }
-
-    /// Removes our commands, the entries that held nothing else, and the lists that held nothing else.
-    fn remove_ours(&self, had: &[String], program: &Program) {
-        let Some(hooks) = &self.hooks else { return };
-        let had = |name: &str| had.iter().any(|part| part == name);
-        let mut is_changed = false;
-        for property in hooks.properties() {
-            let Some(list) = property.array_value() else { continue };
-            if !remove_from_list(&list, program) {
-                continue;
+        if let Some((text, mut record)) = found.change {
+            if !made.is_empty() {
+                record.directories = made.to_vec();
             }
-            is_changed = true;
-            let name = property.decoded_name().unwrap_or_default();
-            let is_left_over = list.elements().is_empty() && !jsonc::has_comments(list);
-            if is_left_over && !had(&format!("hooks.{name}")) {
-                property.remove();
+            // The record is written first: after a crash in between it matches no file and is not used.
+            plan.changes.extend(records::store(&record, &path));
+            plan.changes.push(FileChange::new(path, before, Some(text)));
+        }
+        Ok(plan)
+    }
+
+    fn uninstall(&self, scope: Scope, program: &Program, _force: bool) -> Result<Plan> {
+        let named = file(scope)?;
+        let path = files::real(&named)?;
+        let mut plan = Plan::new(json!({"path": named.display().to_string(), "removed": null}));
+        let record = record(&path)?;
+        if let Some(before) = files::read(&path)? {
+            let found = settings::uninstall(&before, record.as_ref(), program)
+                .map_err(|reason| refused(&path.display().to_string(), &reason))?;
+            if !found.removed.is_empty() {
+                plan.answer["removed"] = json!(found.removed);
+                plan.answer["restored"] = json!(found.restored);
+            }
+            if found.text.as_ref() != Some(&before) {
+                plan.changes.push(FileChange::new(path.clone(), Some(before), found.text));
             }
         }
-        let is_left_over = hooks.properties().is_empty() && !jsonc::has_comments(hooks.clone());
-        if let Some(property) = self.document.object.get("hooks")
-            && is_changed
-            && is_left_over
-            && !had("hooks")
-        {
-            property.remove();
+        if let Some(record) = record {
+            records::forget(&path, record.directories, &mut plan)?;
         }
+        Ok(plan)
     }
-}
 
-/// Whether something of ours was in the list.
-fn remove_from_list(list: &CstArray, program: &Program) -> bool {
-    let is_ours =
-        |hook: &CstNode| jsonc::value(hook)["command"].as_str().is_some_and(|line| program.is_ours(line));
-    let mut is_changed = false;
-    for entry in list.elements() {
-        let hooks = entry.as_object().and_then(|entry| entry.array_value("hooks"));
-        let hooks = hooks.map_or_else(Vec::new, |hooks| hooks.elements());
-        let ours: Vec<CstNode> = hooks.iter().filter(|hook| is_ours(hook)).cloned().collect();
-        is_changed |= !ours.is_empty();
-        if !ours.is_empty() && ours.len() == hooks.len() {
-            entry.remove();
-        } else {
-            // Others use this entry too.
-            ours.into_iter().for_each(CstNode::remove);
-        }
-    }
-    is_changed
-}
-
-fn commands(entry: &Value) -> impl Iterator<Item = &str> {
-    let hooks = entry["hooks"].as_array().into_iter().flatten();
-    hooks.filter_map(|hook| hook["command"].as_str())
-}
-
-fn entry(event: &Event, program: &Program) -> Value {
-    let hook =
-        json!({"type": "command", "command": program.hook_line(event.handler), "timeout": event.seconds});
-    json!({"matcher": event.matcher, "hooks": [hook]})
-}
-
-/// The parts of the hooks that a text has before we change it.
-fn had(text: &str) -> Vec<String> {
-    let Ok(settings) = Settings::read(text) else { return Vec::new() };
-    let own = settings.hooks.as_ref().map(|_| "hooks".to_owned());
-    own.into_iter().chain(settings.events().iter().map(|event| format!("hooks.{event}"))).collect()
-}
-
-/// The text with our entries behind those of others.
-fn with_entries(base: &str, program: &Program) -> Result<String, String> {
-    let entries: Vec<(&str, Value)> =
-        EVENTS.iter().map(|event| (event.name, entry(event, program))).collect();
-    let all: serde_json::Map<String, Value> =
-        entries.iter().map(|(name, entry)| ((*name).to_owned(), json!([entry]))).collect();
-    if is_blank(base) {
-        return Ok(jsonc::new_text(&json!({ "hooks": all })));
-    }
-    let settings = Settings::read(base)?;
-    match &settings.hooks {
-        None => {
-            settings.document.object.append("hooks", jsonc::input(&Value::Object(all)));
-        }
-        Some(hooks) => {
-            for (name, entry) in &entries {
-                match settings.list(name) {
-                    Some(list) => jsonc::append(&list, entry),
-                    None => {
-                        hooks.append(name, jsonc::input(&json!([entry])));
-                    }
+    fn status(&self, program: &Program, hooks: &mut Map<String, Value>, diagnostics: &mut Vec<Diagnostic>) {
+        let mut installed: Vec<&str> = Vec::new();
+        let mut paths: Vec<String> = Vec::new();
+        for path in Scope::ALL.iter().filter_map(|scope| file(*scope).ok()) {
+            // Settings that cannot be read hold nothing that would work.
+            let text = files::read(&path).ok().flatten().unwrap_or_default();
+            let found = settings::events_in(&text, program);
+            if !found.is_empty() {
+                paths.push(path.display().to_string());
+            }
+            installed.extend(found);
+            for called in settings::programs_in(&text, program) {
+                if !env::can_start(&called, &host::absolute(".".into())) {
+                    diagnostics.push(missing_program(&path.display().to_string(), &called));
                 }
             }
         }
+        hooks.insert("claude".to_owned(), json!(!installed.is_empty()));
+        let events: Map<String, Value> = EVENTS
+            .iter()
+            .map(|event| (event.name.to_owned(), json!(installed.contains(&event.name))))
+            .collect();
+        hooks.insert("claude_events".to_owned(), Value::Object(events));
+        if !paths.is_empty() {
+            hooks.insert("claude_settings_paths".to_owned(), json!(paths));
+        }
     }
-    Ok(settings.document.text())
 }
 
-#[cfg(test)]
-mod tests;
+fn file(scope: Scope) -> Result<PathBuf> {
+    let directory = match scope {
+        Scope::Project => host::absolute(".claude".into()),
+        Scope::User => match env::directory("CLAUDE_CONFIG_DIR") {
+            Some(directory) => directory,
+            None => places::home()?.join(".claude"),
+        },
+    };
+    Ok(directory.join("settings.json"))
+}
+
+fn record(path: &std::path::Path) -> Result<Option<Record>> {
+    let record: Option<Record> = records::load(path)?;
+    Ok(record.filter(|record| std::path::Path::new(&record.path) == path))
+}
+
+fn refused(name: &str, reason: &str) -> Error {
+    Error::new(ErrorCode::InvalidInput, format!("{name} {reason}"))
+        .hint("fix the file first; nothing was written")
+        .details(json!({"path": name}))
+}
+
+fn missing_program(settings: &str, called: &str) -> Diagnostic {
+    let (where_to_look, action) = if called.contains('/') {
+        ("does not exist", "run `writ hook install` again")
+    } else {
+        ("is not on the PATH", "install writ where the shell finds it")
+    };
+    Diagnostic {
+        level: "warning".to_owned(),
+        code: "HOOK_PROGRAM_MISSING".to_owned(),
+        message: format!("{settings} calls {called}, which {where_to_look}"),
+        suggested_action: Some(action.to_owned()),
+    }
+}
+
+/// The contract prints an empty list as null.
+fn names(names: &[&str]) -> Value {
+    if names.is_empty() { Value::Null } else { json!(names) }
+}

@@ -93,11 +93,11 @@ pub(crate) fn make_directories(path: &Path) -> Result<()> {
 /// Applies all changes or none: when one fails, those before it are undone.
 pub(crate) fn apply(changes: &[FileChange]) -> Result<()> {
     for (done, change) in changes.iter().enumerate() {
-        if let Err(error) = set(&change.path, change.after.as_deref()) {
+        if let Err(error) = set(change, change.after.as_deref()) {
             for made in changes[..done].iter().rev() {
                 // The first failure is reported. A file that cannot be restored matches no record, so a later
                 // uninstall does not use its record.
-                set(&made.path, made.before.as_deref()).ok();
+                set(made, made.before.as_deref()).ok();
             }
             return Err(error);
         }
@@ -105,21 +105,26 @@ pub(crate) fn apply(changes: &[FileChange]) -> Result<()> {
     Ok(())
 }
 
-fn set(path: &Path, text: Option<&str>) -> Result<()> {
+fn set(change: &FileChange, text: Option<&str>) -> Result<()> {
+    let path = &change.path;
     match text {
-        Some(text) => make_directories(path).and_then(|()| write(path, text)),
+        Some(text) => {
+            make_directories(path)?;
+            replace(path, text, change.mode).map_err(|error| failed("write", path, &error))
+        }
         None => remove(path),
     }
 }
 
 /// Replaces the file atomically: readers see the old one or the new one. Keeps the mode.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    let done = replace(path, text);
-    done.map_err(|error| failed("write", path, &error))
+    replace(path, text, None).map_err(|error| failed("write", path, &error))
 }
 
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mode = fs::metadata(path).map_or(0o600, |meta| meta.permissions().mode() & 0o7777);
+/// A new file has the given mode, or is private.
+fn replace(path: &Path, text: &str, new_mode: Option<u32>) -> io::Result<()> {
+    let mode =
+        fs::metadata(path).map_or(new_mode.unwrap_or(0o600), |meta| meta.permissions().mode() & 0o7777);
     let directory = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = directory.join(format!(".{name}.{:016x}", RandomIds.random_bits() >> 64));

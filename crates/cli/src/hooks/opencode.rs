@@ -1,53 +1,203 @@
-//! OpenCode's plugin: one file of ours, which knows its own digest.
+//! OpenCode: a plugin of ours, which calls the handlers.
 
-use contract::digest;
-use serde_json::json;
+mod originals;
+mod plugin;
 
-use super::Program;
+use std::path::{Path, PathBuf};
 
-const BODY: &str = include_str!("opencode/bridge.js");
-const MARK: &str = "// Written by `writ hook install`, removed by `writ hook uninstall`. ";
+use contract::domain::code::ErrorCode;
+use ops::host::Diagnostic;
+use ops::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-/// What stands in the plugin's place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    Nothing,
-    /// As some writ wrote it.
-    Ours,
-    /// Ours, and changed since.
-    Changed,
-    /// Somebody else's.
-    Foreign,
+use super::adapter::{HookAdapter, HookEvent, Plan};
+use super::handling::tool::ToolCall;
+use super::places::{self, Scope};
+use super::{FileChange, Program, files, records};
+use crate::{env, host};
+use originals::Replaced;
+use plugin::Found;
+
+/// Tools that change nothing in the project.
+const READING_TOOLS: [&str; 9] =
+    ["read", "grep", "glob", "list", "webfetch", "websearch", "todoread", "todowrite", "codesearch"];
+/// How the lines of a patch begin that name a file.
+const PATCH_LINES: [&str; 3] = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+
+#[derive(Debug)]
+pub(crate) struct OpenCode;
+
+/// What was changed around the plugin.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    path: String,
+    /// Directories that were made for the plugin, outermost first.
+    directories: Vec<String>,
+    /// Plugins of the original that ours replaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    replaced: Vec<Replaced>,
 }
 
-/// The plugin for this program.
-pub(crate) fn plugin(program: &Program) -> String {
-    let database: Vec<&str> = program.db_path.iter().flat_map(|path| ["--db-path", path.as_str()]).collect();
-    let rest =
-        format!("const PROGRAM = {};\nconst STORE = {};\n{BODY}", json!(program.path), json!(database));
-    format!("{MARK}{}\n{rest}", digest::of_bytes(rest.as_bytes()))
-}
-
-pub(crate) fn find(text: Option<&str>) -> Found {
-    let Some(text) = text else { return Found::Nothing };
-    let Some((digest, rest)) = text.strip_prefix(MARK).and_then(|text| text.split_once('\n')) else {
-        return Found::Foreign;
-    };
-    if digest::of_bytes(rest.as_bytes()) == digest { Found::Ours } else { Found::Changed }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_plugin_is_known_again_and_a_change_is_seen() {
-        let program = Program { path: "/opt/writ".to_owned(), db_path: Some("/data/\"x\".db".to_owned()) };
-        let text = plugin(&program);
-        assert_eq!(find(Some(&text)), Found::Ours);
-        assert_eq!(find(Some(&text.replace("/opt", "/usr"))), Found::Changed);
-        assert_eq!(find(Some("export const x = 1;\n")), Found::Foreign);
-        assert_eq!(find(None), Found::Nothing);
-        assert!(text.contains(r#"const STORE = ["--db-path","/data/\"x\".db"];"#));
+impl HookAdapter for OpenCode {
+    fn name(&self) -> &'static str {
+        "opencode"
     }
+
+    fn title(&self) -> &'static str {
+        "OpenCode"
+    }
+
+    fn process_names(&self) -> &'static [&'static str] {
+        &["opencode"]
+    }
+
+    fn request_prefix(&self) -> &'static str {
+        "oc"
+    }
+
+    fn has_case_sensitive_sessions(&self) -> bool {
+        true
+    }
+
+    fn tool(&self, name: &str, input: &Value) -> ToolCall {
+        let file = |name: &str| ToolCall::file(name, input["filePath"].as_str());
+        match name {
+            "write" => file("Write"),
+            "edit" => file("Edit"),
+            "multiedit" => file("MultiEdit"),
+            "bash" => ToolCall::command("Bash", input["command"].as_str()),
+            "patch" | "apply_patch" => ToolCall::files("Patch", patched(input["patchText"].as_str())),
+            _ if READING_TOOLS.contains(&name) => ToolCall::unknown(name, input).reading(),
+            _ => ToolCall::unknown(name, input),
+        }
+    }
+
+    /// Our own plugin reads this.
+    fn answer(&self, _event: HookEvent, context: &str) -> Value {
+        json!({ "context": context })
+    }
+
+    fn missing_directories(&self, scope: Scope) -> Result<Vec<String>> {
+        Ok(files::missing_directories(&file(scope)?).iter().map(|path| path.display().to_string()).collect())
+    }
+
+    fn install(&self, scope: Scope, program: &Program, made: &[String]) -> Result<Plan> {
+        let named = file(scope)?;
+        let path: PathBuf = files::real(&named)?;
+        let before = files::read(&path)?;
+        let after = plugin::text(program, scope);
+        let status = match plugin::find(before.as_deref()) {
+            Found::Nothing => "installed",
+            Found::Ours if before.as_deref() == Some(after.as_str()) => "skipped",
+            Found::Ours => "updated",
+            Found::Changed | Found::Foreign => return Err(conflict(&path)),
+        };
+        let mut plan = Plan::new(json!({"path": named.display().to_string(), "status": status}));
+        let mut record = record(&path)?.unwrap_or_else(|| Record {
+            path: path.display().to_string(),
+            directories: Vec::new(),
+            replaced: Vec::new(),
+        });
+        let originals = originals::replace(&directory(scope)?, &mut plan)?;
+        if !made.is_empty() {
+            record.directories = made.to_vec();
+        }
+        if !originals.is_empty() {
+            plan.answer["replaced"] = originals.iter().map(|one| json!(one.path())).collect();
+            record.replaced.extend(originals);
+        }
+        let has_news = !plan.changes.is_empty() || status != "skipped";
+        if has_news && !(record.directories.is_empty() && record.replaced.is_empty()) {
+            // What leads back is written first: nothing is removed before it can be restored.
+            plan.changes.splice(0..0, records::store(&record, &path));
+        }
+        if status != "skipped" {
+            plan.changes.push(FileChange::new(path, before, Some(after)));
+        }
+        Ok(plan)
+    }
+
+    fn uninstall(&self, scope: Scope, _program: &Program, force: bool) -> Result<Plan> {
+        let named = file(scope)?;
+        let path = files::real(&named)?;
+        let before = files::read(&path)?;
+        let (status, removed) = match plugin::find(before.as_deref()) {
+            Found::Nothing => ("not_found", false),
+            Found::Ours => ("removed", true),
+            Found::Changed | Found::Foreign if force => ("removed", true),
+            Found::Changed | Found::Foreign => ("skipped_conflict", false),
+        };
+        let mut plan =
+            Plan::new(json!({"path": named.display().to_string(), "removed": removed, "status": status}));
+        if removed {
+            plan.changes.push(FileChange::new(path.clone(), before, None));
+        }
+        if let Some(record) = record(&path)?.filter(|_| status != "skipped_conflict") {
+            let restored = originals::give_back(&record.replaced, &mut plan)?;
+            if !restored.is_empty() {
+                plan.answer["restored"] = json!(restored);
+            }
+            records::forget(&path, record.directories, &mut plan)?;
+        }
+        Ok(plan)
+    }
+
+    fn status(&self, program: &Program, hooks: &mut Map<String, Value>, _: &mut Vec<Diagnostic>) {
+        let places = Scope::ALL.iter().filter_map(|scope| Some((*scope, file(*scope).ok()?)));
+        let places: Vec<(Scope, PathBuf)> = places.collect();
+        let there = places.iter().find(|(_, path)| path.exists()).or(places.first());
+        let (status, path) = match there {
+            None => ("missing", String::new()),
+            Some((scope, path)) => (look(path, program, *scope), path.display().to_string()),
+        };
+        let installed = !matches!(status, "missing" | "foreign");
+        let found = json!({"installed": installed, "path": path, "status": status});
+        hooks.insert("opencode".to_owned(), found);
+    }
+}
+
+fn look(path: &Path, program: &Program, scope: Scope) -> &'static str {
+    let text = files::read(path).ok().flatten();
+    match plugin::find(text.as_deref()) {
+        Found::Nothing => "missing",
+        Found::Ours if text.as_deref() == Some(plugin::text(program, scope).as_str()) => "installed",
+        Found::Ours => "outdated",
+        Found::Changed => "changed",
+        Found::Foreign => "foreign",
+    }
+}
+
+/// OpenCode's configuration directory.
+fn directory(scope: Scope) -> Result<PathBuf> {
+    Ok(match scope {
+        Scope::Project => host::absolute(".opencode".into()),
+        Scope::User => match (env::directory("OPENCODE_CONFIG_DIR"), env::directory("XDG_CONFIG_HOME")) {
+            (Some(directory), _) => directory,
+            (None, Some(config)) => config.join("opencode"),
+            (None, None) => places::home()?.join(".config/opencode"),
+        },
+    })
+}
+
+fn file(scope: Scope) -> Result<PathBuf> {
+    Ok(directory(scope)?.join("plugin/writ.js"))
+}
+
+fn record(path: &Path) -> Result<Option<Record>> {
+    let record: Option<Record> = records::load(path)?;
+    Ok(record.filter(|record| Path::new(&record.path) == path))
+}
+
+fn conflict(path: &Path) -> Error {
+    let message = format!("{} was modified, or was not installed by writ", path.display());
+    Error::new(ErrorCode::AlreadyExists, message)
+        .hint("move it away, or remove it with `hook uninstall --opencode --force`; nothing was written")
+        .details(json!({"path": path.display().to_string()}))
+}
+
+fn patched(patch: Option<&str>) -> Vec<String> {
+    let lines = patch.unwrap_or_default().lines();
+    let file = |line: &str| PATCH_LINES.iter().find_map(|begin| line.strip_prefix(begin)).map(str::to_owned);
+    lines.filter_map(file).collect()
 }

@@ -74,7 +74,8 @@ fn what_has_an_id_is_written_down_once_and_everything_else_as_often_as_it_happen
     for _ in 0..3 {
         silent(&hook(&cli, "tool-success", bash.clone()));
         silent(&hook(&cli, "tool-failure", failed.clone()));
-        silent(&hook(&cli, "subagent-start", json!({"agent_type": "reviewer", "agent_id": "a1"})));
+        let subagent = hook(&cli, "subagent-start", json!({"agent_type": "reviewer", "agent_id": "a1"}));
+        assert!(context(&subagent, "SubagentStart").contains("Paint the fence"), "{subagent}");
         silent(&hook(&cli, "subagent-stop", json!({"agent_type": "reviewer", "agent_id": "a1"})));
         silent(&hook(&cli, "stop", json!({"stop_hook_active": false})));
         silent(&hook(&cli, "task-completed", json!({"task_id": "3", "task_subject": "read it"})));

@@ -23,6 +23,8 @@ const EVENTS: [&str; 10] = [
 ];
 const SETTINGS: &str = "home/.claude/settings.json";
 const PLUGIN: &str = "home/.config/opencode/plugin/writ.js";
+const INSTALL_BOTH: &[&str] = &["install", "--claude", "--opencode"];
+const UNINSTALL_BOTH: &[&str] = &["uninstall", "--claude", "--opencode"];
 
 #[track_caller]
 fn data(output: &Output) -> Value {
@@ -64,7 +66,7 @@ fn settings(path: &Path) -> Value {
 fn both_agents_get_their_hooks_and_lose_them_without_a_trace() {
     let cli = writ();
     let before = contents(cli.scratch(), "home");
-    let made = data(&hook(&cli, &["install"]));
+    let made = data(&hook(&cli, INSTALL_BOTH));
     let (path, plugin) = (cli.scratch().join(SETTINGS), cli.scratch().join(PLUGIN));
     let claude = json!({"path": path.to_str().unwrap(), "installed": EVENTS, "skipped": null});
     let opencode = json!({"path": plugin.to_str().unwrap(), "status": "installed"});
@@ -85,11 +87,11 @@ fn both_agents_get_their_hooks_and_lose_them_without_a_trace() {
     );
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
-    let again = data(&hook(&cli, &["install"]));
+    let again = data(&hook(&cli, INSTALL_BOTH));
     assert_eq!((&again["claude"]["installed"], &again["claude"]["skipped"]), (&Value::Null, &json!(EVENTS)));
     assert_eq!(again["opencode"]["status"], "skipped");
 
-    let gone = data(&hook(&cli, &["uninstall"]));
+    let gone = data(&hook(&cli, UNINSTALL_BOTH));
     let sorted = |value: &Value| {
         let mut names: Vec<String> = serde_json::from_value(value.clone()).unwrap();
         names.sort();
@@ -98,7 +100,7 @@ fn both_agents_get_their_hooks_and_lose_them_without_a_trace() {
     assert_eq!(sorted(&gone["claude"]["removed"]), sorted(&json!(EVENTS)));
     assert_eq!((&gone["claude"]["restored"], &gone["opencode"]["removed"]), (&json!(true), &json!(true)));
     assert_eq!(contents(cli.scratch(), "home"), before);
-    let nothing = data(&hook(&cli, &["uninstall", "--force"]));
+    let nothing = data(&hook(&cli, &["uninstall", "--claude", "--opencode", "--force"]));
     assert_eq!(
         (&nothing["claude"]["removed"], &nothing["opencode"]["status"]),
         (&Value::Null, &json!("not_found"))
@@ -225,7 +227,7 @@ fn an_installation_that_fails_leaves_nothing_behind() {
         }
         let entries = || fs::read_dir(cli.scratch().join("home")).unwrap().count();
         let (known, files) = (entries(), contents(cli.scratch(), "home"));
-        assert_eq!(hook(&cli, &["install"]).fails_with(1).json()["error_code"], "IO");
+        assert_eq!(hook(&cli, INSTALL_BOTH).fails_with(1).json()["error_code"], "IO");
         assert_eq!(contents(cli.scratch(), "home"), files);
         assert_eq!(entries(), known, "what is ours is gone too");
     }
@@ -263,16 +265,16 @@ fn every_configured_place_is_honoured() {
         let call = cli.call(["hook"].iter().chain(words)).env("CLAUDE_CONFIG_DIR", &dirs[0]);
         call.env("XDG_CONFIG_HOME", &dirs[2])
     };
-    data(&call(&["install"]).run());
+    data(&call(INSTALL_BOTH).run());
     assert!(cli.scratch().has("cc/settings.json") && cli.scratch().has("xdg/opencode/plugin/writ.js"));
-    data(&call(&["uninstall"]).run());
+    data(&call(UNINSTALL_BOTH).run());
     data(&call(&["install", "--opencode"]).env("OPENCODE_CONFIG_DIR", &dirs[1]).run());
     assert!(cli.scratch().has("oc/plugin/writ.js") && !cli.scratch().has("xdg"));
     assert!(!cli.scratch().has("cc"), "directories made for nothing else are gone");
-    data(&hook(&cli, &["install", "--project"]));
+    data(&hook(&cli, &["install", "--claude", "--opencode", "--project"]));
     assert!(cli.scratch().has("project/.claude/settings.json"));
     assert!(cli.scratch().has("project/.opencode/plugin/writ.js"));
-    data(&hook(&cli, &["uninstall", "--project"]));
+    data(&hook(&cli, &["uninstall", "--claude", "--opencode", "--project"]));
     assert_eq!(fs::read_dir(cli.project()).unwrap().count(), 0);
 }
 
@@ -293,7 +295,7 @@ fn a_link_to_settings_stays_a_link() {
 #[test]
 fn the_store_of_the_installation_is_written_into_the_commands() {
     let cli = writ();
-    data(&hook(&cli, &["install", "--db-path", "my store.db"]));
+    data(&hook(&cli, &["install", "--claude", "--opencode", "--db-path", "my store.db"]));
     let command = settings(&cli.scratch().join(SETTINGS))["hooks"]["Stop"][0]["hooks"][0]["command"].clone();
     let store = cli.project().join("my store.db");
     assert!(
@@ -305,12 +307,12 @@ fn the_store_of_the_installation_is_written_into_the_commands() {
             .read(PLUGIN)
             .contains(&format!("const STORE = [\"--db-path\",\"{}\"];", store.display()))
     );
-    let other = data(&hook(&cli, &["install"]));
+    let other = data(&hook(&cli, INSTALL_BOTH));
     assert_eq!(
         (&other["claude"]["updated"], &other["opencode"]["status"]),
         (&json!(EVENTS), &json!("updated"))
     );
-    data(&hook(&cli, &["uninstall"]));
+    data(&hook(&cli, UNINSTALL_BOTH));
     assert!(!cli.scratch().has("home/.claude"));
 }
 
@@ -320,7 +322,7 @@ fn a_plugin_that_somebody_changed_is_left_alone() {
     data(&hook(&cli, &["install", "--opencode"]));
     let mine = format!("{}// mine\n", cli.scratch().read(PLUGIN));
     cli.scratch().write(PLUGIN, &mine);
-    let refused = hook(&cli, &["install"]).fails_with(1).json();
+    let refused = hook(&cli, INSTALL_BOTH).fails_with(1).json();
     assert_eq!(refused["error_code"], "ALREADY_EXISTS");
     assert!(!cli.scratch().has(SETTINGS), "nothing is written when a part is refused");
     let skipped = data(&hook(&cli, &["uninstall", "--opencode"]));
@@ -345,4 +347,113 @@ fn installations_at_the_same_time_leave_one_entry_each() {
     assert!(hooks.as_object().unwrap().values().all(|list| list.as_array().unwrap().len() == 1), "{hooks}");
     data(&hook(&cli, &["uninstall"]));
     assert_eq!(cli.scratch().read(SETTINGS), "{}\n");
+}
+
+#[test]
+fn without_a_flag_claude_code_alone_is_meant() {
+    let cli = writ();
+    let made = data(&hook(&cli, &["install"]));
+    assert_eq!((made["claude"]["installed"].as_array().unwrap().len(), made.get("opencode")), (10, None));
+    assert!(!cli.scratch().has("home/.config/opencode"));
+    data(&hook(&cli, &["install", "--opencode"]));
+    let gone = data(&hook(&cli, &["uninstall"]));
+    assert_eq!((gone["claude"]["removed"].as_array().unwrap().len(), gone.get("opencode")), (10, None));
+    assert!(cli.scratch().has(PLUGIN), "what was not named stays");
+}
+
+#[test]
+fn a_project_gets_a_command_that_works_on_every_machine() {
+    let cli = writ();
+    data(&hook(&cli, &["install", "--claude", "--opencode", "--project"]));
+    let text = cli.scratch().read("project/.claude/settings.json");
+    let plugin = cli.scratch().read("project/.opencode/plugin/writ.js");
+    assert!(text.contains("\"writ hook session-start\""), "{text}");
+    assert!(plugin.contains("const PROGRAM = \"writ\";"), "{plugin}");
+    for file in [&text, &plugin] {
+        assert!(!file.contains(env!("CARGO_BIN_EXE_writ")) && !file.contains("/target/"), "{file}");
+    }
+    let status = |cli: &Cli| data(&cli.run(["status"]));
+    let found = status(&cli);
+    assert_eq!(
+        (&found["hooks"]["claude"], &found["hooks"]["opencode"]["status"]),
+        (&json!(true), &json!("installed"))
+    );
+    // Nothing on the path has that name in this test.
+    let codes = |found: &Value| {
+        let all = found["diagnostics"].as_array().cloned().unwrap_or_default();
+        all.iter().filter(|one| one["code"] == "HOOK_PROGRAM_MISSING").count()
+    };
+    assert_eq!(codes(&found), 1, "{found}");
+    // The user's own hooks keep the path of this program.
+    data(&hook(&cli, &["install"]));
+    let own = settings(&cli.scratch().join(SETTINGS))["hooks"]["Stop"][0]["hooks"][0]["command"].clone();
+    assert_eq!(own, format!("{} hook stop", env!("CARGO_BIN_EXE_writ")));
+    data(&hook(&cli, &["uninstall"]));
+    data(&hook(&cli, &["uninstall", "--claude", "--opencode", "--project"]));
+    assert_eq!(codes(&status(&cli)), 0);
+}
+
+/// As the original writes its settings: sorted keys, two spaces, milliseconds.
+fn settings_of_the_original() -> String {
+    let entry = |handler: &str, limit: u32| {
+        let command = format!("\"/home/me/go/bin/vybe\" hook {handler}");
+        json!([{"hooks": [{"command": command, "timeout": limit, "type": "command"}], "matcher": ""}])
+    };
+    let hooks = json!({"SessionEnd": entry("session-end", 5000), "SessionStart": entry("session-start", 3000), "Stop": entry("stop", 1000)});
+    format!("{:#}\n", json!({"hooks": hooks, "model": "m"}))
+}
+
+#[test]
+fn the_originals_hooks_and_plugins_are_replaced_and_given_back() {
+    let cli = writ();
+    cli.scratch().write(SETTINGS, settings_of_the_original());
+    let config = "{\n  // mine\n  \"plugin\": [\"./plugins/opencode-vybe-bridge.ts\", \"other\"],\n}\n";
+    cli.scratch().write("home/.config/opencode/opencode.json", config);
+    for name in ["vybe-bridge.js", "opencode-vybe-bridge.ts"] {
+        let path =
+            cli.scratch().write(&format!("home/.config/opencode/plugins/{name}"), format!("// {name}\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let before = contents(cli.scratch(), "home");
+    // Without an installation of ours there is nothing to remove.
+    let nothing = data(&hook(&cli, UNINSTALL_BOTH));
+    assert_eq!(
+        (&nothing["claude"]["removed"], contents(cli.scratch(), "home")),
+        (&Value::Null, before.clone())
+    );
+
+    let made = data(&hook(&cli, INSTALL_BOTH));
+    assert_eq!(made["claude"]["updated"], json!(["SessionStart", "SessionEnd", "Stop"]));
+    assert_eq!(made["opencode"]["replaced"].as_array().unwrap().len(), 3, "{made}");
+    for file in [SETTINGS, "home/.config/opencode/opencode.json"] {
+        assert!(!cli.scratch().read(file).contains("vybe"), "{}", cli.scratch().read(file));
+    }
+    assert_eq!(fs::read_dir(cli.scratch().join("home/.config/opencode/plugins")).unwrap().count(), 0);
+    // A second installation forgets nothing of it.
+    data(&hook(&cli, &["install", "--claude", "--opencode", "--db-path", "/data/other.db"]));
+    let gone = data(&hook(&cli, UNINSTALL_BOTH));
+    assert_eq!(
+        (&gone["claude"]["restored"], gone["opencode"]["restored"].as_array().unwrap().len()),
+        (&json!(true), 3)
+    );
+    assert_eq!(contents(cli.scratch(), "home"), before);
+
+    // Files that changed since lose our entries and get the original's back.
+    data(&hook(&cli, INSTALL_BOTH));
+    let changed = cli.scratch().read(SETTINGS).replace("\"m\"", "\"n\"");
+    cli.scratch().write(SETTINGS, changed);
+    let configured = cli.scratch().read("home/.config/opencode/opencode.json").replace("mine", "ours");
+    cli.scratch().write("home/.config/opencode/opencode.json", configured);
+    cli.scratch().write("home/.config/opencode/plugins/vybe-bridge.js", "// newer\n");
+    data(&hook(&cli, UNINSTALL_BOTH));
+    let mut expected: Value = serde_json::from_str(&settings_of_the_original()).unwrap();
+    expected["model"] = json!("n");
+    assert_eq!(settings(&cli.scratch().join(SETTINGS)), expected);
+    let configured = cli.scratch().read("home/.config/opencode/opencode.json");
+    assert!(configured.contains("// ours") && configured.contains("opencode-vybe-bridge.ts"), "{configured}");
+    assert_eq!(cli.scratch().read("home/.config/opencode/plugins/vybe-bridge.js"), "// newer\n");
+    assert_eq!(
+        cli.scratch().read("home/.config/opencode/plugins/opencode-vybe-bridge.ts"),
+        "// opencode-vybe-bridge.ts\n"
+    );
 }

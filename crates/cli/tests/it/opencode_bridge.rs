@@ -21,6 +21,7 @@ await bridge["tool.execute.after"]({ ...bash, tool: "edit", callID: "c2" }, { ou
 await bridge["tool.execute.after"]({ ...bash, tool: "read", callID: "c3" }, { output: "ok", metadata: {} });
 const part = { type: "tool", tool: "write", callID: "c4", sessionID: session, state: { status: "error", input: {}, error: "denied" } };
 await bridge.event({ event: { type: "message.part.updated", properties: { part } } });
+await bridge["experimental.text.complete"]({ sessionID: session }, { text: "half of it is green" });
 await bridge.event({ event: { type: "session.idle", properties: { sessionID: session } } });
 await bridge["experimental.session.compacting"]({ sessionID: session }, { context: [] });
 if (process.argv[2] === "deleted") {
@@ -73,5 +74,10 @@ fn a_session_of_opencode_is_remembered() {
     );
     // What was told again in the second run is written once; a turn that ends is another turn.
     assert_eq!((of("tool_failure").len(), of("tool_success").len(), of("heartbeat").len()), (2, 1, 2));
-    assert_eq!(of("tool_failure")[0]["metadata"]["tool"], "bash");
+    let failure = of("tool_failure")[0];
+    assert_eq!(
+        (&failure["message"], &failure["metadata"]["exit_code"]),
+        (&json!("Bash failed (exit 1): false (no)"), &json!(1))
+    );
+    assert_eq!(of("last_words")[0]["message"], "half of it is green");
 }

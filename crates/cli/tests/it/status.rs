@@ -81,11 +81,12 @@ fn everything_is_counted_and_hooks_are_seen() {
         (&json!(false), &json!(false))
     );
     data(&cli.run(["task", "create", "--title", "t", "--request-id", "r1"]));
-    data(&cli.run(["hook", "install"]));
+    data(&cli.run(["hook", "install", "--claude", "--opencode"]));
     let full = status(&cli, &[]);
     assert_eq!((&full["counts"]["tasks"], &full["counts"]["events"]), (&json!(1), &json!(1)));
     assert_eq!((&full["hooks"]["claude"], full.get("query_ok")), (&json!(true), None));
-    assert_eq!(full["hooks"]["claude_events"].as_array().unwrap().len(), 10);
+    let events = full["hooks"]["claude_events"].as_object().unwrap();
+    assert!(events.len() == 10 && events.values().all(|installed| *installed == json!(true)), "{events:?}");
     let settings = cli.scratch().join("home/.claude/settings.json");
     assert_eq!(full["hooks"]["claude_settings_paths"], json!([settings.to_str().unwrap()]));
     assert_eq!(full["hooks"]["opencode"]["status"], "installed");

@@ -48,6 +48,10 @@ pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
+/// Things that an error lists for a name that fits several or none.
+pub const CANDIDATES_MAX: usize = 10;
+/// Runs that are searched for a name, newest first: each costs a look-up.
+pub const NAMED_RUNS_MAX: usize = 1000;
 /// A stored answer; longer ones are refused before they are stored.
 pub const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// How long an answer is kept before only its tombstone remains.

@@ -1,11 +1,11 @@
 //! A run: one submitted document and its execution.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::id::{Id, Run as RunKind};
 use super::priority::Priority;
+use super::process::ProcessIdentity;
 use super::task::TaskId;
 use super::time::{Lease, Timestamp};
 use crate::plan::Plan;
@@ -87,13 +87,8 @@ pub struct Intent {
     pub requires: Value,
 }
 
-/// A running engine: a process that is identified uniquely, even if its pid is reused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Owner {
-    pub pid: u32,
-    pub start_time: u64,
-    pub boot_id: String,
-}
+/// The engine that works a run.
+pub type Owner = ProcessIdentity;
 
 /// A run as the store knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

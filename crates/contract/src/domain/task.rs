@@ -9,6 +9,7 @@ use super::change::Change;
 use super::check::{Check, TaskChecks};
 use super::code::ErrorCode;
 use super::id::{Id, Run, Task as TaskKind};
+use super::process::Holder;
 use super::request::Agent;
 use super::status::{Evidence, Status};
 use super::time::{Lease, Now, Timestamp};
@@ -58,6 +59,18 @@ pub struct Claim {
     pub agent: String,
     pub token: i64,
     pub lease: Lease,
+    /// The agent's process, where it is known. A claim whose process is dead ends before its lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Holder>,
+}
+
+/// A claim that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewClaim {
+    pub agent: Agent,
+    pub holder: Option<Holder>,
+    pub lease: Duration,
+    pub token: i64,
 }
 
 /// The contract whose rules apply to a transition.
@@ -72,14 +85,16 @@ pub enum Rules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Claim the task and start it.
-    Begin { agent: Agent, lease: Duration, token: i64 },
+    Begin(NewClaim),
     /// Claim the task without starting it.
-    Claim { agent: Agent, lease: Duration, token: i64 },
+    Claim(NewClaim),
     /// Change the state. `verified` decides the evidence of `Done`. An agent (`by`) cannot change a task that
     /// another one holds; an engine changes the tasks of its own run.
     Move { to: Status, reason: Option<String>, rules: Rules, verified: bool, by: Option<Agent> },
     /// Release a claim.
     Release { agent: Agent },
+    /// Release the claim of a process that is known to be dead, whatever agent it worked for.
+    Evict,
 }
 
 /// The domain refuses a command. A normal answer, not a fault.
@@ -149,13 +164,13 @@ pub fn continuity_reason(status: Status, reason: Option<&str>) -> Option<String>
 /// Returns the changes of `command`, or why it is refused. Changes nothing.
 pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, Refusal> {
     match command {
-        Command::Begin { agent, lease, token } => begin(task, agent, *lease, *token, now),
-        Command::Claim { agent, lease, token } => {
+        Command::Begin(wanted) => begin(task, wanted, now),
+        Command::Claim(wanted) => {
             if !matches!(task.status, Status::Todo | Status::InProgress) {
                 let message = format!("a task that is {} cannot be claimed", task.status);
                 return Err(Refusal::new(ErrorCode::WrongState, message));
             }
-            claim(task, agent, *lease, *token, now)
+            claim(task, wanted, now)
         }
         Command::Move { to, reason, rules, verified, by } => {
             if let Some(agent) = by {
@@ -173,6 +188,10 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
                 Ok(vec![Change::TaskReleased { task_id: task.id.clone() }])
             }
             Some(_) | None => Ok(Vec::new()),
+        },
+        Command::Evict => match &task.claim {
+            Some(_) => Ok(vec![Change::TaskReleased { task_id: task.id.clone() }]),
+            None => Ok(Vec::new()),
         },
     }
 }
@@ -196,8 +215,8 @@ pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), 
         })))
 }
 
-fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
-    let mut changes = claim(task, agent, lease, token, now)?;
+fn begin(task: &Task, wanted: &NewClaim, now: &Now) -> Result<Vec<Change>, Refusal> {
+    let mut changes = claim(task, wanted, now)?;
     if task.status != Status::InProgress {
         changes.insert(0, moved(task, Status::InProgress, None, None));
     }
@@ -205,7 +224,8 @@ fn begin(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> 
 }
 
 /// An expired claim of another agent is released first, so that the log shows who lost it.
-fn claim(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> Result<Vec<Change>, Refusal> {
+fn claim(task: &Task, wanted: &NewClaim, now: &Now) -> Result<Vec<Change>, Refusal> {
+    let NewClaim { agent, holder, lease, token } = wanted;
     not_held_by_another(task, agent, now)?;
     if let Some(part) = &task.part
         && task.status == Status::InProgress
@@ -216,12 +236,19 @@ fn claim(task: &Task, agent: &Agent, lease: Duration, token: i64, now: &Now) -> 
         return Err(Refusal::new(ErrorCode::HeldByAnother, message).details(details));
     }
     let mut changes = Vec::new();
-    if task.claim.as_ref().is_some_and(|claim| claim.agent != agent.as_str()) {
+    let own = task.claim.as_ref().filter(|claim| claim.agent == agent.as_str());
+    if task.claim.is_some() && own.is_none() {
         changes.push(Change::TaskReleased { task_id: task.id.clone() });
     }
     changes.push(Change::TaskClaimed {
         task_id: task.id.clone(),
-        claim: Claim { agent: agent.as_str().to_owned(), token, lease: Lease::starting(now, lease) },
+        claim: Claim {
+            agent: agent.as_str().to_owned(),
+            token: *token,
+            lease: Lease::starting(now, *lease),
+            // A command that the agent runs in a shell does not know the agent's process; its hooks do.
+            holder: holder.clone().or_else(|| own?.holder.clone()),
+        },
     });
     Ok(changes)
 }

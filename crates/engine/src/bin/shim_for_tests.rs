@@ -13,8 +13,17 @@ fn main() -> ExitCode {
     match words.next().as_deref().and_then(|word| word.to_str()) {
         Some("shim") => supervisor::shim_main(),
         Some("owner") => own(&words.collect::<Vec<_>>()),
+        Some("ancestor") => tell_ancestor(&words.collect::<Vec<_>>()),
         _ => ExitCode::from(2),
     }
+}
+
+/// `ancestor PROGRAM...`: prints the nearest ancestor that runs one of these programs.
+fn tell_ancestor(words: &[OsString]) -> ExitCode {
+    let programs: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let found = serde_json::to_string(&engine::ancestor::find(&programs)).expect("a holder is JSON");
+    writeln!(io::stdout(), "{found}").ok();
+    ExitCode::SUCCESS
 }
 
 /// `owner TOKEN SCRIPT...`: starts one executor per shell script, tells their shims' pids, and works until killed.

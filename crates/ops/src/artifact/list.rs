@@ -44,10 +44,11 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
         return Err(Error::required("task_id"));
     }
     let limit = rows(request.limit, limits::LIST_ROWS_DEFAULT)?;
-    let found = match Id::parse(&request.task_id) {
+    let task_id = cx.any_task_id(None, &request.task_id)?;
+    let found = match Id::parse(&task_id) {
         Ok(id) => cx.store.read()?.artifacts(&id, limit)?,
         Err(_) => Vec::new(),
     };
     let artifacts: Vec<ArtifactView> = found.iter().map(ArtifactView::from).collect();
-    Ok(Answer { task_id: request.task_id.clone(), count: artifacts.len(), artifacts })
+    Ok(Answer { task_id, count: artifacts.len(), artifacts })
 }

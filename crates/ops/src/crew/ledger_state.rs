@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use contract::domain::crew::reference_of;
-use contract::domain::id::Id;
 use contract::domain::run::{DocumentKind, Run};
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
@@ -27,17 +26,26 @@ pub(crate) struct LedgerState {
 
 /// A run by its UUID, its id, an unambiguous beginning of it, or its correlation.
 pub(crate) fn find_run(tx: &Tx<'_>, text: &str) -> Result<Run> {
-    match Id::from_uuid(text) {
-        Some(id) => tx.run(&id)?.ok_or_else(|| Error::not_found("run", text)),
-        None => crate::run::find(tx, text),
-    }
+    crate::run::find(tx, text)
+}
+
+/// The name that operator documents give a task.
+pub(crate) fn reference_of_task(tx: &Tx<'_>, task: &Task) -> Result<TaskRef> {
+    Ok(match tx.ledger_row(&task.id)? {
+        Some(row) => row.reference,
+        None => reference_of(task.part.as_ref().map_or(0, |part| part.number)),
+    })
 }
 
 /// A task's name as operator documents write it.
 pub(crate) fn reference(text: &str) -> Result<TaskRef> {
     TaskRef::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
-        deny(Code::SchemaInvalid, "task_id", format!("`{shown}` must be `T-` and a number, or a UUID"))
+        deny(
+            Code::SchemaInvalid,
+            "task_id",
+            format!("`{shown}` must be a task of the run: `T-` and a number, its id in the plan, or a UUID"),
+        )
     })
 }
 

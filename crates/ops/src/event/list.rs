@@ -70,6 +70,8 @@ fn is_zero(number: &i64) -> bool {
 }
 
 fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let task_id = request.task_id.as_deref().map(|task| cx.any_task_id(None, task)).transpose()?;
+    let request = &Request { task_id, ..request.clone() };
     let events: Vec<EventView> = events(cx, request)?.iter().map(super::view).collect();
     Ok(Answer {
         count: events.len(),

@@ -33,6 +33,7 @@ pub struct Answer {
 
 pub fn delete(cx: &mut Context, key: &Key, request: &Name) -> Result<Reply<Answer>> {
     let (place, name) = request.checked()?;
+    let place = cx.memory_place(Some(key), place)?;
     cx.once(key, Delete::NAME, request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;
         let about = super::about(work, &place, None)?;

@@ -21,6 +21,7 @@ impl Verb for Get {
 
 pub fn get(cx: &mut Context, name: &Name) -> Result<MemoryView> {
     let (place, key) = name.checked()?;
+    let place = cx.memory_place(None, place)?;
     let now = cx.now().at;
     let memory = super::living(&cx.store.read()?, &place, key, now)?;
     Ok(MemoryView::at(&memory, now))

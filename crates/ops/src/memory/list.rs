@@ -47,6 +47,7 @@ pub struct Answer {
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     let place = checked_place(request.scope.as_str(), request.scope_id.as_deref())?;
+    let place = cx.memory_place(None, place)?;
     let limit = rows(request.limit, limits::LIST_ROWS_MAX)?;
     let now = cx.now().at;
     let found = cx.store.read()?.memories(&place, now, limit + 1)?;

@@ -50,6 +50,7 @@ pub struct Answer {
 pub fn pin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = Name { key: request.key.clone(), scope: request.scope, scope_id: request.scope_id.clone() };
     let (place, name) = name.checked()?;
+    let place = cx.memory_place(Some(key), place)?;
     let pinned = !request.unpin;
     cx.once(key, Pin::NAME, request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;

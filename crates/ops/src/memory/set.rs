@@ -107,7 +107,8 @@ pub struct Answer {
 }
 
 pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let draft = request.draft()?;
+    let mut draft = request.draft()?;
+    draft.place = cx.memory_place(Some(key), draft.place)?;
     cx.once(key, Set::NAME, request, |work| {
         let (event_id, memory) = super::write(work, &draft, None)?;
         Ok(Answer {

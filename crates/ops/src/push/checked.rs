@@ -34,7 +34,8 @@ pub(super) struct File {
 }
 
 impl<'p> Checked<'p> {
-    pub(super) fn of(push: &'p Push) -> Result<Self> {
+    /// `task_id` is the id of the task that the push names.
+    pub(super) fn of(push: &'p Push, task_id: Option<&str>) -> Result<Self> {
         if push.is_empty() {
             let message = "push requires at least one operation (event, memories, artifacts, or task_status)";
             return Err(Error::new(ErrorCode::InvalidInput, message));
@@ -47,7 +48,7 @@ impl<'p> Checked<'p> {
             checked_file(file).map_err(|refusal| at(&format!("$.artifacts[{index}]"), refusal))
         };
         Ok(Self {
-            task_id: task_id(push)?,
+            task_id: self::task_id(push, task_id)?,
             note: event.map(note).transpose().map_err(|refusal| at("$.event", refusal))?,
             memories: push.memories().iter().enumerate().map(memory).collect::<Result<_>>()?,
             files: push.artifacts().iter().enumerate().map(file).collect::<Result<_>>()?,
@@ -67,10 +68,10 @@ impl<'p> Checked<'p> {
     }
 }
 
-fn task_id(push: &Push) -> Result<Option<TaskId>> {
+fn task_id(push: &Push, named: Option<&str>) -> Result<Option<TaskId>> {
     let invalid =
         |message: String| Error::new(ErrorCode::InvalidInput, message).details(json!({"path": "$.task_id"}));
-    match push.task_id() {
+    match named {
         Some(text) => Id::parse(text).map(Some).map_err(|error| invalid(format!("$.task_id: {error}"))),
         None if !push.artifacts().is_empty() => {
             Err(invalid("$.task_id: artifacts need the task they belong to".to_owned()))

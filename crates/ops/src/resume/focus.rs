@@ -1,10 +1,12 @@
 //! Choosing the task: the rules are the contract's, the candidates come from the store.
 
+use std::cmp::Reverse;
+
 use contract::continuity::focus::{FocusRule, is_open_to, keeps};
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
-use contract::domain::task::Task;
-use contract::domain::time::Now;
+use contract::domain::task::{Task, TaskId};
+use contract::domain::time::{Now, Timestamp};
 use store::{Event, TakeableState, TaskSearch, Tx};
 
 use crate::error::Result;
@@ -20,6 +22,8 @@ pub(super) struct Asked<'a> {
     pub(super) named: Option<&'a str>,
     /// The one the agent looked at last.
     pub(super) current: Option<&'a str>,
+    /// Tasks whose claims have ended with their agents' processes, but are not released yet.
+    pub(super) orphans: &'a [Task],
 }
 
 pub(super) struct Chosen {
@@ -38,7 +42,7 @@ pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]
         return Ok(Chosen::of(required(tx, id)?, FocusRule::Asked));
     }
     let mut kept = None;
-    if let Some(current) = known(tx, asked.current)?
+    if let Some(current) = known(tx, asked, asked.current)?
         && is_open_to(&current, asked.agent, asked.project, now)
         && let Some(rule) = keeps(&current, tx.open_dependencies(&current.id)?)
     {
@@ -48,7 +52,7 @@ pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]
         }
     }
     for event in deltas.iter().filter(|event| event.record.kind == ASSIGNED) {
-        if let Some(task) = known(tx, event.record.task_id.as_deref())?
+        if let Some(task) = known(tx, asked, event.record.task_id.as_deref())?
             && task.status == Status::Todo
             && is_open_to(&task, asked.agent, asked.project, now)
             && tx.open_dependencies(&task.id)? == 0
@@ -63,7 +67,13 @@ pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]
     for (waiting, rule) in
         [(TakeableState::Abandoned, FocusRule::Left), (TakeableState::Ready, FocusRule::Next)]
     {
-        if let Some(task) = tx.takeable(waiting, search, now, 1)?.pop() {
+        let mut free = tx.takeable(waiting, search, now, 1)?;
+        for task in asked.orphans.iter().filter(|task| waiting.includes(task)) {
+            if waiting != TakeableState::Ready || tx.open_dependencies(&task.id)? == 0 {
+                free.push(Task { claim: None, ..task.clone() });
+            }
+        }
+        if let Some(task) = free.into_iter().min_by_key(place) {
             return Ok(Chosen::of(task, rule));
         }
     }
@@ -71,7 +81,14 @@ pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]
 }
 
 /// A task that may have been deleted since it was named.
-fn known(tx: &Tx<'_>, id: Option<&str>) -> Result<Option<Task>> {
+fn known(tx: &Tx<'_>, asked: &Asked<'_>, id: Option<&str>) -> Result<Option<Task>> {
     let parsed = id.and_then(|id| contract::domain::id::Id::parse(id).ok());
-    Ok(parsed.map(|id| tx.task(&id)).transpose()?.flatten())
+    let found = parsed.map(|id| tx.task(&id)).transpose()?.flatten();
+    let is_orphan = |task: &Task| asked.orphans.iter().any(|orphan| orphan.id == task.id);
+    Ok(found.map(|task| if is_orphan(&task) { Task { claim: None, ..task } } else { task }))
+}
+
+/// Highest priority first, then oldest, as the store orders them.
+fn place(task: &Task) -> (Reverse<i64>, Timestamp, TaskId) {
+    (Reverse(task.priority), task.created_at, task.id.clone())
 }

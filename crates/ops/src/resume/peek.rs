@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::focus::Chosen;
 use super::situation::{self, Place};
-use super::{Found, find};
+use super::{Found, find, orphans};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
@@ -70,22 +70,28 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
         focus: request.focus.clone(),
         budget: request.budget,
     };
-    let wanted = resume.wanted()?;
+    let mut wanted = resume.wanted()?;
+    let focus = wanted.focus.map(|task| cx.task_id(None, task)).transpose()?;
+    wanted.focus = focus.as_deref();
     let invalid = |error: contract::domain::request::InvalidName| {
         Error::new(ErrorCode::InvalidInput, error.to_string())
     };
     let agent = &Agent::parse(&request.agent).map_err(invalid)?;
     let (program, now) = (cx.host().program(), cx.now());
-    let tx = cx.store.read()?;
     let as_of = request.as_of;
-    let Found { project, chosen: Chosen { task, rule }, .. } = find(&tx, &now, agent, &wanted)?;
-    let (task, rule) = match task.filter(|task| as_of.is_none_or(|as_of| task.created_at <= as_of)) {
-        Some(task) => (Some(task), rule),
-        None => (None, FocusRule::None),
-    };
-    let place = Place { agent, project: project.as_deref(), program: &program, now: &now, as_of };
-    let Composed { brief, digest, .. } =
-        compose(&situation::gather(&tx, &place, task.as_ref())?, wanted.budget);
-    let agent_name = agent.as_str().to_owned();
-    Ok((Answer { agent_name, brief, focus_rule: rule, as_of: as_of.unwrap_or(now.at), digest }, project))
+    cx.read_viewing(|tx, view| {
+        let project = wanted.project(tx, agent)?;
+        let orphans = orphans::find(tx, view, &now, project.as_deref())?;
+        let Found { project, chosen: Chosen { task, rule }, .. } =
+            find(tx, &now, (agent, project), &wanted, &orphans)?;
+        let (task, rule) = match task.filter(|task| as_of.is_none_or(|as_of| task.created_at <= as_of)) {
+            Some(task) => (Some(task), rule),
+            None => (None, FocusRule::None),
+        };
+        let place = Place { agent, project: project.as_deref(), program: &program, now: &now, as_of };
+        let Composed { brief, digest, .. } =
+            compose(&situation::gather(tx, &place, task.as_ref())?, wanted.budget);
+        let agent_name = agent.as_str().to_owned();
+        Ok((Answer { agent_name, brief, focus_rule: rule, as_of: as_of.unwrap_or(now.at), digest }, project))
+    })
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::show::task_line;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
+use crate::names::is_run;
 use crate::once::Reply;
 use crate::record::{About, EventWriter};
 use crate::verb::{Function, Surface, Verb};
@@ -47,7 +48,7 @@ impl Verb for CancelTask {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The id of the run or the task, or a unique prefix of it.
+    /// The run or the task: an id, a unique prefix of it, `@last`, a task's id in a plan, or its `T-n`.
     pub id: String,
     /// Why, for the log.
     #[serde(default)]
@@ -61,21 +62,28 @@ pub struct Answer {
     pub state: String,
 }
 
-/// Whether an id names a task; other ids name runs.
-pub fn names_task(id: &str) -> bool {
-    id.starts_with("task_")
+/// Whether a name is that of a task; any other name is taken for a run's.
+pub fn names_task(cx: &mut Context, name: &str) -> Result<bool> {
+    if name.starts_with("task_") || is_run(name) {
+        return Ok(!is_run(name));
+    }
+    match cx.task_id(None, name) {
+        Ok(_) => Ok(true),
+        Err(error) if error.code == ErrorCode::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
-/// Cancels what the id names.
+/// Cancels what the name means.
 pub fn cancel(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    if names_task(&request.id) { cancel_task(cx, key, request) } else { cancel_run(cx, key, request) }
+    if names_task(cx, &request.id)? { cancel_task(cx, key, request) } else { cancel_run(cx, key, request) }
 }
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
 fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     // The whole id is part of the fingerprint: a prefix may match more runs later.
-    let id = super::find(&cx.store.read()?, &request.id)?.asked.id.to_string();
+    let id = cx.run_named(&request.id)?.asked.id.to_string();
     let request = &Request { id, reason: request.reason.clone() };
     cx.once_viewing(key, CancelRun::NAME, request, |work| {
         let run = super::find(work.tx, &request.id)?;

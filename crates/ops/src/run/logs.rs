@@ -2,6 +2,7 @@
 
 use contract::domain::attempt::{Attempt, AttemptId};
 use contract::domain::code::ErrorCode;
+use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ impl Verb for Logs {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The task's id, or a unique prefix of it.
+    /// The task: its id, a unique prefix of it, its id in a plan, or its `T-n`.
     pub task: String,
     /// Which attempt, counted from 1; the last where it is absent.
     #[serde(default)]
@@ -64,6 +65,58 @@ pub enum OutputPiece {
         /// How many bytes were not kept here.
         dropped_bytes: u64,
     },
+}
+
+/// Shows what the last attempt of each task of a run printed. It shares its command with [`Logs`]: the name decides.
+pub struct LogsOfRun;
+
+impl Verb for LogsOfRun {
+    const NAME: &'static str = "run.logs_of_run";
+    const COMMAND: &'static str = "logs";
+    const SUMMARY: &'static str = "Show what the last attempt of each task of a run printed";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = RunRequest;
+    type Answer = RunAnswer;
+    const FUNCTION: Function<Self> = Function::Reads(logs_of_run);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// The run's id, a unique prefix of it, its correlation id, or `@last` for the newest.
+    pub run: String,
+    /// Only what was printed there.
+    #[serde(default)]
+    pub stream: Option<OutputStream>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunAnswer {
+    pub run_id: RunId,
+    /// In the order of the plan, without tasks that were never started.
+    pub tasks: Vec<TaskOutput>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskOutput {
+    /// Its id in the plan.
+    pub name: Option<String>,
+    #[serde(flatten)]
+    pub logs: Answer,
+}
+
+fn logs_of_run(cx: &mut Context, request: &RunRequest) -> Result<RunAnswer> {
+    let whole = super::show::show(cx, &request.run)?;
+    let mut tasks = Vec::new();
+    for (task, attempts) in whole.tasks {
+        if attempts.is_empty() {
+            continue;
+        }
+        let of_task = Request { task: task.id.to_string(), attempt: None, stream: request.stream };
+        let name = task.part.map(|part| part.spec.id);
+        tasks.push(TaskOutput { name, logs: logs(cx, &of_task)? });
+    }
+    Ok(RunAnswer { run_id: whole.run.asked.id, tasks })
 }
 
 pub fn logs(cx: &mut Context, request: &Request) -> Result<Answer> {

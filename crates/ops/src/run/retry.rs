@@ -2,7 +2,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::run::{DocumentKind, RunId, RunState};
+use contract::domain::run::{DocumentKind, Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use schemars::JsonSchema;
@@ -27,11 +27,15 @@ impl Verb for Retry {
     const FUNCTION: Function<Self> = Function::Once(retry);
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The task's id, or a unique prefix of it.
-    pub task_id: String,
+    /// The task: its id, a unique prefix of it, its id in a plan, or its `T-n`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// Instead of one task, every failed, canceled or parked task of this run; `@last` for the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,23 +45,35 @@ pub struct Answer {
     pub reset: Vec<String>,
 }
 
+/// What is to be retried, under ids that cannot change their meaning.
+enum Target {
+    Task(String),
+    Run(RunId),
+}
+
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
 pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    // The whole id is part of the fingerprint: a prefix may match more tasks later.
-    let task_id = crate::task::get::get(cx, &request.task_id)?.id.to_string();
-    let request = &Request { task_id };
-    cx.once_viewing(key, Retry::NAME, request, |work| {
-        let task = crate::task::required(work.tx, &request.task_id)?;
-        let Some(part) = &task.part else {
-            return Err(Error::new(ErrorCode::WrongState, "the task is not part of a run")
-                .hint("begin it again with `writ task begin`"));
-        };
-        if !matches!(task.status, Status::Failed | Status::Canceled | Status::Blocked) {
-            let message =
-                format!("the task is {}; only a failed, canceled or parked one is retried", task.status);
-            return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
+    let target = match (&request.task_id, &request.run) {
+        (Some(task), None) => Target::Task(cx.task_id(Some(key), task)?),
+        (None, Some(run)) => Target::Run(cx.run_named(run)?.asked.id),
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(Error::new(ErrorCode::InvalidInput, "name a task or a run to retry, and not both"));
         }
-        let run = super::required(work.tx, &part.run_id)?;
+    };
+    // The whole id is part of the fingerprint: a prefix may match more tasks later.
+    let request = &match &target {
+        Target::Task(id) => Request { task_id: Some(id.clone()), run: None },
+        Target::Run(id) => Request { task_id: None, run: Some(id.to_string()) },
+    };
+    cx.once_viewing(key, Retry::NAME, request, |work| {
+        let (run_id, first) = match &target {
+            Target::Run(id) => (id.clone(), None),
+            Target::Task(id) => {
+                let task = crate::task::required(work.tx, id)?;
+                (run_of(&task)?, Some(task))
+            }
+        };
+        let run = super::required(work.tx, &run_id)?;
         if run.asked.kind == DocumentKind::Ledger {
             return Err(Error::new(ErrorCode::WrongState, "the task is a row of a crew's ledger")
                 .hint("`writ ledger apply` brings a blocked row back; failed and canceled ones are final"));
@@ -68,24 +84,52 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
                 "an engine is working this run; wait until it ends",
             ));
         }
-        let run_id = run.asked.id.clone();
+        let tasks = work.tx.tasks_of_run(&run_id)?;
+        let chosen = match &first {
+            Some(first) => to_reset(tasks, first),
+            None => tasks.into_iter().filter(can_be_retried).collect(),
+        };
+        if chosen.is_empty() {
+            let message =
+                format!("the run is {}; it has no failed, canceled or parked task", run.state.as_str());
+            return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
+        }
         let mut reset = Vec::new();
-        for task in to_reset(work.tx.tasks_of_run(&run_id)?, &task) {
+        for task in chosen {
             reset.push(task.id.to_string());
             move_to_todo(work, task)?;
         }
-        if run.state != RunState::Stopped {
-            let moved = Change::RunMoved {
-                run_id: run_id.clone(),
-                from: run.state,
-                to: RunState::Stopped,
-                result: None,
-            };
-            let about = super::about(&run);
-            work.change(&about, "Run reopened for a retry", &moved)?;
-        }
+        reopen(work, &run)?;
         Ok(Answer { run_id, reset })
     })
+}
+
+fn can_be_retried(task: &Task) -> bool {
+    matches!(task.status, Status::Failed | Status::Canceled | Status::Blocked)
+}
+
+/// The run of a task that can be retried.
+fn run_of(task: &Task) -> Result<RunId> {
+    let Some(part) = &task.part else {
+        return Err(Error::new(ErrorCode::WrongState, "the task is not part of a run")
+            .hint("begin it again with `writ task begin`"));
+    };
+    if !can_be_retried(task) {
+        let message =
+            format!("the task is {}; only a failed, canceled or parked one is retried", task.status);
+        return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
+    }
+    Ok(part.run_id.clone())
+}
+
+fn reopen(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
+    if run.state != RunState::Stopped {
+        let run_id = run.asked.id.clone();
+        let moved = Change::RunMoved { run_id, from: run.state, to: RunState::Stopped, result: None };
+        let about = super::about(run);
+        work.change(&about, "Run reopened for a retry", &moved)?;
+    }
+    Ok(())
 }
 
 /// The task and the canceled ones behind it, in the plan's order.

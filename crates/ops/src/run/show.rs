@@ -105,8 +105,8 @@ pub struct Whole {
 
 /// A run by its id, a unique prefix of it, or its correlation id.
 pub fn show(cx: &mut Context, which: &str) -> Result<Whole> {
+    let run = cx.run_named(which)?;
     let tx = cx.store.read()?;
-    let run = super::find(&tx, which)?;
     let mut tasks = Vec::new();
     for task in tx.tasks_of_run(&run.asked.id)? {
         let attempts = tx.attempts_of_task(&task.id)?;

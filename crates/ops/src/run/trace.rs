@@ -63,7 +63,7 @@ impl From<&Events> for Answer {
 
 /// By run or by correlation id. A task outside a run has a correlation id of its own.
 pub fn events(cx: &mut Context, which: &str) -> Result<Events> {
-    let found = super::find(&cx.store.read()?, which);
+    let found = cx.run_named(which);
     let run = match found {
         Ok(run) => run,
         Err(error) if error.code == ErrorCode::NotFound => {

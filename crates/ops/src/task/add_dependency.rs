@@ -42,12 +42,13 @@ pub struct Answer {
 }
 
 pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    if request.id == request.depends_on {
+    let [id, depends_on] = cx.task_ids(key, [&request.id, &request.depends_on])?;
+    if id == depends_on {
         return Err(Error::new(ErrorCode::InvalidInput, "task cannot depend on itself"));
     }
     cx.once(key, AddDependency::NAME, request, |work| {
-        let task = super::required(work.tx, &request.id)?;
-        let needed = super::required(work.tx, &request.depends_on)?;
+        let task = super::required(work.tx, &id)?;
+        let needed = super::required(work.tx, &depends_on)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
         let message = format!("Dependency added: {} depends on {}", task.id, needed.id);

@@ -2,7 +2,6 @@
 
 use contract::continuity::TaskView;
 use contract::domain::change::Change;
-use contract::domain::limits;
 use contract::domain::task::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,12 +39,14 @@ pub struct Answer {
 }
 
 pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, Begin::NAME, request, |work| {
-        let mut task = super::required(work.tx, &request.id)?;
+    let id = cx.task_id(Some(key), &request.id)?;
+    cx.once_viewing(key, Begin::NAME, request, |work| {
+        let mut task = super::required(work.tx, &id)?;
         super::open_to_agents(work.tx, &task)?;
         let agent = work.caller.agent.clone();
+        crate::resume::orphans::end_claim(work, &mut task)?;
         let token = work.tx.next_number("fencing")?;
-        let command = Command::Begin { agent: agent.clone(), lease: limits::CLAIM_LEASE, token };
+        let command = Command::Begin(work.caller.claim(token));
         let made = super::carry_out(work, &mut task, &command, "Task started")?;
         let status_event_id = made
             .iter()

@@ -52,29 +52,15 @@ pub struct Answer {
 
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
-    let checked = super::checks_before(cx, key, &request.id, to)?;
-    commit(cx, key, request, &checked)
-}
-
-/// The same without running checks, for callers that cannot wait: a task that has checks is refused.
-pub fn complete_unchecked(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let to = checked(request)?;
-    if to == Status::Done && !cx.was_answered(key)? {
-        let task = super::judged(cx, key, &request.id)?;
-        if checking::plan_for(cx, &task)?.is_some() {
-            return Err(Error::new(
-                ErrorCode::CheckFailed,
-                "the task has checks that must pass before it is done",
-            )
-            .hint("`writ task complete` runs them"));
-        }
-    }
-    commit(cx, key, request, &Checked::default())
+    let id = cx.task_id(Some(key), &request.id)?;
+    let proof = super::checks_before(cx, key, &id, to)?;
+    commit(cx, key, request, (&id, &proof))
 }
 
 /// The same for a task that nobody reported as done: `None` if it has no checks, which could prove it.
 pub fn complete_if_checked(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Reply<Answer>>> {
-    let task = super::judged(cx, key, &request.id)?;
+    let id = cx.task_id(Some(key), &request.id)?;
+    let task = super::judged(cx, key, &id)?;
     if checking::plan_for(cx, &task)?.is_none() {
         return Ok(None);
     }
@@ -90,17 +76,23 @@ fn checked(request: &Request) -> Result<Status> {
     Ok(request.outcome.status())
 }
 
-fn commit(cx: &mut Context, key: &Key, request: &Request, checked: &Checked) -> Result<Reply<Answer>> {
+/// Closes the task `id`, after its checks were seen.
+fn commit(
+    cx: &mut Context,
+    key: &Key,
+    request: &Request,
+    (id, proof): (&str, &Checked),
+) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
     cx.once(key, Complete::NAME, request, |work| {
-        let mut task = super::required(work.tx, &request.id)?;
+        let mut task = super::required(work.tx, id)?;
         super::open_to_agents(work.tx, &task)?;
         let command = Command::Move {
             to,
             reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
-            verified: checked.proves(work.tx, &task)?,
+            verified: proof.proves(work.tx, &task)?,
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());
@@ -109,7 +101,7 @@ fn commit(cx: &mut Context, key: &Key, request: &Request, checked: &Checked) -> 
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
-        super::note_evidence(work, &task, &checked.seen)?;
+        super::note_evidence(work, &task, &proof.seen)?;
         let outcome = request.outcome.as_str();
         let close_event_id =
             say_closed(work, &task, outcome, Some(&request.summary), request.label.as_deref())?;

@@ -35,8 +35,9 @@ pub struct Answer {
 }
 
 pub fn delete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(Some(key), &request.id)?;
     cx.once(key, Delete::NAME, request, |work| {
-        let task = super::required(work.tx, &request.id)?;
+        let task = super::required(work.tx, &id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
         let waiting = work.tx.dependents_waiting(&task.id, super::WAITS)?;

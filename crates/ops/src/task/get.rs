@@ -26,7 +26,7 @@ impl Verb for Get {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The task's id, or an unambiguous beginning of it.
+    /// The task's id, a unique prefix of it, its id in a plan, or its `T-n`.
     pub id: String,
 }
 
@@ -34,20 +34,10 @@ fn show(cx: &mut Context, request: &Request) -> Result<TaskView> {
     Ok(TaskView::from(&get(cx, &request.id).map_err(not_found)?))
 }
 
-/// The task with this id. An unambiguous beginning of an id is enough.
-pub fn get(cx: &mut Context, id: &str) -> Result<Task> {
-    let tx = cx.store.read()?;
-    match super::required(&tx, id) {
-        Err(error) if error.code == ErrorCode::NotFound && id.starts_with("task_") && id.is_ascii() => {
-            match tx.task_ids_with_prefix(id)?.as_slice() {
-                [] => Err(error),
-                [only] => super::required(&tx, only),
-                _ => Err(Error::new(ErrorCode::Ambiguous, format!("`{id}` fits more than one task"))
-                    .hint("give more of the id")),
-            }
-        }
-        other => other,
-    }
+/// The task with this name.
+pub fn get(cx: &mut Context, name: &str) -> Result<Task> {
+    let id = cx.task_id(None, name)?;
+    super::required(&cx.store.read()?, &id)
 }
 
 /// The agent contract's sentence for a task that does not exist.

@@ -23,11 +23,13 @@ impl Verb for RemoveDependency {
 }
 
 pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(Some(key), &request.id)?;
+    let depends_on = cx.any_task_id(Some(key), &request.depends_on)?;
     cx.once(key, RemoveDependency::NAME, request, |work| {
-        let task = super::required(work.tx, &request.id)?;
+        let task = super::required(work.tx, &id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
-        let Some(needed) = task.depends_on.iter().find(|id| id.as_str() == request.depends_on) else {
+        let Some(needed) = task.depends_on.iter().find(|id| id.as_str() == depends_on) else {
             return Err(Error::not_found("dependency", &request.depends_on));
         };
         let message = format!("Dependency removed: {} no longer depends on {needed}", task.id);

@@ -44,9 +44,10 @@ pub struct Answer {
 pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = request.status.status();
     let reason = super::reason(request.blocked_reason.as_deref())?;
-    let checked = super::checks_before(cx, key, &request.id, to).map_err(super::get::not_found)?;
+    let id = cx.task_id(Some(key), &request.id).map_err(super::get::not_found)?;
+    let checked = super::checks_before(cx, key, &id, to).map_err(super::get::not_found)?;
     cx.once(key, SetStatus::NAME, request, |work| {
-        let mut task = super::required(work.tx, &request.id).map_err(super::get::not_found)?;
+        let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;
         super::open_to_agents(work.tx, &task)?;
         let command = Command::Move {
             to,

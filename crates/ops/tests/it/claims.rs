@@ -2,19 +2,35 @@
 
 use std::time::Duration;
 
+use contract::continuity::focus::FocusRule;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::memory::Scope;
+use contract::domain::process::Holder;
 use contract::domain::task::Claim;
+use ops::context::Key;
+use ops::resume::{Request, peek, resume};
 use ops::{Error, memory, push, task};
 use serde_json::json;
 
-use crate::world::{World, begin, complete, create, key, pushed, remember, set_status};
+use crate::world::{
+    ALIVE, DEAD, UNSEEN, World, begin, complete, create, key, owner, pushed, remember, set_status,
+};
 
 impl World {
     fn try_begin(&mut self, agent: &str, request: &str, id: &str) -> Result<Claim, Error> {
         task::begin::begin(&mut self.cx, &key(agent, request), &begin(id))?;
         Ok(self.get(id).claim.unwrap())
+    }
+
+    /// The messages of a task's events.
+    fn messages(&mut self, id: &str) -> Vec<String> {
+        let request = ops::event::list::Request {
+            task_id: Some(id.to_owned()),
+            ..ops::event::list::Request::default()
+        };
+        let answer = ops::verb::call::<ops::event::list::List>(&mut self.cx, None, &request).unwrap().answer;
+        answer.events.into_iter().map(|event| event.message).collect()
     }
 
     #[track_caller]
@@ -168,4 +184,87 @@ fn who_does_not_hold_a_task_may_speak_about_it_and_not_change_it() {
     (note.scope, note.scope_id) = (Scope::Task, Some(id.to_owned()));
     memory::set::set(cx, &key("b", "10"), &note).unwrap();
     assert_eq!(world.get(id).claim.unwrap().agent, "a");
+}
+
+fn holder(pid: u32) -> Holder {
+    Holder { program: "claude".to_owned(), process: owner(pid) }
+}
+
+/// A key of an agent whose process is known.
+fn held(agent: &str, request: &str, pid: u32) -> Key {
+    let Key { caller, request_id } = key(agent, request);
+    Key { caller: caller.held_by(Some(holder(pid))), request_id }
+}
+
+#[test]
+fn a_dead_process_holds_nothing() {
+    for (liveness, is_free) in [(DEAD, true), (ALIVE, false), (UNSEEN, false)] {
+        let mut world = World::new();
+        let id = world.task("one");
+        world.host.liveness.set(liveness);
+        task::begin::begin(&mut world.cx, &held("a", "a-1", 7), &begin(&id)).unwrap();
+        let first = world.get(&id).claim.unwrap();
+        assert_eq!(first.holder, Some(holder(7)));
+        if is_free {
+            let second = world.try_begin("b", "b-1", &id).unwrap();
+            assert_eq!((second.agent.as_str(), second.holder), ("b", None));
+            assert!(second.token > first.token, "a takeover gets a higher token");
+            let said = world.messages(&id);
+            assert!(said.contains(&"Claim ended: claude (pid 7) is dead".to_owned()), "{said:?}");
+        } else {
+            world.is_held_from("b", "b-1", &id);
+            world.clock().advance(limits::CLAIM_LEASE);
+            assert_eq!(world.try_begin("b", "b-1", &id).unwrap().agent, "b", "{liveness:?}");
+        }
+    }
+}
+
+#[test]
+fn a_claim_without_a_process_is_held_until_its_lease_ends() {
+    let mut world = World::new();
+    let id = world.task("one");
+    world.host.liveness.set(DEAD);
+    world.try_begin("a", "a-1", &id).unwrap();
+    world.is_held_from("b", "b-1", &id);
+}
+
+#[test]
+fn every_call_refreshes_the_process_that_holds_a_claim() {
+    let mut world = World::new();
+    let id = world.task("one");
+    world.host.liveness.set(ALIVE);
+    world.host.processes.borrow_mut().insert(7, DEAD);
+    world.try_begin("a", "a-1", &id).unwrap();
+    // The claim was made by a command; the next hook knows the process.
+    task::create::create(&mut world.cx, &held("a", "a-2", 7), &create("more")).unwrap();
+    assert_eq!(world.get(&id).claim.unwrap().holder, Some(holder(7)));
+    // The session goes on in another process, with the claim it had.
+    let token = world.get(&id).claim.unwrap().token;
+    task::create::create(&mut world.cx, &held("a", "a-3", 8), &create("still more")).unwrap();
+    let claim = world.get(&id).claim.unwrap();
+    assert_eq!((claim.holder, claim.token), (Some(holder(8)), token));
+    world.is_held_from("b", "b-1", &id);
+    // A call that knows no process keeps the one that is known.
+    assert_eq!(world.try_begin("a", "a-4", &id).unwrap().holder, Some(holder(8)));
+    ops::agent::renew(&mut world.cx, &held("a", "x", 7).caller).unwrap();
+    assert_eq!(world.try_begin("b", "b-1", &id).unwrap().agent, "b");
+}
+
+#[test]
+fn a_resuming_agent_gets_what_a_dead_one_left_and_a_peek_shows_it() {
+    let mut world = World::new();
+    let [left, other] = ["left", "other"].map(|title| world.task(title));
+    world.host.liveness.set(ALIVE);
+    world.host.processes.borrow_mut().insert(7, DEAD);
+    task::begin::begin(&mut world.cx, &held("a", "a-1", 7), &begin(&left)).unwrap();
+    task::begin::begin(&mut world.cx, &held("b", "b-1", 8), &begin(&other)).unwrap();
+    let before = world.state();
+    let request = peek::Request { agent: "c".to_owned(), ..peek::Request::default() };
+    let shown = peek::look(&mut world.cx, &request).unwrap().0;
+    assert_eq!((shown.brief.task.unwrap().id, shown.focus_rule), (left.clone(), FocusRule::Left));
+    assert_eq!(world.state(), before, "a peek writes nothing");
+    let answer = resume(&mut world.cx, &held("c", "c-1", 9), &Request::default()).unwrap().answer;
+    assert_eq!((answer.focus_task_id, answer.focus_rule), (left.clone(), FocusRule::Left));
+    assert_eq!(world.get(&left).claim.unwrap().holder, Some(holder(9)));
+    assert_eq!(world.get(&other).claim.unwrap().agent, "b", "a living one keeps its task");
 }

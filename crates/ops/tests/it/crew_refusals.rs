@@ -22,8 +22,12 @@ fn an_assigned_task_cannot_be_moved_by_agent_verbs() {
             task::begin::begin(cx, &key("mallory", "a"), &begin(id)).err(),
             task::complete::complete(cx, &key("mallory", "b"), &complete(id, "done")).err(),
             task::set_status::set_status(cx, &key("mallory", "c"), &set_status(id, "blocked")).err(),
-            run::retry::retry(cx, &key("mallory", "d"), &run::retry::Request { task_id: id.to_owned() })
-                .err(),
+            run::retry::retry(
+                cx,
+                &key("mallory", "d"),
+                &run::retry::Request { task_id: Some(id.to_owned()), run: None },
+            )
+            .err(),
             ops::push::push(
                 cx,
                 &key("mallory", "e"),

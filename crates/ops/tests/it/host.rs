@@ -1,12 +1,14 @@
 //! A host that answers from what a test wrote down, and fails the test when it is asked inside a transaction.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -41,6 +43,8 @@ pub(crate) struct Paper {
 pub(crate) struct TestHost {
     pub(crate) paper: RefCell<Paper>,
     pub(crate) liveness: Cell<Liveness>,
+    /// Processes that differ from the others.
+    pub(crate) processes: RefCell<BTreeMap<u32, Liveness>>,
     open: RefCell<OpenTransactions>,
     asked: Cell<u32>,
     /// What a person was asked last.
@@ -58,6 +62,7 @@ impl TestHost {
         Rc::new(Self {
             paper: RefCell::default(),
             liveness: Cell::new(Liveness::Dead),
+            processes: RefCell::default(),
             open: RefCell::default(),
             asked: Cell::new(0),
             question: RefCell::default(),
@@ -187,9 +192,14 @@ impl Host for TestHost {
         Ok(self.paper.borrow().worklog.clone())
     }
 
-    fn liveness(&self, _: &Owner) -> Liveness {
+    fn liveness(&self, owner: &Owner) -> Liveness {
         self.note("a process");
-        self.liveness.get()
+        self.processes.borrow().get(&owner.pid).copied().unwrap_or(self.liveness.get())
+    }
+
+    fn ancestor(&self, _: &[&str]) -> Option<Holder> {
+        self.note("an ancestor");
+        None
     }
 
     fn program(&self) -> String {

@@ -108,7 +108,7 @@ const VERBS: &[Verb] = &[
         name: "task.begin",
         prepare: |world| {
             let requests =
-                [world.task("first"), world.task("second"), "task_0".to_owned()].map(|id| begin(&id));
+                [world.task("first"), world.task("second"), "task_none".to_owned()].map(|id| begin(&id));
             Box::new(move |cx, key, which| task::begin::begin(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
@@ -116,8 +116,11 @@ const VERBS: &[Verb] = &[
         name: "task.set_status",
         prepare: |world| {
             let id = world.task("first");
-            let requests =
-                [set_status(&id, "blocked"), set_status(&id, "in_progress"), set_status("task_0", "blocked")];
+            let requests = [
+                set_status(&id, "blocked"),
+                set_status(&id, "in_progress"),
+                set_status("task_none", "blocked"),
+            ];
             Box::new(move |cx, key, which| {
                 task::set_status::set_status(cx, key, &chosen(which, &requests)).map(plain)
             })
@@ -127,7 +130,7 @@ const VERBS: &[Verb] = &[
         name: "task.complete",
         prepare: |world| {
             let id = world.task("first");
-            let requests = [complete(&id, "done"), complete(&id, "blocked"), complete("task_0", "done")];
+            let requests = [complete(&id, "done"), complete(&id, "blocked"), complete("task_none", "done")];
             Box::new(move |cx, key, which| {
                 task::complete::complete(cx, key, &chosen(which, &requests)).map(plain)
             })
@@ -138,7 +141,7 @@ const VERBS: &[Verb] = &[
         prepare: |world| {
             let id = world.task("first");
             let request = |id: &str, priority| task::set_priority::Request { id: id.to_owned(), priority };
-            let requests = [request(&id, 5), request(&id, 6), request("task_0", 5)];
+            let requests = [request(&id, 5), request(&id, 6), request("task_none", 5)];
             Box::new(move |cx, key, which| {
                 task::set_priority::set_priority(cx, key, &chosen(which, &requests)).map(plain)
             })
@@ -171,7 +174,7 @@ const VERBS: &[Verb] = &[
                     "task_status": {"status": status, "summary": "s"},
                 }))
             };
-            let requests = [whole(&id, "completed"), whole(&id, "blocked"), whole("task_0", "completed")];
+            let requests = [whole(&id, "completed"), whole(&id, "blocked"), whole("task_none", "completed")];
             Box::new(move |cx, key, which| push::push(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
@@ -205,7 +208,7 @@ const VERBS: &[Verb] = &[
                 id: id.to_owned(),
                 depends_on: on.to_owned(),
             };
-            let requests = [request(&a, &b), request(&a, &c), request(&a, "task_0")];
+            let requests = [request(&a, &b), request(&a, &c), request(&a, "task_none")];
             Box::new(move |cx, key, which| {
                 task::remove_dependency::remove(cx, key, &chosen(which, &requests)).map(plain)
             })
@@ -214,7 +217,7 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "task.delete",
         prepare: |world| {
-            let requests = [world.task("first"), world.task("second"), "task_0".to_owned()]
+            let requests = [world.task("first"), world.task("second"), "task_none".to_owned()]
                 .map(|id| task::delete::Request { id });
             Box::new(move |cx, key, which| {
                 task::delete::delete(cx, key, &chosen(which, &requests)).map(plain)
@@ -231,7 +234,7 @@ const VERBS: &[Verb] = &[
                 focus: focus.map(str::to_owned),
                 budget: None,
             };
-            let requests = [request(10, None), request(11, None), request(10, Some("task_0"))];
+            let requests = [request(10, None), request(11, None), request(10, Some("task_none"))];
             Box::new(move |cx, key, which| resume::resume(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
@@ -299,7 +302,7 @@ const VERBS: &[Verb] = &[
         name: "task.cancel",
         prepare: |world| {
             let requests =
-                [world.task("first"), world.task("second"), "task_0".to_owned()].map(|id| cancel(&id));
+                [world.task("first"), world.task("second"), "task_none".to_owned()].map(|id| cancel(&id));
             Box::new(move |cx, key, which| run::cancel::cancel(cx, key, &chosen(which, &requests)).map(plain))
         },
     },
@@ -308,7 +311,7 @@ const VERBS: &[Verb] = &[
         prepare: |world| {
             let ids =
                 [failed_run(world, &["a"]), failed_run(world, &["b", "c"]), world.task("no part of a run")];
-            let requests = ids.map(|task_id| run::retry::Request { task_id });
+            let requests = ids.map(|task_id| run::retry::Request { task_id: Some(task_id), run: None });
             Box::new(move |cx, key, which| run::retry::retry(cx, key, &chosen(which, &requests)).map(plain))
         },
     },

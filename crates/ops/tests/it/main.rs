@@ -18,6 +18,7 @@ mod handoff;
 mod host;
 mod idempotency;
 mod memory;
+mod names;
 mod push;
 mod resume;
 mod runs;

@@ -62,7 +62,7 @@ impl World {
     }
 
     fn retry(&mut self, task_id: &str, request: &str, liveness: Liveness) -> Result<retry::Answer, Error> {
-        let request_body = retry::Request { task_id: task_id.to_owned() };
+        let request_body = retry::Request { task_id: Some(task_id.to_owned()), run: None };
         self.host.liveness.set(liveness);
         Ok(retry::retry(&mut self.cx, &key("a", request), &request_body)?.answer)
     }

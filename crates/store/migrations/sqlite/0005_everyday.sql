@@ -1,5 +1,17 @@
 -- Sessions of agents, checks of ordinary tasks, trust in a project, money that is withheld.
 
+-- The agent's process under a claim, as JSON: refreshed with the lease, and like it not rebuilt from the log.
+ALTER TABLE tasks ADD COLUMN claim_holder TEXT;
+-- Live claims of all agents. Look-ups of one agent's claims do not mention the token, and keep their own index.
+CREATE INDEX tasks_claimed_until ON tasks (claim_boot_id, claim_until) WHERE claim_token IS NOT NULL;
+
+-- Names of tasks and runs: the newest runs with their directories, and a run's tasks by their ids in the plan.
+ALTER TABLE runs ADD COLUMN workspace TEXT NOT NULL DEFAULT '';
+UPDATE runs SET workspace = coalesce(json_extract(asked, '$.workspace'), '');
+DROP INDEX runs_by_time;
+CREATE INDEX runs_by_time ON runs (created_at, id, workspace);
+CREATE INDEX tasks_by_name ON tasks (run_id, name) WHERE run_id IS NOT NULL;
+
 -- Checks of a task outside a plan: who wrote them, where they run, the commands.
 ALTER TABLE tasks ADD COLUMN checks TEXT;
 

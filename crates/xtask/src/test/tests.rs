@@ -46,3 +46,11 @@ fn missing_programs_are_named_with_their_packages() {
         ]
     );
 }
+
+#[test]
+fn the_agents_suite_runs_only_where_it_is_asked_for() {
+    let words = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    assert_eq!(suite(&words(&["-p", "ops"])), (Suite::Workspace, words(&["-p", "ops"])));
+    assert_eq!(suite(&words(&["--agents", "claude"])), (Suite::Agents, words(&["claude"])));
+    assert_eq!(suite(&words(&["--", "--agents"])), (Suite::Workspace, words(&["--", "--agents"])));
+}

@@ -3,6 +3,9 @@
 use super::Violation;
 use super::tree::{File, Tree};
 
+/// Test binaries: the tests of every crate, and those with real agent programs, which a plain run leaves out.
+const TEST_ROOTS: &[&str] = &["tests/it", "tests/agents"];
+
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     tree.rust().filter_map(|file| judge(tree, file)).collect()
 }
@@ -42,7 +45,7 @@ fn split_crate(folder: &str) -> Option<(&str, &str)> {
 fn is_root(inside: &str, name: &str) -> bool {
     let crate_root = inside == "src" && matches!(name, "lib" | "main");
     let program = inside == "src/bin" || (inside.starts_with("src/bin/") && name == "main");
-    let tests = inside == "tests/it" && name == "main";
+    let tests = TEST_ROOTS.contains(&inside) && name == "main";
     crate_root || program || tests
 }
 
@@ -50,7 +53,7 @@ fn is_root(inside: &str, name: &str) -> bool {
 fn parents(crate_dir: &str, inside: &str) -> Vec<String> {
     match inside {
         "src" => vec![format!("{crate_dir}/src/lib.rs"), format!("{crate_dir}/src/main.rs")],
-        "tests/it" => vec![format!("{crate_dir}/tests/it/main.rs")],
+        _ if TEST_ROOTS.contains(&inside) => vec![format!("{crate_dir}/{inside}/main.rs")],
         _ if inside.strip_prefix("src/bin/").is_some_and(|rest| !rest.contains('/')) => {
             vec![format!("{crate_dir}/{inside}/main.rs"), format!("{crate_dir}/{inside}.rs")]
         }

@@ -1,68 +1,41 @@
-//! How installations are told, and what is remembered of them.
+//! Prints what an installation changes.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use ops::Result;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::hooks::claude::Record;
-use crate::hooks::{FileChange, files, places};
+use super::apply::Plans;
+use crate::hooks::{FileChange, files};
 use crate::output::Output;
 
-/// The contract prints a list that is empty as null.
-pub(super) fn names(names: &[&str]) -> Value {
-    if names.is_empty() { Value::Null } else { json!(names) }
+/// What each agent program's plan says.
+pub(super) fn answers(plans: &Plans) -> Map<String, Value> {
+    plans.iter().map(|(adapter, plan)| (adapter.name().to_owned(), plan.answer.clone())).collect()
 }
 
-/// What was made around a file that is ours alone.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Directories {
-    pub(super) path: String,
-    pub(super) directories: Vec<String>,
-}
-
-/// What an earlier installation left. One that cannot be read is as good as none.
-pub(super) fn record(settings: &Path) -> Result<Option<Record>> {
-    let record: Option<Record> = remembered(settings)?;
-    Ok(record.filter(|record| Path::new(&record.path) == settings))
-}
-
-pub(super) fn directories(plugin: &Path) -> Result<Option<Directories>> {
-    let record: Option<Directories> = remembered(plugin)?;
-    Ok(record.filter(|record| Path::new(&record.path) == plugin))
-}
-
-fn remembered<R: DeserializeOwned>(of: &Path) -> Result<Option<R>> {
-    let Some(file) = places::record(of) else { return Ok(None) };
-    Ok(files::read(&file)?.and_then(|text| serde_json::from_str(&text).ok()))
-}
-
-pub(super) fn answer(
+pub(super) fn print(
     output: &Output,
-    mut told: Map<String, Value>,
+    mut answer: Map<String, Value>,
     changes: &[FileChange],
     dry_run: bool,
 ) -> ExitCode {
     if dry_run {
-        told.insert("dry_run".to_owned(), json!(true));
-        told.insert("files".to_owned(), changes.iter().map(described).collect());
+        answer.insert("dry_run".to_owned(), json!(true));
+        answer.insert("files".to_owned(), changes.iter().map(described).collect());
     }
-    output.answer(&told, || {
-        let said = |change: &FileChange| {
-            if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) }
-        };
-        let mut text: String = changes
-            .iter()
-            .map(|change| format!("{} {}\n{}", said(change), change.path.display(), bytes(change, dry_run)))
-            .collect();
+    output.answer(&answer, || {
+        let mut text: String = changes.iter().map(|change| line(change, dry_run)).collect();
         if changes.is_empty() {
             text.push_str("nothing to do\n");
         }
         text
     })
+}
+
+/// One change for people.
+pub(super) fn line(change: &FileChange, dry_run: bool) -> String {
+    let done = if dry_run { format!("would {}", action(change)) } else { format!("{}d", action(change)) };
+    format!("{done} {}\n{}", change.path.display(), bytes(change, dry_run))
 }
 
 fn action(change: &FileChange) -> &'static str {
@@ -90,7 +63,7 @@ fn described(change: &FileChange) -> Value {
     value
 }
 
-/// The bytes for people, as lines that go and lines that come.
+/// The changed bytes for people, as removed and added lines.
 fn bytes(change: &FileChange, dry_run: bool) -> String {
     if !dry_run {
         return String::new();

@@ -11,7 +11,7 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The task
+    /// The task: its id, a unique prefix of it, its id in a plan, or its T-n
     #[arg(long)]
     id: String,
 }

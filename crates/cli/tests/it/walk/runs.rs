@@ -117,6 +117,13 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "run.logs_of_run",
+        prepare: |cli| {
+            let run = word(&done(cli)["run_id"]);
+            Example::new(json!({"run": run}), &["logs", &run])
+        },
+    },
+    Row {
         verb: "run.cancel",
         prepare: |cli| {
             let failed = failed(cli);

@@ -30,6 +30,10 @@ fn task(checks: usize) -> Task {
     }
 }
 
+fn wanted(agent: &str, token: i64) -> NewClaim {
+    NewClaim { agent: Agent::parse(agent).unwrap(), holder: None, lease: Duration::from_mins(15), token }
+}
+
 /// Runs a script of commands on one task and prints the result of each.
 fn run(checks: usize, script: &str) -> String {
     let mut task = task(checks);
@@ -45,11 +49,11 @@ fn run(checks: usize, script: &str) -> String {
             }
             ["begin", agent] => {
                 token += 1;
-                Command::Begin { agent: Agent::parse(agent).unwrap(), lease: Duration::from_mins(15), token }
+                Command::Begin(wanted(agent, token))
             }
             ["claim", agent] => {
                 token += 1;
-                Command::Claim { agent: Agent::parse(agent).unwrap(), lease: Duration::from_mins(15), token }
+                Command::Claim(wanted(agent, token))
             }
             [agent, "moves", to] => Command::Move {
                 to: Status::parse(to).unwrap(),
@@ -59,6 +63,7 @@ fn run(checks: usize, script: &str) -> String {
                 by: Some(Agent::parse(agent).unwrap()),
             },
             ["release", agent] => Command::Release { agent: Agent::parse(agent).unwrap() },
+            ["evict"] => Command::Evict,
             [rules, to, rest @ ..] => Command::Move {
                 to: Status::parse(to).unwrap(),
                 reason: rest.first().filter(|w| **w != "verified").map(|w| (*w).to_owned()),
@@ -137,17 +142,9 @@ fn a_reason_does_not_outlive_its_state() {
 fn any_command() -> impl Strategy<Value = Command> {
     let agent = prop_oneof![Just("ann"), Just("bob")].prop_map(|name| Agent::parse(name).unwrap());
     prop_oneof![
-        (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Begin {
-            agent,
-            lease: Duration::from_mins(15),
-            token
-        }),
+        (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Begin(wanted(agent.as_str(), token))),
         agent.clone().prop_map(|agent| Command::Release { agent }),
-        (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Claim {
-            agent,
-            lease: Duration::from_mins(15),
-            token
-        }),
+        (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Claim(wanted(agent.as_str(), token))),
         (prop::sample::select(Status::ALL), any::<bool>(), any::<bool>(), proptest::option::of(agent))
             .prop_map(|(to, operator, verified, by)| {
                 let rules = if operator { Rules::Operator } else { Rules::Continuity };
@@ -180,7 +177,7 @@ proptest! {
             prop_assert!(!(checks > 0 && task.evidence == Some(Evidence::Claimed)));
             prop_assert!(task.claim.is_none() || matches!(task.status, Status::Todo | Status::InProgress));
             prop_assert!(task.version >= before.version);
-            if let (Some(holder), Command::Begin { agent, .. } | Command::Claim { agent, .. }) = (&holder, &command) {
+            if let (Some(holder), Command::Begin(NewClaim { agent, .. }) | Command::Claim(NewClaim { agent, .. })) = (&holder, &command) {
                 prop_assert!(task.claim.as_ref().is_some_and(|claim| claim.agent == *holder) || agent.as_str() == holder);
             }
             if let (Some(holder), Command::Move { by: Some(agent), .. }) = (&holder, &command) {

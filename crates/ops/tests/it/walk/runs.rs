@@ -111,6 +111,13 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| (None, json!({"task": attempted_task(crew), "attempt": 1, "stream": "stdout"})),
     },
     Sample {
+        verb: "run.logs_of_run",
+        prepare: |crew| {
+            attempted_task(crew);
+            (None, json!({"run": "@last", "stream": "stdout"}))
+        },
+    },
+    Sample {
         verb: "run.cancel",
         prepare: |crew| {
             let run = crew.world.run(&["a"]);

@@ -6,7 +6,10 @@ fn program() -> Program {
 
 #[track_caller]
 fn installed(before: Option<&str>, record: Option<&Record>) -> (String, Record) {
-    install("s.json", before, record, &program()).unwrap().change.expect("there was something to do")
+    install("s.json", before, record, &program(), Scope::User)
+        .unwrap()
+        .change
+        .expect("there was something to do")
 }
 
 /// Settings as people and programs write them.
@@ -76,14 +79,18 @@ fn an_installation_is_taken_back_byte_for_byte_in_every_style() {
         let (text, record) = installed(Some(style), None);
         let settings = Settings::read(&text).unwrap_or_else(|error| panic!("{style:?}: {error}\n{text}"));
         for event in EVENTS {
-            assert_eq!(settings.ours(event.name, &program()), [entry(event, &program())], "{text}");
+            assert_eq!(
+                settings.entries(event.name, &program(), Owner::Ours),
+                [entry(event, &program(), Scope::User)],
+                "{text}"
+            );
         }
         assert_eq!(comments(&text), comments(style), "{text}");
         let back = uninstall(&text, Some(&record), &program()).unwrap();
         assert_eq!((back.text.as_deref(), back.restored), (Some(style), true));
         assert_eq!(back.removed.len(), EVENTS.len());
         // Once more changes nothing.
-        let again = install("s.json", Some(&text), Some(&record), &program()).unwrap();
+        let again = install("s.json", Some(&text), Some(&record), &program(), Scope::User).unwrap();
         assert_eq!((again.change, again.skipped.len()), (None, EVENTS.len()));
     }
 }
@@ -147,7 +154,7 @@ fn what_others_have_in_our_entries_and_events_stays() {
 fn entries_of_another_place_or_store_are_updated_and_back_still_leads_to_the_beginning() {
     let (old, record) = installed(Some("{\"a\":1}"), None);
     let moved = Program { path: "/usr/bin/vybe".to_owned(), db_path: Some("/data/x y.db".to_owned()) };
-    let found = install("s.json", Some(&old), Some(&record), &moved).unwrap();
+    let found = install("s.json", Some(&old), Some(&record), &moved, Scope::User).unwrap();
     assert_eq!((found.updated.len(), found.installed.len()), (EVENTS.len(), 0));
     let (text, record) = found.change.unwrap();
     assert!(text.contains("/usr/bin/vybe hook stop --db-path '/data/x y.db'"), "{text}");
@@ -162,23 +169,120 @@ fn our_commands_are_known_by_program_and_word() {
     for line in [
         "writ hook stop",
         "'/a b/writ' hook prompt",
-        "\"/x/vybe\" hook session-start",
+        "'/opt/my tools/writ' hook session-start",
         "/x/writ hook stop -a b",
+        "writ hook stop --from codex",
     ] {
-        assert!(program.is_ours(line), "{line}");
+        assert_eq!(program.owner(line), Some(Owner::Ours), "{line}");
+    }
+    for line in ["vybe hook stop", "\"/x/vybe\" hook session-start", "/go/bin/vybe hook retrospective-bg"] {
+        assert_eq!(program.owner(line), Some(Owner::Original), "{line}");
     }
     for line in
         ["writ", "writ task list", "/writ/other hook stop", "echo writ hook stop", "writ'", "writhook stop"]
     {
-        assert!(!program.is_ours(line), "{line}");
+        assert_eq!(program.owner(line), None, "{line}");
     }
+    let called_vybe = Program { path: "/usr/bin/vybe".to_owned(), db_path: None };
+    assert_eq!(called_vybe.owner("/usr/bin/vybe hook stop"), Some(Owner::Ours));
+    assert_eq!(called_vybe.owner("/go/bin/vybe hook stop"), Some(Owner::Original));
+}
+
+/// Settings as the original's installation leaves them, with an entry of the user.
+const ORIGINAL: &str = r#"{
+  "hooks": {
+    "SessionEnd": [
+      {
+        "hooks": [
+          {
+            "command": "\"/go/bin/vybe\" hook session-end",
+            "timeout": 5000,
+            "type": "command"
+          }
+        ],
+        "matcher": ""
+      },
+      {"hooks": [{"command": "vybe hook retrospective", "type": "command"}], "matcher": ""}
+    ],
+    "Stop": [
+      {"hooks": [{"command": "say done", "type": "command"}]},
+      {
+        "hooks": [
+          {"command": "\"/go/bin/vybe\" hook stop", "timeout": 1000, "type": "command"},
+          {"command": "say more", "type": "command"}
+        ],
+        "matcher": ""
+      }
+    ]
+  },
+  "model": "m"
+}
+"#;
+
+fn originals_in(text: &str) -> usize {
+    originals::found(text, &program()).len()
+}
+
+#[test]
+fn hooks_of_the_original_are_replaced_and_come_back_byte_for_byte() {
+    assert_eq!(originals_in(ORIGINAL), 3);
+    let found = install("s.json", Some(ORIGINAL), None, &program(), Scope::User).unwrap();
+    assert_eq!(found.updated, ["SessionEnd", "Stop"]);
+    let (text, record) = found.change.unwrap();
+    assert_eq!(originals_in(&text), 0, "{text}");
+    assert!(text.contains("say done") && text.contains("say more"), "{text}");
+    let back = uninstall(&text, Some(&record), &program()).unwrap();
+    assert_eq!((back.text.as_deref(), back.restored), (Some(ORIGINAL), true));
+    // An update in between does not lose the way back.
+    let moved = Program { path: "/usr/bin/writ".to_owned(), db_path: None };
+    let (text, record) =
+        install("s.json", Some(&text), Some(&record), &moved, Scope::User).unwrap().change.unwrap();
+    assert_eq!(uninstall(&text, Some(&record), &moved).unwrap().text.as_deref(), Some(ORIGINAL));
+    // Changed since: ours go, theirs come back, and what somebody added stays.
+    let changed = text.replace("\"m\"", "\"n\"");
+    let back = uninstall(&changed, Some(&record), &moved).unwrap();
+    let mut expected = parsed(ORIGINAL);
+    expected["model"] = json!("n");
+    let hook = expected["hooks"]["Stop"][1]["hooks"].as_array_mut().unwrap().remove(0);
+    let given_back = json!({"hooks": [hook], "matcher": ""});
+    expected["hooks"]["Stop"].as_array_mut().unwrap().push(given_back);
+    assert_eq!((parsed(back.text.as_deref().unwrap()), back.restored), (expected, false));
+}
+
+#[test]
+fn without_an_installation_of_ours_the_original_keeps_its_hooks() {
+    let left = uninstall(ORIGINAL, None, &program()).unwrap();
+    assert_eq!((left.text.as_deref(), left.removed.len()), (Some(ORIGINAL), 0));
+}
+
+#[test]
+fn a_program_that_took_over_the_originals_path_still_gives_its_hooks_back() {
+    let ours = Program { path: "/go/bin/vybe".to_owned(), db_path: None };
+    let (text, record) = install("s.json", Some(ORIGINAL), None, &ours, Scope::User).unwrap().change.unwrap();
+    assert!(!text.contains("1000"), "{text}");
+    assert_eq!(uninstall(&text, Some(&record), &ours).unwrap().text.as_deref(), Some(ORIGINAL));
+}
+
+#[test]
+fn settings_of_a_project_call_the_program_by_its_name() {
+    let found = install("s.json", None, None, &program(), Scope::Project).unwrap();
+    let (text, _) = found.change.unwrap();
+    assert!(text.contains("\"writ hook stop\"") && !text.contains("my tools"), "{text}");
+    assert_eq!(programs_in(&text, &program()), ["writ"]);
+    let again = install("s.json", Some(&text), None, &program(), Scope::Project).unwrap();
+    assert_eq!(again.change, None);
+    // Entries with a path from an earlier installation are updated.
+    let (old, _) = installed(None, None);
+    let found = install("s.json", Some(&old), None, &program(), Scope::Project).unwrap();
+    assert_eq!(found.updated.len(), EVENTS.len());
 }
 
 #[test]
 fn an_update_keeps_comments_and_trailing_commas() {
     let (text, record) = installed(Some(COMMENTED), None);
     let moved = Program { path: "/usr/bin/writ".to_owned(), db_path: None };
-    let (text, record) = install("s.json", Some(&text), Some(&record), &moved).unwrap().change.unwrap();
+    let (text, record) =
+        install("s.json", Some(&text), Some(&record), &moved, Scope::User).unwrap().change.unwrap();
     assert!(!text.contains("my tools"), "{text}");
     assert_eq!(comments(&text), comments(COMMENTED));
     assert!(text.contains("\"allow\": [\"Bash(ls:*)\",],"), "{text}");
@@ -186,7 +290,7 @@ fn an_update_keeps_comments_and_trailing_commas() {
     assert_eq!((back.text.as_deref(), back.restored), (Some(COMMENTED), true));
     // Also where the record of the first installation is lost.
     let (first, _) = installed(Some(COMMENTED), None);
-    let (text, record) = install("s.json", Some(&first), None, &moved).unwrap().change.unwrap();
+    let (text, record) = install("s.json", Some(&first), None, &moved, Scope::User).unwrap().change.unwrap();
     assert!(!text.contains("my tools"), "{text}");
     assert_eq!(comments(&text), comments(COMMENTED));
     let back = uninstall(&text, Some(&record), &moved).unwrap();
@@ -220,7 +324,7 @@ fn the_record_holds_no_text_of_the_user() {
 #[test]
 fn a_record_of_an_earlier_release_still_leads_back() {
     let before = "{\"a\":1}";
-    let hook = |event: &Event| format!("\"{}\":[{}]", event.name, entry(event, &program()));
+    let hook = |event: &Event| format!("\"{}\":[{}]", event.name, entry(event, &program(), Scope::User));
     let hooks: Vec<String> = EVENTS.iter().map(hook).collect();
     let added = format!(",\"hooks\":{{{}}}", hooks.join(","));
     let text = format!("{{\"a\":1{added}}}");
@@ -242,7 +346,7 @@ fn settings_that_we_could_only_guess_about_are_refused() {
     for text in
         ["{", "[]", "null", "{\"hooks\":[]}", "{\"hooks\":{\"Stop\":{}}}", "{\"a\":1,\"a\":2}", "// x\n"]
     {
-        assert!(install("s.json", Some(text), None, &program()).is_err(), "{text}");
+        assert!(install("s.json", Some(text), None, &program(), Scope::User).is_err(), "{text}");
         assert!(uninstall(text, None, &program()).is_err(), "{text}");
     }
 }
@@ -257,7 +361,9 @@ fn damaged_settings_are_refused_or_come_back_byte_for_byte() {
         let width = rest.chars().next().map_or(0, char::len_utf8);
         for put in ["", "\"", ",", "//"] {
             let damaged = format!("{}{put}{}", &style[..at], &rest[width..]);
-            let Ok(found) = install("s.json", Some(&damaged), None, &program()) else { continue };
+            let Ok(found) = install("s.json", Some(&damaged), None, &program(), Scope::User) else {
+                continue;
+            };
             let (text, record) = found.change.unwrap();
             let back = uninstall(&text, Some(&record), &program()).unwrap();
             assert_eq!((back.text.as_deref(), back.restored), (Some(damaged.as_str()), true));

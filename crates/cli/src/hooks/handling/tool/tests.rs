@@ -1,0 +1,86 @@
+use serde_json::json;
+
+use super::*;
+
+fn failed(output: &str, exit_code: Option<i64>) -> Outcome<'_> {
+    Outcome::Failed { output, exit_code, is_interrupt: false }
+}
+
+#[test]
+fn messages_say_what_happened() {
+    let root = Some("/work/fence");
+    let bash = ToolCall::command("Bash", Some("cargo test"));
+    let edit = ToolCall::file("Edit", Some("/work/fence/src/parser.rs"));
+    for (call, outcome, expected) in [
+        (&edit, Outcome::Succeeded, "Edit: src/parser.rs"),
+        (&ToolCall::file("Write", Some("/etc/hosts")), Outcome::Succeeded, "Write: /etc/hosts"),
+        (
+            &ToolCall::file("Write", Some("/work/fence/../other/a")),
+            Outcome::Succeeded,
+            "Write: /work/fence/../other/a",
+        ),
+        (&ToolCall::file("Write", Some("src/a.rs")), Outcome::Succeeded, "Write: src/a.rs"),
+        (&bash, Outcome::Succeeded, "Bash: cargo test"),
+        (&bash, failed("", Some(1)), "Bash failed (exit 1): cargo test"),
+        (&bash, failed("", None), "Bash failed: cargo test"),
+        (
+            &bash,
+            failed("running\nerror: 1 test failed\n", Some(101)),
+            "Bash failed (exit 101): cargo test (error: 1 test failed)",
+        ),
+        (
+            &edit,
+            failed("String to replace not found in file.", None),
+            "Edit failed: src/parser.rs (String to replace not found in file.)",
+        ),
+        (
+            &ToolCall::files("Patch", vec!["a".into(), "/work/fence/b".into()]),
+            Outcome::Succeeded,
+            "Patch: a, b",
+        ),
+        (
+            &ToolCall::unknown("Task", &json!({"description": "look around"})),
+            Outcome::Succeeded,
+            "Task: look around",
+        ),
+        (&ToolCall::unknown("Odd", &json!({})), Outcome::Succeeded, "Odd succeeded"),
+        (&ToolCall::unknown("Odd", &json!(null)), failed("", None), "Odd failed"),
+    ] {
+        assert_eq!(call.message(outcome, root), expected);
+    }
+    let interrupted = Outcome::Failed { output: "stopped", exit_code: None, is_interrupt: true };
+    assert_eq!(bash.message(interrupted, root), "Bash interrupted: cargo test");
+    assert_eq!(edit.message(Outcome::Succeeded, None), "Edit: /work/fence/src/parser.rs");
+}
+
+#[test]
+fn messages_and_metadata_are_bounded() {
+    let long = "ü".repeat(100_000);
+    let input = json!({ "command": long });
+    let bash = ToolCall::command(&long, Some(&long));
+    let message = bash.message(failed(&long, Some(1)), None);
+    assert!(message.chars().count() < 500, "{}", message.len());
+    let metadata = bash.metadata(Some(&input), failed(&long, Some(1)), None);
+    assert_eq!(
+        (metadata["input"].as_str().unwrap().len(), metadata["output"].as_str().unwrap().len()),
+        (2048, 4096)
+    );
+    assert_eq!(metadata["exit_code"], 1);
+    let files = ToolCall::files("Patch", (0..500).map(|n| format!("f{n}")).collect());
+    assert!(files.message(Outcome::Succeeded, None).ends_with("f9 and 490 more"));
+    assert_eq!(files.metadata(None, Outcome::Succeeded, None)["files"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn exit_codes_are_found_in_what_tools_say() {
+    for (error, code, rest) in [
+        ("Exit code 3\nhello\noops", Some(3), "hello\noops"),
+        ("exit 1", Some(1), ""),
+        ("Command failed with exit code 127", Some(127), "Command failed with exit code 127"),
+        ("exit status 2", Some(2), ""),
+        ("File does not exist.", None, "File does not exist."),
+        ("", None, ""),
+    ] {
+        assert_eq!((exit_code_of(error), without_exit_line(error)), (code, rest), "{error}");
+    }
+}

@@ -1,0 +1,24 @@
+//! The project a command acts on: the one it names, or the one it was called in.
+
+use std::path::Path;
+
+use contract::domain::workspace;
+
+use crate::host;
+use crate::persona::{self, Persona};
+
+/// The project of the directory: the nearest one upward with a `.writ` directory or with `.git`.
+pub(crate) fn root_of(directory: &str) -> Option<String> {
+    workspace::project_of(directory, |place| {
+        let place = Path::new(place);
+        place.join(".writ").is_dir() || place.join(".git").exists()
+    })
+}
+
+/// The project this command was called in. The agent contract's own name knows no such default.
+pub(crate) fn here() -> Option<String> {
+    match persona::current() {
+        Persona::Writ => root_of(&host::absolute(".".into()).to_string_lossy()),
+        Persona::Vybe => None,
+    }
+}

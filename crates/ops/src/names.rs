@@ -1,0 +1,116 @@
+//! Names: what a caller writes for a task or a run, turned into the one thing it means.
+//!
+//! A task is named by its id, a unique prefix of it, its id in a plan, its `T-n`, or `RUN/TASK`. Without a run, an id of
+//! a plan means the newest run that has it: of the caller's project first, then of any other.
+
+mod find;
+
+use contract::domain::id::Id;
+use contract::domain::memory::{Place, Scope};
+use contract::domain::run::Run;
+use contract::domain::task::TaskId;
+use contract::operator::TaskRef;
+use store::Tx;
+
+use crate::context::{Context, Key};
+use crate::crew::ledger_state::reference_of_task;
+use crate::error::{Error, Result};
+
+pub(crate) use find::ambiguous;
+
+/// The name of the newest run.
+pub const LAST: &str = "@last";
+
+/// How names are understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Tasks are named by their whole ids only, as the agent contract's original does.
+    pub only_ids: bool,
+    /// The root of the caller's project: its runs come first.
+    pub project: Option<String>,
+}
+
+/// Whether a text names a run, where a run and a task are both accepted.
+pub fn is_run(text: &str) -> bool {
+    text == LAST || text.starts_with("run_") || Id::<contract::domain::id::Run>::from_uuid(text).is_some()
+}
+
+impl Context {
+    /// The id of the task that `text` names. A repeated request is not looked up again: its answer is stored, and the
+    /// name may mean something else by now.
+    pub(crate) fn task_id(&mut self, key: Option<&Key>, text: &str) -> Result<String> {
+        let (found, names) = (self.look_up(key, text)?, self.names.clone());
+        match found {
+            Lookup::Done(id) => Ok(id),
+            Lookup::Unknown => Err(find::unknown(&self.store.read()?, &names, text)?),
+        }
+    }
+
+    /// The same where the agent contract accepts the id of a task that does not exist: such a text stays as it is.
+    pub(crate) fn any_task_id(&mut self, key: Option<&Key>, text: &str) -> Result<String> {
+        Ok(match self.look_up(key, text)? {
+            Lookup::Done(id) => id,
+            Lookup::Unknown => text.to_owned(),
+        })
+    }
+
+    /// The same for a list of tasks that must exist.
+    pub(crate) fn task_ids<const N: usize>(&mut self, key: &Key, texts: [&str; N]) -> Result<[String; N]> {
+        let mut ids = texts.map(str::to_owned);
+        for id in &mut ids {
+            *id = self.task_id(Some(key), id)?;
+        }
+        Ok(ids)
+    }
+
+    /// The place of a memory, with the task it belongs to under its id.
+    pub(crate) fn memory_place(&mut self, key: Option<&Key>, place: Place) -> Result<Place> {
+        Ok(match place.scope {
+            Scope::Task => Place { scope_id: self.any_task_id(key, &place.scope_id)?, ..place },
+            Scope::Global | Scope::Project | Scope::Agent => place,
+        })
+    }
+
+    /// The run that `text` names: an id, a unique prefix of it, a UUID, a correlation id; the newest run for `@last`.
+    pub(crate) fn run_named(&mut self, text: &str) -> Result<Run> {
+        let names = self.names.clone();
+        find::run(&self.store.read()?, &names, text)
+    }
+
+    fn look_up(&mut self, key: Option<&Key>, text: &str) -> Result<Lookup> {
+        let is_whole = Id::<contract::domain::id::Task>::parse(text).is_ok_and(|id| id.bits().is_some());
+        if is_whole || text.is_empty() || self.names.only_ids {
+            return Ok(Lookup::Done(text.to_owned()));
+        }
+        if let Some(key) = key
+            && self.was_answered(key)?
+        {
+            return Ok(Lookup::Done(text.to_owned()));
+        }
+        let names = self.names.clone();
+        Ok(find::task(&self.store.read()?, &names, text)?.map_or(Lookup::Unknown, Lookup::Done))
+    }
+}
+
+enum Lookup {
+    Done(String),
+    Unknown,
+}
+
+/// The name that operator documents give a task of a run, whatever the caller called it.
+pub fn reference_in(cx: &mut Context, run: &str, text: &str) -> Result<String> {
+    if TaskRef::parse(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let tx = cx.store.read()?;
+    let run = crate::run::find(&tx, run)?;
+    let id = find::task_in(&tx, run.asked.id.as_str(), text)?;
+    let id = id.ok_or_else(|| find::unknown_in(&tx, &run.asked.id, text))?;
+    reference_of(&tx, &id).map(|reference| reference.to_string())
+}
+
+fn reference_of(tx: &Tx<'_>, id: &str) -> Result<TaskRef> {
+    let missing = || Error::not_found("task", id);
+    let id: TaskId = Id::parse(id).map_err(|_| missing())?;
+    reference_of_task(tx, &tx.task(&id)?.ok_or_else(missing)?)
+}

@@ -1,0 +1,157 @@
+//! Looks names up. Every read is an index look-up, and their number is bounded.
+
+use contract::domain::code::ErrorCode;
+use contract::domain::id::Id;
+use contract::domain::limits;
+use contract::domain::run::{Run, RunId};
+use contract::domain::workspace;
+use contract::operator::TaskRef;
+use serde_json::json;
+use store::Tx;
+
+use super::{LAST, Names};
+use crate::error::{Error, Result};
+
+/// The id of the task, or `None` if nothing has this name. A name of several tasks is an error that lists them.
+pub(super) fn task(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Option<String>> {
+    if tx.task_status(text)?.is_some() {
+        return Ok(Some(text.to_owned()));
+    }
+    if let Some((run, task)) = text.split_once('/') {
+        let run = self::run(tx, names, run)?;
+        return task_in(tx, run.asked.id.as_str(), task);
+    }
+    let ids = if text.starts_with("task_") { with_prefix(tx, text)? } else { Vec::new() };
+    if let [only] = ids.as_slice() {
+        return Ok(Some(only.clone()));
+    }
+    let runs = newest_runs(tx, names)?;
+    for run in &runs {
+        if let Some(id) = exactly_in(tx, run, text)? {
+            return Ok(Some(id));
+        }
+    }
+    if !ids.is_empty() {
+        return Err(ambiguous("task", text, &ids));
+    }
+    if let Some(run) = runs.first()
+        && let Some(id) = by_prefix_in(tx, run, text)?
+    {
+        return Ok(Some(id));
+    }
+    match with_prefix(tx, &format!("task_{text}"))?.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        several => Err(ambiguous("task", text, several)),
+    }
+}
+
+/// The same among the tasks of one run.
+pub(super) fn task_in(tx: &Tx<'_>, run: &str, text: &str) -> Result<Option<String>> {
+    if let Some(id) = exactly_in(tx, run, text)? {
+        return Ok(Some(id));
+    }
+    let mut ids = with_prefix(tx, text)?;
+    let mut inside = Vec::new();
+    for id in ids.drain(..) {
+        let task = Id::parse(&id).ok().map(|id| tx.task(&id)).transpose()?.flatten();
+        if task.and_then(|task| task.part).is_some_and(|part| part.run_id.as_str() == run) {
+            inside.push(id);
+        }
+    }
+    match inside.as_slice() {
+        [] => by_prefix_in(tx, run, text),
+        [only] => Ok(Some(only.clone())),
+        several => Err(ambiguous("task", text, several)),
+    }
+}
+
+fn exactly_in(tx: &Tx<'_>, run: &str, text: &str) -> Result<Option<String>> {
+    if let Some(id) = tx.task_of_plan(run, text)? {
+        return Ok(Some(id));
+    }
+    let (Some(reference), Ok(run)) = (TaskRef::parse(text), Id::parse(run)) else { return Ok(None) };
+    Ok(tx.task_named(&run, &reference)?.map(|id| id.to_string()))
+}
+
+fn by_prefix_in(tx: &Tx<'_>, run: &str, text: &str) -> Result<Option<String>> {
+    match tx.tasks_of_plan_with_prefix(run, text, limits::CANDIDATES_MAX)?.as_slice() {
+        [] => Ok(None),
+        [(_, only)] => Ok(Some(only.clone())),
+        several => {
+            let names: Vec<String> = several.iter().map(|(name, _)| name.clone()).collect();
+            Err(ambiguous("task", text, &names))
+        }
+    }
+}
+
+fn with_prefix(tx: &Tx<'_>, text: &str) -> Result<Vec<String>> {
+    if text.starts_with("task_") && text.is_ascii() {
+        Ok(tx.task_ids_with_prefix(text, limits::CANDIDATES_MAX)?)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+/// The newest runs, those of the project first.
+fn newest_runs(tx: &Tx<'_>, names: &Names) -> Result<Vec<String>> {
+    let runs = tx.newest_runs(limits::NAMED_RUNS_MAX)?;
+    let is_own = |workspace: &str| {
+        names.project.as_deref().is_none_or(|project| workspace::is_within(workspace, project))
+    };
+    let (own, others): (Vec<_>, Vec<_>) = runs.into_iter().partition(|(_, workspace)| is_own(workspace));
+    Ok(own.into_iter().chain(others).map(|(id, _)| id).collect())
+}
+
+/// The run that `text` names.
+pub(super) fn run(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Run> {
+    if text != LAST {
+        return crate::run::find(tx, text);
+    }
+    let newest = newest_runs(tx, names)?.into_iter().next();
+    let id = newest.and_then(|id| Id::parse(&id).ok()).ok_or_else(|| {
+        Error::new(ErrorCode::NotFound, "there is no run yet").hint("`writ run PLAN` starts one")
+    })?;
+    crate::run::required(tx, &id)
+}
+
+/// A name that fits several things.
+pub(crate) fn ambiguous(what: &str, text: &str, candidates: &[String]) -> Error {
+    let (shown, more) = if candidates.len() < limits::CANDIDATES_MAX {
+        (candidates.join(", "), "")
+    } else {
+        (candidates.join(", "), ", …")
+    };
+    Error::new(ErrorCode::Ambiguous, format!("`{text}` matches more than one {what}"))
+        .hint(format!("give more of it: {shown}{more}"))
+        .details(json!({what: text, "candidates": candidates}))
+}
+
+/// The error for a name of nothing: it lists the tasks of the newest run.
+pub(super) fn unknown(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Error> {
+    let newest = newest_runs(tx, names)?.into_iter().next().and_then(|id| Id::parse(&id).ok());
+    let unknown = Error::not_found("task", text);
+    let listing = "`writ task list` lists tasks";
+    let Some(run) = newest else { return Ok(unknown.hint(listing)) };
+    let candidates = plan_ids(tx, &run)?;
+    if candidates.is_empty() {
+        return Ok(unknown.hint(listing));
+    }
+    let hint = format!("run {run} has {}; {listing}", candidates.join(", "));
+    Ok(unknown.hint(hint).details(json!({"task": text, "run": run, "candidates": candidates})))
+}
+
+/// The same for a task of one run.
+pub(super) fn unknown_in(tx: &Tx<'_>, run: &RunId, text: &str) -> Error {
+    let candidates = plan_ids(tx, run).unwrap_or_default();
+    let unknown = Error::not_found("task", text);
+    unknown
+        .hint(format!("run {run} has {}", candidates.join(", ")))
+        .details(json!({"task": text, "run": run, "candidates": candidates}))
+}
+
+/// The ids that a run's plan gives its first tasks.
+fn plan_ids(tx: &Tx<'_>, run: &RunId) -> Result<Vec<String>> {
+    let found = tx.tasks_of_plan_with_prefix(run.as_str(), "", limits::CANDIDATES_MAX)?;
+    Ok(found.into_iter().map(|(name, _)| name).collect())
+}

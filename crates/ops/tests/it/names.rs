@@ -1,0 +1,163 @@
+//! What names of tasks and runs mean.
+
+use contract::domain::code::ErrorCode;
+use contract::domain::run::RunId;
+use ops::names::Names;
+use ops::task;
+
+use crate::world::{World, begin, key, set_status, submit};
+
+/// Submits a plan in a workspace. Later calls are newer.
+fn run_in(world: &mut World, workspace: &str, names: &[&str]) -> RunId {
+    world.clock().advance(std::time::Duration::from_millis(5));
+    let mut request = submit(names);
+    request.workspace = workspace.to_owned();
+    request.document_digest = format!("{workspace} {}", world.state().1.events);
+    let key = key("setup", &request.document_digest.clone());
+    ops::run::accept::submit(&mut world.cx, &key, &request).unwrap().answer.run_id
+}
+
+fn in_project(world: &mut World, project: &str) {
+    world.cx.understand_names(Names { only_ids: false, project: Some(project.to_owned()) });
+}
+
+fn id_of(world: &mut World, name: &str) -> Result<String, ErrorCode> {
+    task::get::get(&mut world.cx, name).map(|task| task.id.to_string()).map_err(|error| error.code)
+}
+
+#[test]
+fn a_task_has_one_id_and_many_names() {
+    let mut world = World::new();
+    let run = world.run(&["build", "tests"]);
+    let tests = world.task_of(&run, "tests").id.to_string();
+    let uuid = run.uuid().unwrap();
+    for name in [
+        tests.as_str(),
+        "tests",
+        "tes",
+        "T-2",
+        &tests[..tests.len() - 1],
+        &tests["task_".len()..],
+        &format!("{run}/tests"),
+        &format!("{run}/T-2"),
+        &format!("{run}/{tests}"),
+        &format!("{uuid}/tests"),
+        "@last/tests",
+    ] {
+        assert_eq!(id_of(&mut world, name).as_deref(), Ok(tests.as_str()), "{name}");
+    }
+    for unknown in
+        ["nothing", "T-3", "T-0", "task_nothing", "@last/nothing", "", "task_", "nowhere/tests", "\u{1b}[31m"]
+    {
+        let code = id_of(&mut world, unknown).unwrap_err();
+        let allowed = [ErrorCode::NotFound, ErrorCode::InvalidInput, ErrorCode::Ambiguous];
+        assert!(allowed.contains(&code), "{unknown}: {code:?}");
+    }
+}
+
+#[test]
+fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
+    let mut world = World::new();
+    let old = run_in(&mut world, "/pr", &["build", "tests"]);
+    let new = run_in(&mut world, "/pr/sub", &["build"]);
+    let other = run_in(&mut world, "/elsewhere", &["build", "tests", "docs"]);
+    in_project(&mut world, "/pr");
+    for (name, run) in [("build", &new), ("tests", &old), ("T-1", &new), ("T-2", &old), ("docs", &other)] {
+        let expected = match name {
+            "T-1" => "build",
+            "T-2" => "tests",
+            name => name,
+        };
+        let expected = world.task_of(run, expected).id.to_string();
+        assert_eq!(id_of(&mut world, name), Ok(expected), "{name}");
+    }
+    in_project(&mut world, "/elsewhere");
+    let expected = world.task_of(&other, "build").id.to_string();
+    assert_eq!(id_of(&mut world, "build"), Ok(expected));
+}
+
+#[test]
+fn a_name_of_several_things_is_refused_with_the_candidates() {
+    let mut world = World::new();
+    world.run(&["test-a", "test-b", "docs"]);
+    let error = task::get::get(&mut world.cx, "test").unwrap_err();
+    assert_eq!(error.code, ErrorCode::Ambiguous);
+    assert_eq!(error.details["candidates"], serde_json::json!(["test-a", "test-b"]));
+    let error = task::get::get(&mut world.cx, "task_").unwrap_err();
+    assert_eq!(error.code, ErrorCode::Ambiguous);
+    assert_eq!(error.details["candidates"].as_array().unwrap().len(), 3);
+    let error = task::get::get(&mut world.cx, "misc").unwrap_err();
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::NotFound, "task not found: misc"));
+    assert!(error.hint.unwrap().contains("docs, test-a, test-b"));
+}
+
+#[test]
+fn candidates_are_bounded() {
+    let mut world = World::new();
+    let names: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
+    world.run(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    for name in ["t", "task_", "nothing"] {
+        let error = task::get::get(&mut world.cx, name).unwrap_err();
+        assert_eq!(error.details["candidates"].as_array().unwrap().len(), 10, "{name}");
+    }
+}
+
+#[test]
+fn only_whole_ids_are_names_where_the_agent_contract_says_so() {
+    let mut world = World::new();
+    let run = world.run(&["tests"]);
+    let whole = world.task_of(&run, "tests").id.to_string();
+    world.cx.understand_names(Names { only_ids: true, project: None });
+    assert_eq!(id_of(&mut world, &whole).as_deref(), Ok(whole.as_str()));
+    for name in ["tests", "T-1", &whole[..whole.len() - 1]] {
+        let error = task::get::get(&mut world.cx, name).unwrap_err();
+        assert_eq!(error.message, format!("task not found: {name}"));
+    }
+}
+
+#[test]
+fn a_repeated_request_gets_its_answer_whatever_its_name_means_by_now() {
+    let mut world = World::new();
+    let one = world.task("one");
+    let prefix = &one[..one.len() - 1];
+    let delete = task::delete::Request { id: prefix.to_owned() };
+    let first = task::delete::delete(&mut world.cx, &key("ann", "d"), &delete).unwrap();
+    let again = task::delete::delete(&mut world.cx, &key("ann", "d"), &delete).unwrap();
+    assert_eq!((again.answer, again.replayed), (first.answer, true));
+
+    run_in(&mut world, "/pr", &["a"]);
+    let begun = task::begin::begin(&mut world.cx, &key("ann", "b"), &begin("a")).unwrap();
+    run_in(&mut world, "/pr", &["a"]);
+    let again = task::begin::begin(&mut world.cx, &key("ann", "b"), &begin("a")).unwrap();
+    assert_eq!((again.answer, again.replayed), (begun.answer, true));
+    let blocked = set_status("a", "blocked");
+    let newest = task::set_status::set_status(&mut world.cx, &key("ann", "s"), &blocked).unwrap();
+    assert_ne!(newest.answer.task.id, again_id(&mut world));
+}
+
+/// The task `a` of the older of two runs.
+fn again_id(world: &mut World) -> String {
+    let runs = ops::run::list::rows(&mut world.cx, None, 2).unwrap();
+    let older = runs.last().unwrap().asked.id.clone();
+    world.task_of(&older, "a").id.to_string()
+}
+
+#[test]
+fn the_last_run_is_the_newest_of_the_project_or_else_of_the_store() {
+    let mut world = World::new();
+    let show = |world: &mut World, name: &str| {
+        ops::run::show::show(&mut world.cx, name).map(|whole| whole.run.asked.id).map_err(|error| error.code)
+    };
+    assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
+    let own = run_in(&mut world, "/pr", &["a"]);
+    let newest = run_in(&mut world, "/elsewhere", &["a"]);
+    assert_eq!(show(&mut world, "@last"), Ok(newest.clone()));
+    in_project(&mut world, "/pr");
+    assert_eq!(show(&mut world, "@last"), Ok(own.clone()));
+    in_project(&mut world, "/empty");
+    assert_eq!(show(&mut world, "@last"), Ok(newest));
+    for name in [own.as_str(), &own.as_str()[..20], &own.as_str()["run_".len()..20], &own.uuid().unwrap()] {
+        assert_eq!(show(&mut world, name), Ok(own.clone()), "{name}");
+    }
+    assert_eq!(show(&mut world, "run_"), Err(ErrorCode::NotFound));
+}
