@@ -11,8 +11,9 @@ use contract::domain::code::ErrorCode;
 use ops::Error;
 use ops::verb::Surface;
 
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, say};
 use crate::persona::{self, Persona};
+use crate::words::flags::{self, Plain};
 use crate::{commands, env, host, local, words};
 use help::{CREW, DOCUMENTS, MEMORY, RUN, SETUP, START, STORE};
 
@@ -196,6 +197,9 @@ pub(crate) enum Command {
     /// Install links that make writ answer to other names
     #[command(display_order = SETUP)]
     Personality(Group<commands::personality::Command>),
+    /// Remove what writ installed on this machine
+    #[command(display_order = SETUP)]
+    Uninstall(commands::uninstall::Args),
     /// Print a completion script for a shell
     #[command(display_order = SETUP)]
     Completions(commands::completions::Args),
@@ -207,9 +211,9 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     if words.len() == 1 {
         return words::index();
     }
-    let found = match grammar().try_get_matches_from(&words) {
-        Ok(found) => found,
-        Err(error) => return words::refuse(&error, &words),
+    let (found, words) = match parsed(words) {
+        Ok(parsed) => parsed,
+        Err(refused) => return refused,
     };
     let path = path_of(&found);
     let surface = local::surface(&path);
@@ -228,6 +232,29 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
     let done = commands::run_command(&app.command, globals, &output);
     done.unwrap_or_else(|error| output.error(&words::naming_flags(error, &path)))
+}
+
+/// Parses the words; the agent contract's commands by its own rules for flags, where those of the parser do not do.
+fn parsed(words: Vec<OsString>) -> Result<(ArgMatches, Vec<OsString>), ExitCode> {
+    let refuse = |error: clap::Error, words: &[OsString]| words::refuse(&error, words);
+    let as_they_are = (!flags::may_be_empty(&words)).then(|| grammar().try_get_matches_from(&words));
+    let error = match as_they_are {
+        Some(Ok(found)) => return Ok((found, words)),
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let plain = match (flags::plain(&words), error) {
+        (Some(plain), _) => plain,
+        (None, Some(error)) => return Err(refuse(error, &words)),
+        (None, None) => Plain { words, ignored: Vec::new() },
+    };
+    for word in &plain.ignored {
+        say(&format!("ignored the argument {word}\n"));
+    }
+    match grammar().try_get_matches_from(&plain.words) {
+        Ok(found) => Ok((found, plain.words)),
+        Err(error) => Err(refuse(error, &plain.words)),
+    }
 }
 
 /// The command that was called, without the program's name: `task create`.
@@ -255,9 +282,9 @@ pub(crate) fn grammar() -> clap::Command {
             .subcommand_required(true)
             .args(whole.get_arguments().map(help::in_the_words_of_vybe))
             .arg(help::version_of_vybe())
-            .subcommands(
-                whole.get_subcommands().filter(|command| persona.shows(command.get_name())).cloned(),
-            ),
+            .subcommands(whole.get_subcommands().filter(|command| persona.shows(command.get_name())).cloned())
+            // Not a command of the contract, but the way from its original to here.
+            .subcommands(whole.find_subcommand("import").cloned().map(|command| command.hide(true))),
     }
 }
 

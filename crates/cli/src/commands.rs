@@ -42,6 +42,7 @@ pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod trace;
 pub(crate) mod trust;
+pub(crate) mod uninstall;
 pub(crate) mod upgrade;
 pub(crate) mod validate;
 pub(crate) mod watchdog;
@@ -65,6 +66,7 @@ pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     config::LOCAL,
     completions::LOCAL,
     personality::LOCAL,
+    uninstall::LOCAL,
     schema::LOCAL,
     conformance::LOCAL,
     approval::LOCAL,
@@ -115,6 +117,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Schema(group) => schema::run(&group.command, output),
         Command::Conformance(group) => conformance::run(&group.command, output),
         Command::Serve(args) => serve::run(args, globals, output),
+        Command::Uninstall(args) => uninstall::run(args, globals, output),
         Command::Personality(group) => personality::run(&group.command, output),
         Command::Completions(args) => completions::run(args, output),
     }

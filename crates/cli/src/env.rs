@@ -76,6 +76,13 @@ pub(crate) fn config_home() -> Option<PathBuf> {
     home("XDG_CONFIG_HOME", ".config")
 }
 
+/// The directories in which a shell looks for programs.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).filter(|directory| directory.is_absolute()).collect()
+}
+
 /// Whether a shell would find this very program under the name.
 pub(crate) fn finds(name: &str, program: &Path) -> bool {
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]

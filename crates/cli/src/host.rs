@@ -15,7 +15,7 @@ use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::Run;
 use contract::domain::task::Task;
-use contract::domain::time::{Clock, parse_duration};
+use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
@@ -33,25 +33,35 @@ use crate::commands::status;
 use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::persona::{self, Persona};
-use crate::{env, person, project};
+use crate::{env, original, person, project};
 
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
 
 pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
     let named = || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
-    let given = globals.db_path.clone().or_else(named);
-    given.or_else(|| env::data_home().map(|home| home.join("writ.db"))).ok_or_else(|| {
+    let given = flag_path(globals).or_else(named);
+    given.map_or_else(default_store_path, Ok)
+}
+
+/// Where the store is when nothing else is said.
+pub(crate) fn default_store_path() -> Result<PathBuf> {
+    env::data_home().map(|home| home.join("writ.db")).ok_or_else(|| {
         Error::new(ErrorCode::StoreUnavailable, "HOME is not set, so there is no place for the store")
             .hint("choose one with --db-path or WRIT_DB")
     })
 }
 
+/// The path that a flag names; an empty one counts as none.
+fn flag_path(globals: &Globals) -> Option<PathBuf> {
+    globals.db_path.clone().filter(|path| !path.as_os_str().is_empty())
+}
+
 /// What decided where the store is.
 pub(crate) fn store_source(globals: &Globals) -> &'static str {
-    if globals.db_path.is_some() {
+    if flag_path(globals).is_some() {
         return "--db-path";
     }
     persona::first_set(persona::current().store_variables()).map_or("default", |(name, _)| name)
@@ -197,6 +207,16 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
 
 /// The same with a function that is called with a run before it is worked.
 pub(crate) fn open_announcing(globals: &Globals, announce: Announce) -> Result<Context> {
+    let cx = open_silently(globals, announce)?;
+    let is_new = cx.schemas().0 == 0;
+    if let Some(notice) = is_new.then(|| original::notice(globals)).flatten() {
+        say(&notice);
+    }
+    Ok(cx)
+}
+
+/// The same without a word about an installation that could be imported.
+pub(crate) fn open_silently(globals: &Globals, announce: Announce) -> Result<Context> {
     let path = store_path(globals)?;
     let (globals, store) = (globals.clone(), absolute(path.clone()));
     let door = Box::new(CommandLine { globals, store, announce, stop: OnceCell::new() });
@@ -225,7 +245,7 @@ pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
 /// The agent identity that was given, if one was, in the form in which it is stored.
 pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
     let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);
-    let given = globals.agent.clone().or_else(named);
+    let given = globals.agent.clone().filter(|name| !name.trim().is_empty()).or_else(named);
     given.map(|name| name.trim().to_lowercase())
 }
 
@@ -280,7 +300,7 @@ pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
 
 fn given_request(globals: &Globals) -> Option<String> {
     let named = || persona::first_set(persona::current().request_variables()).map(|(_, id)| id);
-    globals.request_id.clone().or_else(named)
+    globals.request_id.clone().filter(|id| !id.is_empty()).or_else(named)
 }
 
 /// Where attempts' output is kept: beside the store.
@@ -369,5 +389,8 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
 
 /// A length of time on the command line.
 pub(crate) fn length(text: &str) -> std::result::Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| format!("invalid duration `{text}`; use 90s, 10m or 1h30m"))
+    match parse_signed_duration(text) {
+        Some(SignedDuration { is_negative: false, length }) => Ok(length),
+        Some(_) | None => Err(format!("invalid duration `{text}`; use 90s, 10m or 1h30m")),
+    }
 }

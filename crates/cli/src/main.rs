@@ -11,6 +11,7 @@ mod host;
 mod live_view;
 mod local;
 mod minter;
+mod original;
 mod output;
 mod person;
 mod persona;

@@ -136,13 +136,13 @@ fn as_strings(details: &Value) -> Value {
 }
 
 /// Advice names commands as they are called under the program's present name, where that name has them.
-fn in_own_words(hint: &str) -> String {
+pub(crate) fn in_own_words(hint: &str) -> String {
     let persona = persona::current();
     let mut parts = hint.split("`writ ");
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let command = part.split([' ', '`']).next().unwrap_or_default();
-        let name = if persona.shows(command) { persona.name() } else { Persona::Writ.name() };
+        let name = if persona.has(command) { persona.name() } else { Persona::Writ.name() };
         said.push_str(&format!("`{name} {part}"));
     }
     said

@@ -47,6 +47,11 @@ impl Persona {
         }
     }
 
+    /// Whether this name has the top-level command, shown or hidden.
+    pub(crate) fn has(self, command: &str) -> bool {
+        self.shows(command) || command == "import"
+    }
+
     /// The variables that hold the store's file, the one of this name first.
     pub(crate) fn store_variables(self) -> [&'static str; 2] {
         match self {

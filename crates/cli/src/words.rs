@@ -1,5 +1,6 @@
 //! Command lines that call no command: the index, help, the version, and usage errors.
 
+pub(crate) mod flags;
 mod understood;
 
 use std::ffi::OsString;
@@ -108,9 +109,8 @@ fn message(error: &clap::Error, understood: &Understood, words: &[OsString]) -> 
     if let Some(said) = negative(error, words) {
         return said;
     }
-    if persona::current() == Persona::Vybe
-        && let Some(known) = known_sentence(error, understood)
-    {
+    let is_contract = local::surface(&understood.path()) == Surface::Continuity;
+    if is_contract && let Some(known) = known_sentence(error, understood) {
         return known;
     }
     let rendered = error.render().to_string();
@@ -143,12 +143,20 @@ fn known_sentence(error: &clap::Error, understood: &Understood) -> Option<String
         ErrorKind::InvalidSubcommand => {
             let unknown = text(ContextKind::InvalidSubcommand)?;
             let above = understood.names.iter().map(String::as_str);
-            let above: Vec<&str> = std::iter::once("vybe").chain(above).collect();
+            let above: Vec<&str> = std::iter::once(persona::current().name()).chain(above).collect();
             Some(format!("unknown command \"{unknown}\" for \"{}\"", above.join(" ")))
         }
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
-            word.starts_with('-').then(|| format!("unknown flag: {word}"))
+            match word.strip_prefix('-') {
+                Some(long) if long.starts_with('-') => Some(format!("unknown flag: {word}")),
+                Some(short) => Some(format!("unknown shorthand flag: '{}' in {word}", short.chars().next()?)),
+                None => None,
+            }
+        }
+        ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_some_and(|value| value.is_empty()) => {
+            let flag = text(ContextKind::InvalidArg)?;
+            Some(format!("flag needs an argument: {}", flag.split_whitespace().next()?))
         }
         ErrorKind::MissingRequiredArgument => {
             let flags = texts(ContextKind::InvalidArg);
@@ -158,7 +166,9 @@ fn known_sentence(error: &clap::Error, understood: &Understood) -> Option<String
                     flags.map(|flag| format!("\"{}\"", flag.trim_start_matches('-'))).collect();
                 return Some(format!("required flag(s) {} not set", names.join(", ")));
             }
-            Some(format!("{} is required", flags.next()?))
+            let flag = flags.next()?;
+            let words = if flag == "--outcome" { " (done|blocked)" } else { "" };
+            Some(format!("{flag} is required{words}"))
         }
         _ => None,
     }

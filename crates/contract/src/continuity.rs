@@ -3,6 +3,7 @@
 pub mod artifact;
 pub mod brief;
 pub mod envelope;
+pub mod event;
 pub mod focus;
 pub mod memory;
 pub mod push;
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use crate::domain::check::Check;
 use crate::domain::status::{Evidence, Status};
-use crate::domain::task::{Task, continuity_reason};
+use crate::domain::task::Task;
 
 /// A task as the agent contract shows it, then our own fields. `evidence` says whether a `completed` is verified or
 /// claimed.
@@ -102,20 +103,4 @@ pub struct EventView {
     pub message: String,
     pub metadata: Value,
     pub created_at: String,
-}
-
-/// An event's payload, with task states in the agent contract's terms.
-pub fn metadata(payload: &Value) -> Value {
-    let mut metadata = payload.clone();
-    if payload["change"] != "task_moved" {
-        return metadata;
-    }
-    let state = |name: &str| payload[name].as_str().and_then(Status::parse);
-    for (name, status) in ["from", "to"].into_iter().filter_map(|name| Some((name, state(name)?))) {
-        metadata[name] = status.continuity().into();
-    }
-    if let Some(to) = state("to") {
-        metadata["reason"] = continuity_reason(to, payload["reason"].as_str()).into();
-    }
-    metadata
 }

@@ -50,6 +50,11 @@ pub(crate) fn turn_to(work: &mut EventWriter<'_, '_>, chosen: Option<&TaskId>) -
     Ok(())
 }
 
+/// What the event of a changed focus says.
+pub(crate) fn focus_message(task: Option<&TaskId>) -> String {
+    task.map_or_else(|| "Focus cleared".to_owned(), |task| format!("Focus set: {task}"))
+}
+
 /// Gives back every claim of an agent that ends its session.
 pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     cx.once(key, Leave::NAME, request, |work| {

@@ -5,6 +5,7 @@ pub mod note;
 
 use contract::aee::{Envelope, Type};
 use contract::continuity::EventView;
+use contract::continuity::event::{Printed, Stored, printed};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
@@ -17,14 +18,21 @@ use crate::error::Result;
 /// An event as the agent contract shows it.
 pub fn view(event: &Event) -> EventView {
     let record = &event.record;
+    let Printed { kind, message, metadata } = printed(&Stored {
+        kind: &record.kind,
+        message: &record.message,
+        payload: &record.payload,
+        is_change: record.is_change,
+        is_ours: !record.intent.starts_with("agent."),
+    });
     EventView {
         id: event.id,
-        kind: record.kind.clone(),
+        kind,
         agent_name: record.agent.clone(),
         project_id: record.project_id.clone(),
         task_id: record.task_id.clone().unwrap_or_default(),
-        message: record.message.clone(),
-        metadata: contract::continuity::metadata(&record.payload),
+        message,
+        metadata,
         created_at: Timestamp::from_millis(record.at).to_string(),
     }
 }

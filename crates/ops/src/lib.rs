@@ -45,4 +45,4 @@ pub use error::{Error, Result};
 pub use host::Host;
 pub use once::Reply;
 pub use record::scrubbed;
-pub use store::{Event, Fault, Tip, Verification};
+pub use store::{Event, Fault, Tip, Verification, files_of, is_store};

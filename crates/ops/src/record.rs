@@ -1,5 +1,6 @@
 //! Builds the events that operations append: scrubbed, addressed and correlated in one way.
 
+use contract::continuity::event::RESUME_INTENT;
 use contract::domain::change::Change;
 use contract::domain::id::{Event, Id, Minter, mint};
 use contract::domain::limits;
@@ -108,6 +109,15 @@ impl EventWriter<'_, '_> {
     pub(crate) fn change(&mut self, about: &About, message: &str, change: &Change) -> Result<i64> {
         let id = mint(self.ids, self.now.at);
         let event = self.build(id, about, EventBody::event(change.kind(), message, Value::Null));
+        Ok(self.tx.change(&about.stream, event, change)?)
+    }
+
+    /// The same for what a resume writes for itself, which is not news to anyone.
+    pub(crate) fn change_in_resume(&mut self, about: &About, message: &str, change: &Change) -> Result<i64> {
+        let id = mint(self.ids, self.now.at);
+        let mut says = EventBody::event(change.kind(), message, Value::Null);
+        RESUME_INTENT.clone_into(&mut says.intent);
+        let event = self.build(id, about, says);
         Ok(self.tx.change(&about.stream, event, change)?)
     }
 

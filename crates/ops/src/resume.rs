@@ -163,7 +163,11 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         });
         if !same {
             let about = about(&agent, project.as_deref(), task.as_ref());
-            work.change(&about, "Agent focus set", &focused)?;
+            work.change_in_resume(
+                &about,
+                &crate::agent::focus_message(task.as_ref().map(|task| &task.id)),
+                &focused,
+            )?;
         }
         work.tx.advance_cursor(agent.as_str(), project.as_deref(), new_cursor, work.now.at)?;
         let place = Place {

@@ -11,7 +11,7 @@ use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::{RunFilter, Tx};
+use store::{EventFilter, RunFilter, Tx};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -20,6 +20,10 @@ use crate::verb::{Function, Surface, Verb};
 
 /// An agent that did something in this time counts as active.
 const ACTIVE: Duration = Duration::from_hours(7 * 24);
+
+/// The code of the diagnostic that a database of the agent contract's original was found. It is shown until that is
+/// imported.
+pub const VYBE_FOUND: &str = "VYBE_FOUND";
 
 pub struct Show;
 
@@ -51,7 +55,7 @@ pub struct Answer {
     pub counts: Option<CountsView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<RunsView>,
-    /// The agent that was asked about, once it has done something.
+    /// The agent that was asked about, whether or not it has done anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_state: Option<AgentView>,
     /// Which agent programs call writ.
@@ -83,7 +87,8 @@ pub struct Database {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CountsView {
-    pub tasks: i64,
+    /// Tasks by state.
+    pub tasks: Counts,
     pub events: i64,
     pub memory: i64,
     pub agents: i64,
@@ -94,17 +99,9 @@ pub struct CountsView {
     pub agents_detail: AgentsDetail,
 }
 
-/// Tasks by state. States without tasks are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TasksDetail {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_progress: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked: Option<i64>,
+    /// The tasks of all states.
     pub total: i64,
     /// Always 0: every task is in a known state. The agent contract has this field.
     pub unknown: i64,
@@ -154,6 +151,20 @@ pub struct Maintenance {
     pub summarize_keep_recent: u32,
 }
 
+impl AgentView {
+    /// The state of an agent that has done nothing, at this time.
+    pub fn unseen(name: &str, at: Timestamp) -> Self {
+        Self {
+            agent_name: name.to_owned(),
+            last_seen_event_id: 0,
+            focus_task_id: String::new(),
+            focus_project_id: None,
+            version: 0,
+            last_active_at: at.to_string(),
+        }
+    }
+}
+
 impl From<Retention> for Maintenance {
     fn from(retention: Retention) -> Self {
         Self {
@@ -174,7 +185,10 @@ fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     answer.counts = Some(counts(&tx, at)?);
     let (running, stopped) = (runs(&tx, RunState::Running)?, runs(&tx, RunState::Stopped)?);
     answer.runs = Some(RunsView { running, stopped });
-    answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name)).transpose()?.flatten();
+    answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name, at)).transpose()?;
+    if is_imported(&tx)? {
+        answer.diagnostics.retain(|diagnostic| diagnostic.code != VYBE_FOUND);
+    }
     answer.query_ok = request.check.then_some(true);
     Ok(answer)
 }
@@ -229,22 +243,13 @@ fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
     let mut states = Counts::default();
     found.tasks.iter().for_each(|(status, tasks)| states.add(*status, *tasks));
     let total = found.tasks.iter().map(|(_, tasks)| tasks).sum();
-    let Counts { pending, in_progress, completed, blocked } = states;
-    let some = |tasks: i64| Some(tasks).filter(|&tasks| tasks > 0);
     Ok(CountsView {
-        tasks: total,
+        tasks: states,
         events: found.events,
         memory: found.memories,
         agents: found.agents,
         projects: found.projects,
-        tasks_detail: TasksDetail {
-            pending: some(pending),
-            in_progress: some(in_progress),
-            completed: some(completed),
-            blocked: some(blocked),
-            total,
-            unknown: 0,
-        },
+        tasks_detail: TasksDetail { total, unknown: 0 },
         events_detail: EventsDetail {
             active: found.events - found.archived_events,
             archived: found.archived_events,
@@ -262,16 +267,23 @@ fn runs(tx: &Tx<'_>, state: RunState) -> Result<Vec<String>> {
     Ok(tx.runs(&filter)?.into_iter().map(|run| run.asked.id.to_string()).collect())
 }
 
-fn agent(tx: &Tx<'_>, name: &str) -> Result<Option<AgentView>> {
-    let Some(state) = tx.agent(name)? else { return Ok(None) };
-    Ok(Some(AgentView {
+fn agent(tx: &Tx<'_>, name: &str, at: Timestamp) -> Result<AgentView> {
+    let Some(state) = tx.agent(name)? else { return Ok(AgentView::unseen(name, at)) };
+    Ok(AgentView {
         agent_name: name.to_owned(),
         last_seen_event_id: tx.cursor(name, state.focus_project_id.as_deref())?,
         focus_task_id: state.focus_task_id.unwrap_or_default(),
         focus_project_id: state.focus_project_id,
         version: state.version,
         last_active_at: state.last_active_at.to_string(),
-    }))
+    })
+}
+
+/// Whether the store has what the agent contract's original knew.
+fn is_imported(tx: &Tx<'_>) -> Result<bool> {
+    let filter =
+        EventFilter { kinds: vec![crate::vybe::IMPORTED.to_owned()], limit: 1, ..EventFilter::default() };
+    Ok(!tx.events(&filter)?.is_empty())
 }
 
 fn before(at: Timestamp, length: Duration) -> Timestamp {

@@ -75,9 +75,11 @@ pub(crate) fn carry_out_alone(
     let mut made = Vec::new();
     for decided in decide(task, command, work.now)? {
         let about = about(work.tx, task)?;
-        let is_takeover = matches!(command, Command::Begin(_) | Command::Claim(_));
-        let ends_another = is_takeover && matches!(decided, Change::TaskReleased { .. });
-        let message = if ends_another { "Claim ended" } else { message };
+        let message = match (&decided, command) {
+            (Change::TaskReleased { .. }, Command::Begin(_) | Command::Claim(_)) => "Claim ended",
+            (Change::TaskClaimed { .. }, Command::Begin(_)) => "Task claimed",
+            _ => message,
+        };
         let number = work.change(&about, message, &decided)?;
         apply(task, &decided, work.now.at);
         if matches!(&decided, Change::TaskMoved { to: Status::Done, .. }) {
@@ -109,7 +111,8 @@ pub(crate) fn unblock(work: &mut EventWriter<'_, '_>, task: &Task, message: &str
         reason: None,
     };
     let about = about(work.tx, task)?;
-    work.change(&about, message, &unblocked)
+    let message = format!("Status changed to: {} ({message})", Status::Todo.continuity());
+    work.change(&about, &message, &unblocked)
 }
 
 /// Refuses tasks of a run: its plan fixes what they are and what they depend on.

@@ -8,14 +8,20 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::Vybe;
 
 use crate::context::{Context, Key};
 use crate::error::Result;
+use crate::memory::about_project;
 use crate::once::Reply;
+use crate::record::EventBody;
 use crate::verb::{Function, Surface, Verb};
 use carry::Carrier;
 pub use report::{Carried, Report};
+
+/// The kind of the event that remembers an import.
+pub const IMPORTED: &str = "vybe_imported";
 
 pub struct ImportVybe;
 
@@ -43,6 +49,11 @@ pub struct Answer {
     pub request_id: String,
 }
 
+/// Whether a file is a vybe database. It is only read.
+pub fn is_database(path: &Path) -> bool {
+    path.is_file() && Vybe::open(path).is_ok()
+}
+
 /// Imports everything in one transaction, once for this key. What is in the store already is left as it is.
 pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let vybe = Vybe::open(Path::new(&request.file))?;
@@ -61,6 +72,9 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             vybe.count("idempotency")?,
             "vybe does not keep what was asked under them",
         );
+        let about = about_project(work, None, None);
+        let says = EventBody::event(IMPORTED, "Imported from vybe", json!({"file": request.file}));
+        work.say(&about, says)?;
         Ok(report)
     })?;
     let request_id = key.request_id.as_str().to_owned();

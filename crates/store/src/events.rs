@@ -1,6 +1,7 @@
 //! The event log: append-only, hash-chained per stream, printable as AEE envelopes.
 
 use contract::chain;
+use contract::continuity::event::{BOOKKEEPING, RESUME_INTENT};
 use contract::domain::change::Change;
 use contract::domain::id::{self, Id};
 use contract::domain::run::RunId;
@@ -131,9 +132,12 @@ impl From<NewEvent> for Record {
 pub struct EventFilter {
     pub agent: Option<String>,
     pub task_id: Option<String>,
-    pub kind: Option<String>,
+    /// One of these kinds; any, where it is empty.
+    pub kinds: Vec<String>,
     pub corr: Option<String>,
     pub after_id: i64,
+    /// Leaves out what only the store needs: claims, projects, and what a resume writes for itself.
+    pub without_bookkeeping: bool,
     /// Leaves out archived events, which a summary replaces.
     pub without_archived: bool,
     pub oldest_first: bool,
@@ -143,6 +147,12 @@ pub struct EventFilter {
 /// Not archived. Looks up the head for each event, so that archiving a thousand events changes one row.
 pub(crate) const LIVE: &str =
     "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)";
+
+/// Not bookkeeping.
+pub(crate) fn news() -> String {
+    let kinds = BOOKKEEPING.map(|kind| format!("'{kind}'")).join(", ");
+    format!("NOT (is_change = 1 AND (kind IN ({kinds}) OR intent = '{RESUME_INTENT}'))")
+}
 
 pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
      priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
@@ -217,18 +227,33 @@ impl Tx<'_> {
 
     /// The events that match the filter, newest first unless it says otherwise.
     pub fn events(&self, filter: &EventFilter) -> Result<Vec<Event>> {
+        if filter.kinds.len() < 2 {
+            return self.events_of(filter, filter.kinds.first().map(String::as_str));
+        }
+        // A look-up for each kind: one statement for all would have to sort everything it finds.
+        let mut found = Vec::new();
+        for kind in &filter.kinds {
+            found.extend(self.events_of(filter, Some(kind))?);
+        }
+        found.sort_unstable_by_key(|event| if filter.oldest_first { event.id } else { -event.id });
+        found.truncate(filter.limit);
+        Ok(found)
+    }
+
+    fn events_of(&self, filter: &EventFilter, kind: Option<&str>) -> Result<Vec<Event>> {
         let mut conditions = Conditions::default();
         conditions.and("id >", filter.after_id);
-        let named = [
-            ("agent =", &filter.agent),
-            ("task_id =", &filter.task_id),
-            ("kind =", &filter.kind),
-            ("corr =", &filter.corr),
-        ];
+        let named = [("agent =", &filter.agent), ("task_id =", &filter.task_id), ("corr =", &filter.corr)];
         for (beginning, wanted) in named {
             if let Some(wanted) = wanted {
                 conditions.and(beginning, wanted.clone());
             }
+        }
+        if let Some(kind) = kind {
+            conditions.and("kind =", kind.to_owned());
+        }
+        if filter.without_bookkeeping {
+            conditions.hold(&news());
         }
         if filter.without_archived {
             conditions.hold(LIVE);

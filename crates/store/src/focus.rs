@@ -74,15 +74,17 @@ impl Tx<'_> {
     /// Events after number `after`, oldest first: those of one project and of no project, or all. Includes archived
     /// ones: an agent that was away must not miss events that a summary only counts.
     pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<Event>> {
-        let columns = events::COLUMNS;
+        let (columns, news) = (events::COLUMNS, events::news());
         let Some(project) = project else {
-            let sql = format!("SELECT {columns} FROM events WHERE id > ?1 ORDER BY id LIMIT ?2");
+            let sql = format!("SELECT {columns} FROM events WHERE id > ?1 AND {news} ORDER BY id LIMIT ?2");
             return self.event_list(&sql, params![after, rows(limit)]);
         };
-        let of_project =
-            format!("SELECT {columns} FROM events WHERE project_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3");
-        let of_none =
-            format!("SELECT {columns} FROM events WHERE project_id IS NULL AND id > ?1 ORDER BY id LIMIT ?2");
+        let of_project = format!(
+            "SELECT {columns} FROM events WHERE project_id = ?1 AND id > ?2 AND {news} ORDER BY id LIMIT ?3"
+        );
+        let of_none = format!(
+            "SELECT {columns} FROM events WHERE project_id IS NULL AND id > ?1 AND {news} ORDER BY id LIMIT ?2"
+        );
         let mut found = self.event_list(&of_project, params![project, after, rows(limit)])?;
         found.extend(self.event_list(&of_none, params![after, rows(limit)])?);
         found.sort_unstable_by_key(|event| event.id);

@@ -77,9 +77,11 @@ fn lists_are_look_ups() {
         EventFilter::default(),
         EventFilter { agent: some(), ..EventFilter::default() },
         EventFilter { task_id: some(), ..EventFilter::default() },
-        EventFilter { kind: some(), ..EventFilter::default() },
+        EventFilter { kinds: vec!["x".to_owned()], ..EventFilter::default() },
+        EventFilter { kinds: vec!["x".to_owned(), "y".to_owned()], ..EventFilter::default() },
         EventFilter { corr: some(), ..EventFilter::default() },
-        EventFilter { agent: some(), kind: some(), ..EventFilter::default() },
+        EventFilter { agent: some(), kinds: vec!["x".to_owned()], ..EventFilter::default() },
+        EventFilter { agent: some(), without_bookkeeping: true, ..EventFilter::default() },
     ];
     for filter in filters {
         for oldest_first in [true, false] {

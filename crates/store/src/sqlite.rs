@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::{Tx, open};
 
 /// Marks our files: "WRIT" in ASCII.
-const APPLICATION_ID: i32 = 0x5752_4954;
+pub(crate) const APPLICATION_ID: i32 = 0x5752_4954;
 
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0001_init.sql"),

@@ -1,3 +1,5 @@
+mod pages;
+
 use std::collections::BTreeMap;
 
 use ops::registry;

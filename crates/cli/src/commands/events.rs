@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use contract::continuity::EventView;
-use ops::Result;
+use contract::domain::code::ErrorCode;
 use ops::event::list::{List, Request, events};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Format, Output, one_line};
+use crate::persona::{self, Persona};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -49,7 +51,7 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let agent = if args.all { None } else { host::agent_name(globals) };
     if agent.is_none() && !args.all && output.format != Format::Text {
-        return Err(host::agent_is_required().hint("or list the events of every agent with --all"));
+        return Err(agent_is_required());
     }
     let request = Request {
         agent,
@@ -59,6 +61,8 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
         since_id: args.since_id,
         ascending: args.ascending,
         include_archived: args.include_archived,
+        // What the original does not have is left out where its name is used.
+        without_bookkeeping: persona::current() == Persona::Vybe,
         limit: usize::try_from(args.limit).ok(),
     };
     if output.format == Format::Ndjson {
@@ -71,6 +75,13 @@ pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Out
         };
         answer.events.iter().map(line).collect()
     })
+}
+
+/// In the words of the agent contract.
+fn agent_is_required() -> Error {
+    let variable = persona::current().agent_variables()[0];
+    let message = format!("agent is required unless --all is set (set --agent or {variable})");
+    Error::new(ErrorCode::InvalidInput, message).hint("or list the events of every agent with --all")
 }
 
 /// The same events as AEE envelopes, one a line.

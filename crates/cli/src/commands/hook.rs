@@ -3,6 +3,7 @@
 mod agents;
 mod apply;
 mod call;
+pub(crate) mod everywhere;
 mod handle;
 mod install;
 mod show;

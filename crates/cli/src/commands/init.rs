@@ -27,7 +27,10 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-const TEMPLATE: &str = "# writ's configuration of this project. It can only make the user's own rules stricter.\n\
+/// What `writ init` writes, relative to the project.
+pub(crate) const CONFIGURATION: &str = ".writ/config.toml";
+
+pub(crate) const TEMPLATE: &str = "# writ's configuration of this project. It can only make the user's own rules stricter.\n\
                         # Executors are named in the user's configuration: a cloned repository may not choose programs.\n\n\
                         # [policy]\n\
                         # deny_executors = [\"aop-stdio\"]   # executors that may not be used here\n\
@@ -40,7 +43,7 @@ const TEMPLATE: &str = "# writ's configuration of this project. It can only make
                         # lint = { command = \"cargo clippy && cargo fmt --check\", shell = true }\n";
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let file = args.directory.join(".writ/config.toml");
+    let file = args.directory.join(CONFIGURATION);
     let store = host::store_path(globals)?;
     let planned: Vec<&Path> =
         [file.as_path(), store.as_path()].into_iter().filter(|path| !path.exists()).collect();

@@ -8,7 +8,7 @@ mod stats;
 mod tally;
 mod turn;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -144,7 +144,9 @@ fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
             Some(host::workspace(text))
         }
     };
-    let directory = host::absolute(args.project_dir.clone().unwrap_or_else(|| PathBuf::from(".")));
+    // A project may be a plain word; then the agent program works here.
+    let named = args.project_dir.as_deref().filter(|path| path.is_dir() || path.components().count() > 1);
+    let directory = host::absolute(named.map_or_else(|| PathBuf::from("."), Path::to_path_buf));
     if !directory.is_dir() {
         return Err(invalid(format!("{} is not a directory", directory.display())));
     }

@@ -25,19 +25,27 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     host::required_key(globals)?;
-    let bytes = match &args.json {
+    let bytes = match args.json.as_ref().filter(|text| !text.is_empty()) {
         Some(text) => text.clone().into_bytes(),
         None => piped()?,
     };
+    if bytes.is_empty() {
+        return Err(no_input());
+    }
     host::answer::<Push>(globals, output, &Request::parse(&bytes)?, text)
 }
 
 fn piped() -> Result<Vec<u8>> {
     if stdin().is_terminal() {
-        return Err(Error::new(ErrorCode::InvalidInput, "push needs --json, or JSON on standard input"));
+        return Err(no_input());
     }
     read_bounded(Path::new("-"))
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not read standard input: {error}")))
+}
+
+/// In the words of the agent contract.
+fn no_input() -> Error {
+    Error::new(ErrorCode::InvalidInput, "JSON input required via --json flag or stdin pipe")
 }
 
 fn text(answer: &Answer) -> String {

@@ -4,14 +4,17 @@ mod hooks;
 
 use std::process::ExitCode;
 
+use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
+use contract::domain::time::Clock;
 use ops::host::Installation;
-use ops::status::{Answer, CountsView, Request, RunsView, Show};
+use ops::status::{AgentView, Answer, CountsView, Request, RunsView, Show};
 use ops::{Error, Result};
 
 use crate::app::Globals;
+use crate::clock::SystemClock;
 use crate::output::Output;
-use crate::{config, host};
+use crate::{config, host, original};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  writ status\n  writ status --check --output json")]
@@ -28,7 +31,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let found = exists(&path).and_then(|()| host::call::<Show>(globals, &request));
     let answer = found.unwrap_or_else(|error| {
         let installation = installation(globals, &path);
-        ops::status::unopened(&path.display().to_string(), installation, &error, args.check)
+        let agent = request.agent.as_deref().filter(|_| error.code == ErrorCode::NotFound);
+        let agent_state = agent.map(|name| AgentView::unseen(name, SystemClock::new().now().at));
+        let unopened = ops::status::unopened(&path.display().to_string(), installation, &error, args.check);
+        Answer { agent_state, ..unopened }
     });
     Ok(output.answer(&answer, || text(&answer)))
 }
@@ -45,9 +51,10 @@ fn exists(path: &std::path::Path) -> Result<()> {
 
 /// How this installation is set up around a store.
 pub(crate) fn installation(globals: &Globals, store: &std::path::Path) -> Installation {
-    let (hooks, diagnostics) = hooks::look(globals);
+    let (hooks, mut diagnostics) = hooks::look(globals);
+    diagnostics.extend(original::diagnostic(globals));
     Installation {
-        store_source: host::store_source(globals).to_owned(),
+        store_source: source(globals),
         store_bytes: std::fs::metadata(store).ok().map(|meta| meta.len()),
         hooks,
         // A configuration that cannot be read is reported by `writ doctor`; until then the defaults hold.
@@ -55,6 +62,15 @@ pub(crate) fn installation(globals: &Globals, store: &std::path::Path) -> Instal
             .map(|config| config.retention)
             .unwrap_or_default(),
         diagnostics,
+    }
+}
+
+/// What decided where the store is, in the agent contract's words.
+fn source(globals: &Globals) -> String {
+    match host::store_source(globals) {
+        flag if flag.starts_with("--") => format!("cli({flag})"),
+        "default" => "default".to_owned(),
+        variable => format!("env({variable})"),
     }
 }
 
@@ -71,15 +87,11 @@ fn text(answer: &Answer) -> String {
 }
 
 fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> String {
-    let detail = &counts.tasks_detail;
-    let states = [
-        ("pending", detail.pending),
-        ("in_progress", detail.in_progress),
-        ("completed", detail.completed),
-        ("blocked", detail.blocked),
-    ];
-    let tasks: Vec<String> =
-        states.into_iter().filter_map(|(state, tasks)| Some(format!("{} {state}", tasks?))).collect();
+    let Counts { pending, in_progress, completed, blocked } = counts.tasks;
+    let states =
+        [("pending", pending), ("in_progress", in_progress), ("completed", completed), ("blocked", blocked)];
+    let some = states.into_iter().filter(|(_, tasks)| *tasks > 0);
+    let tasks: Vec<String> = some.map(|(state, tasks)| format!("{tasks} {state}")).collect();
     let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
     format!(
         "store    {path} ({bytes} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n",

@@ -138,6 +138,8 @@ impl Handler {
                 let note = subagent(input, "agent_spawned", "subagent started");
                 Act::Note { note, then: Then::BriefSubagent }
             }
+            // Agent programs have helpers of their own, without a type, such as the one that summarizes.
+            Handler::SubagentStop if input.first_text(&["agent_type", "description"]).is_none() => Act::Renew,
             Handler::SubagentStop => {
                 let note = subagent(input, "agent_completed", "subagent stopped");
                 Act::Note { note, then: Then::Silence }

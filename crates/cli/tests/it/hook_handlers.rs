@@ -257,3 +257,69 @@ fn an_agent_that_says_nothing_is_not_waited_for() {
     let waiting = cli.call(["hook", "stop"]).open_stdin().spawn();
     silent(&waiting.wait(Duration::from_secs(20)));
 }
+
+#[test]
+fn a_project_is_a_directory_with_all_below_it_or_a_plain_word() {
+    let cli = writ();
+    cli.scratch().dir("project/.git");
+    let below = cli.scratch().dir("project/src/deep");
+    let file = cli.project().join("src/deep/a.rs");
+    let edit =
+        json!({"tool_name": "Edit", "tool_use_id": "u1", "cwd": below, "tool_input": {"file_path": file}});
+    silent(&hook(&cli, "tool-success", edit));
+    let word =
+        json!({"tool_name": "Edit", "tool_use_id": "u2", "cwd": "fence", "tool_input": {"file_path": file}});
+    silent(&hook(&cli, "tool-success", word));
+    let told = events(&cli, "tool_success");
+    let of = |index: usize| (told[index]["project_id"].clone(), told[index]["message"].clone());
+    assert_eq!(of(0), (json!(cli.project()), json!("Edit: src/deep/a.rs")));
+    assert_eq!(of(1), (json!("fence"), json!("Edit: src/deep/a.rs")));
+    // A session in a project with a plain name gets that project's task.
+    let words = ["task", "create", "--title", "Paint it", "--project-id", "fence", "--agent", "p"];
+    cli.run(words.iter().chain(&["--request-id", "t"])).success();
+    let started = hook(&cli, "session-start", json!({"source": "startup", "cwd": "fence"}));
+    assert!(context(&started, "SessionStart").contains("Paint it"), "{started}");
+}
+
+#[test]
+fn events_say_what_happened_and_belong_to_the_task_of_the_session() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    context(&hook(&cli, "session-start", json!({"source": "startup"})), "SessionStart");
+    let path = cli.project().join("src/parser.rs");
+    let secret = format!("sk-ant-{}", "a1B2c3D4e5F6g7H8i9J0".repeat(3));
+    let tool = |name: &str, input: Value, id: &str| json!({"tool_name": name, "tool_input": input, "tool_use_id": id});
+    silent(&hook(&cli, "tool-success", tool("Edit", json!({"file_path": path}), "1")));
+    silent(&hook(&cli, "tool-success", tool("Bash", json!({"command": format!("login {secret}")}), "2")));
+    silent(&hook(&cli, "tool-success", tool("Read", json!({"file_path": path}), "3")));
+    let mut failed = tool("Bash", json!({"command": "cargo test"}), "4");
+    failed["error"] =
+        json!(format!("Exit code 101\n{}\nerror: test failed\u{1b}[0m", "noise\n".repeat(5_000)));
+    silent(&hook(&cli, "tool-failure", failed));
+    silent(&hook(&cli, "stop", json!({"last_assistant_message": "Next: fix the lexer."})));
+    let listed = |kind: &str| {
+        let all =
+            cli.run(["events", "list", "--all", "--asc", "--task-id", &id, "--kind", kind]).success().json();
+        all["data"]["events"].as_array().unwrap().clone()
+    };
+    let messages = |kind: &str| listed(kind).iter().map(|event| event["message"].clone()).collect::<Vec<_>>();
+    assert_eq!(messages("tool_success")[0], "Edit: src/parser.rs");
+    let login = messages("tool_success")[1].as_str().unwrap().to_owned();
+    assert!(login.starts_with("Bash: login ") && !login.contains("a1B2"), "{login}");
+    assert_eq!(messages("tool_success").len(), 2, "a tool that only reads is not noted");
+    assert_eq!(messages("tool_failure"), ["Bash failed (exit 101): cargo test (error: test failed[0m)"]);
+    let failure = &listed("tool_failure")[0]["metadata"];
+    let output = failure["output"].as_str().unwrap();
+    assert!(output.len() <= 4096 && output.ends_with("error: test failed[0m"), "{output}");
+    assert_eq!(failure["exit_code"], 101);
+    assert_eq!(messages("last_words"), ["Next: fix the lexer."]);
+}
+
+#[test]
+fn called_as_vybe_paths_are_noted_as_they_are() {
+    let cli = writ();
+    let path = cli.project().join("src/parser.rs");
+    let told = json!({"session_id": SESSION, "cwd": cli.project(), "tool_name": "Write", "tool_input": {"file_path": path}});
+    silent(&cli.call(["hook", "tool-success"]).named("vybe").stdin(told.to_string()).run());
+    assert_eq!(events(&cli, "tool_success")[0]["message"], format!("Write: {}", path.display()));
+}

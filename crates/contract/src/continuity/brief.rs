@@ -8,7 +8,7 @@ mod prompt;
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{ArtifactView, EventView, MemoryView, TaskView};
@@ -112,7 +112,9 @@ pub struct Brief {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectView>,
     pub relevant_memory: Vec<MemoryView>,
-    pub recent_events: Option<Vec<EventView>>,
+    // Answers of earlier versions have null for none.
+    #[serde(default, deserialize_with = "null_as_empty")]
+    pub recent_events: Vec<EventView>,
     pub artifacts: Vec<ArtifactView>,
     pub prior_reasoning: Vec<EventView>,
     pub approx_tokens: usize,
@@ -127,6 +129,10 @@ pub struct Brief {
     pub budget_tokens: usize,
     /// How many items did not fit.
     pub omitted: usize,
+}
+
+fn null_as_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EventView>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -275,7 +281,7 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
         blockers: kept(&blockers, &chosen[0]),
         relevant_memory: kept(&memories, &chosen[1]),
         rejected: kept(&rejected, &chosen[2]),
-        recent_events: Some(kept(&events, &chosen[3])).filter(|events| !events.is_empty()),
+        recent_events: kept(&events, &chosen[3]),
         pipeline: kept(pipeline, &chosen[4]),
         done: kept(&situation.finished, &chosen[5]),
         touched_files: kept(&files, &chosen[6]),
@@ -324,7 +330,7 @@ fn frame(situation: &Situation<'_>, next_action: &str, budget: usize, most: usiz
         task,
         project,
         relevant_memory: Vec::new(),
-        recent_events: None,
+        recent_events: Vec::new(),
         artifacts: Vec::new(),
         prior_reasoning: Vec::new(),
         approx_tokens: budget,

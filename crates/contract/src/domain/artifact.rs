@@ -32,27 +32,11 @@ pub fn checked_path(path: &str) -> Result<&str, Refusal> {
     one_line("file_path", path, limits::ARTIFACT_PATH_BYTES_MAX)
 }
 
-/// The given content type, or the one that the path's extension suggests.
-pub fn content_type(given: Option<&str>, path: &str) -> Result<String, Refusal> {
+/// The given content type; empty where none is given.
+pub fn content_type(given: Option<&str>) -> Result<String, Refusal> {
     match given.filter(|text| !text.is_empty()) {
         Some(text) => one_line("content_type", text, limits::CONTENT_TYPE_BYTES_MAX).map(str::to_owned),
-        None => Ok(guessed_type(path).to_owned()),
-    }
-}
-
-fn guessed_type(path: &str) -> &'static str {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-    match ending.as_str() {
-        "txt" | "log" => "text/plain",
-        "md" => "text/markdown",
-        "html" => "text/html",
-        "csv" => "text/csv",
-        "json" => "application/json",
-        "pdf" => "application/pdf",
-        "png" => "image/png",
-        "svg" => "image/svg+xml",
-        _ => "application/octet-stream",
+        None => Ok(String::new()),
     }
 }
 
@@ -62,14 +46,12 @@ mod tests {
     use crate::domain::code::ErrorCode;
 
     #[test]
-    fn a_type_is_what_was_said_or_what_the_ending_says() {
-        let of = |given, path| content_type(given, path).unwrap();
-        assert_eq!(of(Some("text/x-diff"), "a.json"), "text/x-diff");
-        assert_eq!(of(None, "out/Report.JSON"), "application/json");
-        assert_eq!(of(Some(""), "notes.md"), "text/markdown");
-        for path in ["Makefile", ".", "dir.json/x", "a."] {
-            assert_eq!(of(None, path), "application/octet-stream", "{path}");
+    fn a_type_is_what_was_said_and_never_guessed() {
+        assert_eq!(content_type(Some("text/x-diff")), Ok("text/x-diff".to_owned()));
+        for none in [None, Some("")] {
+            assert_eq!(content_type(none), Ok(String::new()));
         }
+        assert_eq!(content_type(Some("a\nb")).unwrap_err().code, ErrorCode::InvalidInput);
     }
 
     #[test]

@@ -21,12 +21,17 @@ pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Re
 
 /// The beginning of a text, quoted for a message.
 pub fn quoted(text: &str) -> String {
+    format!("'{}'", beginning(text))
+}
+
+/// The beginning of a text, for a message that does not quote it.
+pub fn beginning(text: &str) -> String {
     const SHOWN: usize = 64;
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
-    format!("'{shown}'")
+    shown
 }
 
 #[cfg(test)]

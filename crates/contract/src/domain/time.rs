@@ -32,6 +32,11 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    #[must_use]
+    pub fn minus(self, length: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(length.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// The time that has passed since `earlier`; zero if it is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
@@ -130,6 +135,87 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         rest = &rest[unit_end..];
     }
     (!text.is_empty()).then_some(total)
+}
+
+/// A length of time that may be negative, as the agent contract's durations are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignedDuration {
+    pub is_negative: bool,
+    pub length: Duration,
+}
+
+/// Reads what [`parse_duration`] reads, and the forms of the agent contract: fractions, `us`, `ns` and a sign
+/// (`1.5h`, `100us`, `-1h30m`).
+pub fn parse_signed_duration(text: &str) -> Option<SignedDuration> {
+    let text = text.trim();
+    let (is_negative, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let length = parse_duration(rest).or_else(|| parse_fractions(rest))?;
+    Some(SignedDuration { is_negative, length })
+}
+
+fn parse_fractions(text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        let digits = rest.find(|c: char| !is_number(c))?;
+        let unit_end = rest[digits..].find(is_number).map_or(rest.len(), |at| digits + at);
+        let nanos = unit_nanos(&rest[digits..unit_end])?;
+        total = total.checked_add(part(&rest[..digits], nanos)?)?;
+        rest = &rest[unit_end..];
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+/// `number` times the unit; what is smaller than a nanosecond is dropped.
+fn part(number: &str, unit_nanos: u64) -> Option<Duration> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let mut nanos = u128::from(whole) * u128::from(unit_nanos);
+    let mut share = u128::from(unit_nanos);
+    for digit in fraction.chars() {
+        share /= 10;
+        nanos += u128::from(digit.to_digit(10)?) * share;
+    }
+    let seconds = u64::try_from(nanos / 1_000_000_000).ok()?;
+    Some(Duration::new(seconds, u32::try_from(nanos % 1_000_000_000).ok()?))
+}
+
+fn unit_nanos(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        "w" => 604_800_000_000_000,
+        _ => return None,
+    })
+}
+
+/// Prints a duration as the agent contract does, to a tenth of a second: `1.2s`, `2m5s`, `1h0m3.4s`, `350ms`.
+pub fn contract_duration(length: Duration) -> String {
+    if length < Duration::from_secs(1) {
+        let millis = length.as_millis();
+        return if millis == 0 { "0s".to_owned() } else { format!("{millis}ms") };
+    }
+    let tenths = (length.as_millis() + 50) / 100;
+    let (minutes, tenths) = (tenths / 600, tenths % 600);
+    let fraction = if tenths % 10 == 0 { String::new() } else { format!(".{}", tenths % 10) };
+    let seconds = format!("{}{fraction}s", tenths / 10);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => seconds,
+        (0, minutes) => format!("{minutes}m{seconds}"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
+    }
 }
 
 /// Prints a duration for people: `350ms`, `4.2s`, `3m05s`, `2h10m`.

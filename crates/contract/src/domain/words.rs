@@ -3,7 +3,7 @@
 
 use super::code::ErrorCode;
 use super::task::Refusal;
-use super::text::quoted;
+use super::text::{beginning, quoted};
 
 /// Declares an enum of words. `$what` is the field's name in the refusal of another word; an alias is read but never
 /// written.
@@ -71,9 +71,15 @@ pub(crate) use field_words;
 
 pub(crate) fn unknown(what: &str, word: &str, words: &[&str]) -> Refusal {
     let message = format!("invalid {what} {}", quoted(word));
+    let list = words.join(", ");
     match words {
+        // The agent contract's own sentences, which scripts match.
+        _ if what == "scope" => {
+            let message = format!("invalid scope: {} (must be one of: {list})", beginning(word));
+            Refusal::new(ErrorCode::InvalidInput, message)
+        }
         // Two words are part of the message, where the agent contract's scripts look for them.
         [one, other] => Refusal::new(ErrorCode::InvalidInput, format!("{message}: must be {one} or {other}")),
-        words => Refusal::new(ErrorCode::InvalidInput, message).hint(format!("one of {}", words.join(", "))),
+        _ => Refusal::new(ErrorCode::InvalidInput, message).hint(format!("one of {list}")),
     }
 }

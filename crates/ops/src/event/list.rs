@@ -1,6 +1,7 @@
 //! Lists events, newest first.
 
 use contract::continuity::EventView;
+use contract::continuity::event::stored_kinds;
 use contract::domain::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,10 @@ pub struct Request {
     /// Also archived events, which a summary replaced.
     #[serde(default)]
     pub include_archived: bool,
+    /// Leave out claims and other bookkeeping, which the agent contract's original does not have; a kind that is
+    /// named is never left out.
+    #[serde(default)]
+    pub without_bookkeeping: bool,
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -89,7 +94,8 @@ pub fn events(cx: &mut Context, request: &Request) -> Result<Vec<Event>> {
     let filter = EventFilter {
         agent: request.agent.clone(),
         task_id: request.task_id.clone(),
-        kind: request.kind.clone(),
+        kinds: request.kind.as_deref().map(stored_kinds).unwrap_or_default(),
+        without_bookkeeping: request.without_bookkeeping && request.kind.is_none(),
         corr: request.corr.clone(),
         after_id: request.since_id,
         without_archived: !request.include_archived,

@@ -74,10 +74,10 @@ fn task_id(push: &Push, named: Option<&str>) -> Result<Option<TaskId>> {
     match named {
         Some(text) => Id::parse(text).map(Some).map_err(|error| invalid(format!("$.task_id: {error}"))),
         None if !push.artifacts().is_empty() => {
-            Err(invalid("$.task_id: artifacts need the task they belong to".to_owned()))
+            Err(invalid("task_id is required when artifacts are provided".to_owned()))
         }
         None if push.task_status.is_some() => {
-            Err(invalid("$.task_id: task_status needs the task it is about".to_owned()))
+            Err(invalid("task_id is required when task_status is provided".to_owned()))
         }
         None => Ok(None),
     }
@@ -98,7 +98,7 @@ fn note(event: &PushEvent) -> std::result::Result<Note<'_>, Refusal> {
 
 fn checked_file(file: &PushArtifact) -> std::result::Result<File, Refusal> {
     let path = checked_path(&file.file_path)?;
-    let content_type = content_type(file.content_type.as_deref(), path)?;
+    let content_type = content_type(file.content_type.as_deref())?;
     without_secrets(&[path, &content_type])?;
     Ok(File { path: path.to_owned(), content_type })
 }

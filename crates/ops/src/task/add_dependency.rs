@@ -48,7 +48,7 @@ pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answe
     }
     cx.once(key, AddDependency::NAME, request, |work| {
         let task = super::required(work.tx, &id)?;
-        let needed = super::required(work.tx, &depends_on)?;
+        let needed = super::required(work.tx, &depends_on).map_err(no_dependency)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
         let message = format!("Dependency added: {} depends on {}", task.id, needed.id);
@@ -71,10 +71,21 @@ pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answe
                 evidence: None,
                 reason: Some(super::WAITS.to_owned()),
             };
-            work.change(&about, &format!("Blocked: waits for {}", needed.title), &blocked)?;
+            let message = format!("Status changed to: blocked (waits for {})", needed.title);
+            work.change(&about, &message, &blocked)?;
         }
         Ok(Answer { message })
     })
+}
+
+/// The agent contract's sentence for a dependency that does not exist.
+fn no_dependency(mut error: Error) -> Error {
+    match error.code {
+        ErrorCode::NotFound => error.message = format!("dependency {}", error.message),
+        ErrorCode::InvalidInput if error.field == Some("id") => return Error::required("depends_on"),
+        _ => {}
+    }
+    error
 }
 
 fn bounded(tx: &Tx<'_>, task: &Task, needed: &Task) -> Result<()> {

@@ -47,7 +47,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         crate::resume::orphans::end_claim(work, &mut task)?;
         let token = work.tx.next_number("fencing")?;
         let command = Command::Begin(work.caller.claim(token));
-        let made = super::carry_out(work, &mut task, &command, "Task started")?;
+        let made = super::carry_out(work, &mut task, &command, "Status changed to: in_progress")?;
         let status_event_id = made
             .iter()
             .find(|(_, change)| matches!(change, Change::TaskMoved { .. }))
@@ -59,7 +59,7 @@ pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
             project_id: task.project_id.clone(),
         };
         let about = super::about(work.tx, &task)?;
-        let focus_event_id = work.change(&about, "Agent focus set", &focused)?;
+        let focus_event_id = work.change(&about, &crate::agent::focus_message(Some(&task.id)), &focused)?;
         Ok(Answer { task: TaskView::from(&task), status_event_id, focus_event_id })
     })
 }

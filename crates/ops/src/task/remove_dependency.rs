@@ -23,16 +23,20 @@ impl Verb for RemoveDependency {
 }
 
 pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    if request.depends_on.is_empty() {
+        return Err(Error::required("depends_on"));
+    }
     let id = cx.task_id(Some(key), &request.id)?;
     let depends_on = cx.any_task_id(Some(key), &request.depends_on)?;
     cx.once(key, RemoveDependency::NAME, request, |work| {
         let task = super::required(work.tx, &id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
+        let message = format!("Dependency removed: {} no longer depends on {depends_on}", task.id);
+        // A dependency that is not there needs no event: the task does not depend on it, as was asked.
         let Some(needed) = task.depends_on.iter().find(|id| id.as_str() == depends_on) else {
-            return Err(Error::not_found("dependency", &request.depends_on));
+            return Ok(Answer { message });
         };
-        let message = format!("Dependency removed: {} no longer depends on {needed}", task.id);
         let about = super::about(work.tx, &task)?;
         let removed = Change::DependencyRemoved { task_id: task.id.clone(), depends_on: needed.clone() };
         work.change(&about, &message, &removed)?;

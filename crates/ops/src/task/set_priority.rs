@@ -40,7 +40,7 @@ pub struct Answer {
 pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let id = cx.task_id(Some(key), &request.id)?;
     cx.once(key, SetPriority::NAME, request, |work| {
-        let mut task = super::required(work.tx, &id)?;
+        let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
         let changed = Change::TaskPrioritized { task_id: task.id.clone(), priority: request.priority };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use ops::event::list;
 use ops::resume::{Request, resume};
 use ops::{memory, task};
 
@@ -41,8 +42,12 @@ fn a_jump_of_the_clock_grants_nothing_twice_and_loses_no_event() {
         step(&mut world, "a");
         let tasks: BTreeSet<&String> = holders.iter().map(|(task, _)| task).collect();
         assert_eq!(tasks.len(), holders.len(), "no task had two holders: {holders:?}");
+        let news = list::Request { without_bookkeeping: true, limit: Some(1000), ..list::Request::default() };
+        let news = list::events(&mut world.cx, &news).unwrap();
         let newest = *seen.last().unwrap();
-        assert_eq!(seen, (1..=newest).collect::<BTreeSet<i64>>(), "every event was delivered");
+        let expected: BTreeSet<i64> = news.iter().map(|event| event.id).filter(|id| *id <= newest).collect();
+        assert_eq!(seen, expected, "every event was delivered");
+        assert!(seen.len() >= 7, "{seen:?}");
     }
 }
 

@@ -208,7 +208,7 @@ const VERBS: &[Verb] = &[
                 id: id.to_owned(),
                 depends_on: on.to_owned(),
             };
-            let requests = [request(&a, &b), request(&a, &c), request(&a, "task_none")];
+            let requests = [request(&a, &b), request(&a, &c), request("task_0", &b)];
             Box::new(move |cx, key, which| {
                 task::remove_dependency::remove(cx, key, &chosen(which, &requests)).map(plain)
             })

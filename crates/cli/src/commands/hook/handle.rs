@@ -23,7 +23,7 @@ use crate::hooks::handling::{Act, Handler, Input, Note, Then};
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::persona::{self, Persona};
-use crate::{config, env, host};
+use crate::{config, env, host, project};
 
 /// Events that a session is handed at its start.
 const DELTAS_MAX: i64 = 100;
@@ -95,12 +95,16 @@ fn read_input(adapter: &'static dyn HookAdapter) -> Input {
     });
     let mut input = Input::parse(adapter, &read.recv_timeout(INPUT_WAIT_MAX).unwrap_or_default());
     let here = host::absolute(".".into()).to_string_lossy().into_owned();
-    input.project = workspace::id_from(input.text("cwd").unwrap_or(&here), &here);
-    // The agent contract notes paths as the agent program gives them.
-    input.root = match persona::current() {
-        Persona::Vybe => None,
-        Persona::Writ if input.project.starts_with('/') => Some(input.project.clone()),
-        Persona::Writ => Some(here),
+    let directory = workspace::id_from(input.text("cwd").unwrap_or(&here), &here);
+    // The agent contract takes directories and paths as the agent program gives them.
+    (input.project, input.root) = match persona::current() {
+        Persona::Vybe => (directory, None),
+        // A project may be a plain word; then only this process knows where it is.
+        Persona::Writ if !directory.starts_with('/') => (directory, Some(here)),
+        Persona::Writ => {
+            let project = project::root_of(&directory).unwrap_or(directory);
+            (project.clone(), Some(project))
+        }
     };
     input
 }

@@ -46,7 +46,7 @@ fn action(change: &FileChange) -> &'static str {
     }
 }
 
-fn described(change: &FileChange) -> Value {
+pub(super) fn described(change: &FileChange) -> Value {
     let (at, removed, inserted) = difference(change);
     let directories: Vec<String> =
         files::missing_directories(&change.path).iter().map(|path| path.display().to_string()).collect();

@@ -29,7 +29,7 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     let rest = rest.filter(|(id, _)| first.as_ref().is_none_or(|(first, _)| first != id));
     let chosen: Vec<_> = first.clone().into_iter().chain(rest).take(job.args.max_tasks).collect();
     for (task_id, task_title) in chosen {
-        tally.add(Outcome { task_id, task_title, status: "dry_run", duration: 0.0 });
+        tally.add(Outcome { task_id, task_title, status: "dry_run", duration: "0s".to_owned() });
     }
     Ok(tally.report(0.0))
 }

@@ -17,11 +17,14 @@ use crate::output::Output;
 
 pub(super) const LOCAL: LocalCommand = LocalCommand::reads("loop stats", Surface::Continuity);
 
+/// How many loops are shown by default.
+const LAST: usize = 7;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  writ loop stats\n  writ loop stats --last 20 --project-id .")]
 pub(super) struct Args {
     /// Only the newest loops, at most this many
-    #[arg(long, default_value_t = 7, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = LAST, allow_negative_numbers = true)]
     last: usize,
     /// Only loops in this project
     #[arg(long, value_name = "ID")]
@@ -38,9 +41,11 @@ pub(super) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let events = events(&mut host::open(globals)?, &request)?;
     // An agent may use the same word for something of its own, which is then not said in writ's name.
     let of_loops = events.iter().filter(|event| !event.record.intent.starts_with("agent."));
+    // The agent contract takes 0 for the usual number.
+    let last = if args.last == 0 { LAST } else { args.last };
     let project = args.project_id.as_deref().map(host::workspace);
     let fits = |event: &EventView| project.is_none() || event.project_id == project;
-    let rows: Vec<Value> = of_loops.map(view).filter(fits).take(args.last).map(|event| row(&event)).collect();
+    let rows: Vec<Value> = of_loops.map(view).filter(fits).take(last).map(|event| row(&event)).collect();
     let sum = |name: &str| rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>();
     let average = |name: &str| mean(sum(name), sum_of(rows.len()));
     let data = json!({

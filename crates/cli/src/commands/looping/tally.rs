@@ -10,8 +10,8 @@ pub(super) struct Outcome {
     pub(super) task_id: String,
     pub(super) task_title: String,
     pub(super) status: &'static str,
-    /// In seconds.
-    pub(super) duration: f64,
+    /// Such as `1.2s`.
+    pub(super) duration: String,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn outcome(status: &'static str) -> Outcome {
-        Outcome { task_id: "t".to_owned(), task_title: "t".to_owned(), status, duration: 0.0 }
+        Outcome { task_id: "t".to_owned(), task_title: "t".to_owned(), status, duration: "0s".to_owned() }
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
 use contract::domain::status::Status;
-use contract::domain::time::human_duration;
+use contract::domain::time::{contract_duration, human_duration};
 use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
 
 use super::child::{self, Child, Ending};
 use super::prompt::Prompt;
-use super::tally::{Outcome, rounded};
+use super::tally::Outcome;
 use super::{Loop, prompt};
 use crate::env;
 use crate::output::say;
@@ -46,7 +46,7 @@ pub(super) fn take(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<Opti
         return Err(child::unstartable(&job.words[0], why));
     }
     let status = judge(job, cx, &task.id, &ending, number)?;
-    let duration = rounded(begun.elapsed().as_secs_f64());
+    let duration = contract_duration(begun.elapsed());
     Ok(Some(Outcome { task_id: task.id, task_title: task.title, status, duration }))
 }
 

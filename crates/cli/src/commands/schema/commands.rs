@@ -7,7 +7,7 @@ use clap::ArgAction;
 use serde_json::{Map, Value, json};
 
 use crate::app::grammar;
-use crate::output::Output;
+use crate::output::{Output, in_own_words};
 use crate::{local, persona};
 
 pub(super) fn run(output: &Output) -> ExitCode {
@@ -68,7 +68,7 @@ fn name(argument: &clap::Arg) -> String {
 }
 
 /// Required by itself, or the visible member of a group of which one is required.
-fn is_required(command: &clap::Command, argument: &clap::Arg) -> bool {
+pub(crate) fn is_required(command: &clap::Command, argument: &clap::Arg) -> bool {
     let in_group = |group: &clap::ArgGroup| {
         group.is_required_set()
             && group.get_args().any(|id| id == argument.get_id())
@@ -84,7 +84,7 @@ fn is_visible(command: &clap::Command, id: &clap::Id) -> bool {
 fn property(argument: &clap::Arg) -> Value {
     let mut property = json!({"type": kind(argument)});
     if let Some(help) = argument.get_help() {
-        property["description"] = json!(help.to_string());
+        property["description"] = json!(in_own_words(&help.to_string()));
     }
     if let Some(default) = argument.get_default_values().first().map(|value| value.to_string_lossy()) {
         let number = default.parse::<i64>().ok().filter(|_| kind(argument) == "integer");

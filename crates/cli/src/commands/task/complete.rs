@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use contract::continuity::state::CloseOutcome;
-use ops::Result;
+use contract::domain::code::ErrorCode;
 use ops::task::complete::{Complete, Request};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
@@ -31,6 +32,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    if args.outcome.is_empty() {
+        return Err(Error::field(ErrorCode::InvalidInput, "outcome", "is required (done|blocked)"));
+    }
     // A missing identity is told before a wrong word, as the agent contract does.
     host::required_key(globals)?;
     let request = Request {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use contract::continuity::state::TaskState;
-use ops::Result;
 use ops::task::set_status::{Request, SetStatus};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
@@ -25,6 +25,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    if args.status.is_empty() {
+        return Err(Error::required("status"));
+    }
     // A missing identity is told before a wrong word, as the agent contract does.
     host::required_key(globals)?;
     let request = Request {

@@ -109,10 +109,16 @@ impl ToolCall {
         let mut fields = Map::new();
         fields.insert("tool_name".to_owned(), json!(excerpt::line(&self.name, NAME_CHARS_MAX)));
         match &self.target {
-            Target::Files(files) => {
-                let files: Vec<String> = files.iter().take(FILES_MAX).map(|file| path(file, root)).collect();
-                fields.insert("files".to_owned(), json!(files));
-            }
+            Target::Files(files) => match files.as_slice() {
+                [] => {}
+                [file] => {
+                    fields.insert("file_path".to_owned(), json!(path(file, root)));
+                }
+                files => {
+                    let files = files.iter().take(FILES_MAX).map(|file| path(file, root));
+                    fields.insert("files".to_owned(), files.collect());
+                }
+            },
             Target::Command(_) | Target::Other(_) | Target::Unknown => {}
         }
         fields.insert("input".to_owned(), json!(excerpt::preview(input, INPUT_BYTES_MAX)));

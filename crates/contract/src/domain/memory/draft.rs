@@ -7,7 +7,7 @@ use crate::domain::code::ErrorCode;
 use crate::domain::limits;
 use crate::domain::task::Refusal;
 use crate::domain::text::{one_line, quoted};
-use crate::domain::time::{Timestamp, parse_duration};
+use crate::domain::time::{SignedDuration, Timestamp, parse_signed_duration};
 use crate::secrets;
 
 /// When a memory expires. A duration starts when the memory is written.
@@ -15,6 +15,8 @@ use crate::secrets;
 pub enum Expiry {
     Never,
     After(Duration),
+    /// It has expired when it is written, as the agent contract's negative durations say.
+    Before(Duration),
     At(Timestamp),
 }
 
@@ -56,16 +58,16 @@ impl Draft {
 }
 
 impl Expiry {
-    /// Reads `1h30m`, `90s`, `7d`, `2w`.
+    /// Reads `1h30m`, `1.5h`, `90s`, `7d`, `2w`, and the same with a minus sign.
     pub fn after(text: &str) -> Result<Self, Refusal> {
-        let length = parse_duration(text).filter(|length| !length.is_zero()).ok_or_else(|| {
-            refused(format!("invalid expiry {}: must be a positive duration", quoted(text)))
-                .hint("such as 90s, 1h30m, 7d or 2w")
+        let SignedDuration { is_negative, length } = parse_signed_duration(text).ok_or_else(|| {
+            refused(format!("invalid expiry {}: must be a duration", quoted(text)))
+                .hint("such as 90s, 1h30m, 1.5h, 7d or 2w")
         })?;
         if length > limits::MEMORY_LIFE_MAX {
             return Err(refused(format!("invalid expiry {}: longer than a hundred years", quoted(text))));
         }
-        Ok(Expiry::After(length))
+        Ok(if is_negative { Expiry::Before(length) } else { Expiry::After(length) })
     }
 
     pub fn at(text: &str) -> Result<Self, Refusal> {
@@ -78,6 +80,7 @@ impl Expiry {
         match self {
             Expiry::Never => Ok(None),
             Expiry::After(length) => Ok(Some(now.plus(length))),
+            Expiry::Before(length) => Ok(Some(now.minus(length))),
             Expiry::At(at) if at <= now => Err(refused(format!("expires_at {at} has already passed"))),
             Expiry::At(at) if at > now.plus(limits::MEMORY_LIFE_MAX) => {
                 Err(refused(format!("expires_at {at} is more than a hundred years ahead")))

@@ -37,7 +37,7 @@ fn a_scope_and_its_id_belong_together() {
     assert_eq!(said("global", Some("x")), "global scope cannot have a scope_id");
     assert_eq!(said("task", None), "task scope requires a scope_id");
     assert_eq!(said("agent", Some("")), "agent scope requires a scope_id");
-    assert_eq!(said("galaxy", None), "invalid scope 'galaxy'");
+    assert_eq!(said("galaxy", None), "invalid scope: galaxy (must be one of: global, project, task, agent)");
 }
 
 #[test]

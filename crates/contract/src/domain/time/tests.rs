@@ -11,7 +11,7 @@ proptest! {
     #[test]
     fn parsing_never_panics(text in "\\PC{0,40}") {
         Timestamp::parse(&text).ok();
-        let _unused = parse_duration(&text);
+        let _unused = (parse_duration(&text), parse_signed_duration(&text));
     }
 }
 
@@ -36,6 +36,46 @@ fn durations_are_read_in_the_usual_forms() {
     for text in ["", "-1h", "h", "5", "5x", "1.5s", "5 m", "99999999999999999999s"] {
         let expected = (text == "5").then_some(Duration::from_secs(5));
         assert_eq!(parse_duration(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_agent_contracts_durations_have_fractions_small_units_and_a_sign() {
+    let cases = [
+        ("1.5h", false, 5_400_000_000),
+        ("100us", false, 100),
+        ("1h30m", false, 5_400_000_000),
+        ("-1h", true, 3_600_000_000),
+        ("+0.25s", false, 250_000),
+        (".5ms", false, 500),
+        ("1m0.5s", false, 60_500_000),
+        ("7d", false, 604_800_000_000),
+        ("2w", false, 1_209_600_000_000),
+        ("0", false, 0),
+        ("1µs", false, 1),
+    ];
+    for (text, is_negative, micros) in cases {
+        let expected = SignedDuration { is_negative, length: Duration::from_micros(micros) };
+        assert_eq!(parse_signed_duration(text), Some(expected), "{text}");
+    }
+    for text in ["", "-", "h", ".s", "1.2.3s", "5x", "1 h", "--1h", "99999999999999999999h"] {
+        assert_eq!(parse_signed_duration(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_duration_is_printed_to_a_tenth_of_a_second() {
+    let cases = [
+        (0, "0s"),
+        (350, "350ms"),
+        (1_240, "1.2s"),
+        (3_000, "3s"),
+        (59_960, "1m0s"),
+        (125_040, "2m5s"),
+        (3_603_400, "1h0m3.4s"),
+    ];
+    for (millis, expected) in cases {
+        assert_eq!(contract_duration(Duration::from_millis(millis)), expected);
     }
 }
 

@@ -42,14 +42,18 @@ fn a_later_write_keeps_omitted_fields_except_the_expiry() {
 }
 
 #[test]
-fn an_expiry_is_in_the_future_and_within_a_hundred_years() {
+fn an_expiry_is_a_duration_or_a_future_time_within_a_hundred_years() {
     assert_eq!(Expiry::after("1h30m"), Ok(Expiry::After(Duration::from_mins(90))));
     assert_eq!(Expiry::after("2w"), Ok(Expiry::After(Duration::from_hours(14 * 24))));
-    for text in ["", "0", "0s", "-1h", "soon", "101000w"] {
+    assert_eq!(Expiry::after("1.5h"), Ok(Expiry::After(Duration::from_mins(90))));
+    assert_eq!(Expiry::after("-1h"), Ok(Expiry::Before(Duration::from_hours(1))));
+    assert_eq!(Expiry::after("0s"), Ok(Expiry::After(Duration::ZERO)));
+    for text in ["", "soon", "101000w", "-101000w"] {
         assert_eq!(Expiry::after(text).unwrap_err().code, ErrorCode::InvalidInput, "{text}");
     }
     let at = |expiry: Expiry| draft("v").with(expiry).written(None, 1, NOW).map(|memory| memory.expires_at);
     assert_eq!(at(Expiry::After(Duration::from_millis(5))), Ok(Some(Timestamp::from_millis(1_005))));
+    assert_eq!(at(Expiry::Before(Duration::from_millis(5))), Ok(Some(Timestamp::from_millis(995))));
     assert_eq!(at(Expiry::At(Timestamp::from_millis(1_001))), Ok(Some(Timestamp::from_millis(1_001))));
     assert!(at(Expiry::At(NOW)).is_err());
     assert!(at(Expiry::at("9999-01-01T00:00:00Z").unwrap()).is_err());

@@ -1,0 +1,50 @@
+//! The files of a store, for removing it.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::open::{beside, directory};
+use crate::sqlite::APPLICATION_ID;
+
+/// Where SQLite's file format keeps the application id.
+const APPLICATION_ID_AT: usize = 68;
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Whether the file is a store of writ, of any version. Reads only the header of the file, so a damaged
+/// store is recognized, but not a new one whose first page is still in the write-ahead log.
+pub fn is_store(path: &Path) -> io::Result<bool> {
+    let mut header = Vec::new();
+    let end = APPLICATION_ID_AT + APPLICATION_ID.to_be_bytes().len();
+    fs::File::open(path)?.take(end as u64).read_to_end(&mut header)?;
+    Ok(header.starts_with(MAGIC) && header.get(APPLICATION_ID_AT..) == Some(&APPLICATION_ID.to_be_bytes()))
+}
+
+/// The files that exist of a store: the database, what SQLite keeps beside it, and backups before migrations.
+pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let beside_it = ["", "-wal", "-shm", "-journal"].map(|ending| beside(path, ending));
+    let mut files: Vec<PathBuf> = beside_it.into_iter().filter(|file| file.is_file()).collect();
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(files) };
+    let start = format!("{name}.schema");
+    let is_backup = |found: &str| {
+        let rest = found.strip_prefix(&start).and_then(|rest| rest.split_once('-'));
+        rest.is_some_and(|(schema, rest)| {
+            let when = rest.trim_end_matches(".part").strip_suffix(".backup");
+            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_number(schema) && when.is_some_and(is_number)
+        })
+    };
+    let mut backups = Vec::new();
+    for entry in fs::read_dir(directory(path))? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_backup) {
+            backups.push(entry.path());
+        }
+    }
+    backups.sort();
+    files.extend(backups);
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests;
