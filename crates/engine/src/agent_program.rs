@@ -54,7 +54,9 @@ fn stem(word: &str) -> &str {
 /// Our arguments, unless the user gave one of these flags.
 fn unless(given: &[String], flags: &[&str], words: &[&str]) -> Vec<String> {
     let is_flag = |word: &String| {
-        flags.iter().any(|flag| word == flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')))
+        flags
+            .iter()
+            .any(|flag| word == flag || word.strip_prefix(flag).is_some_and(|rest| rest.starts_with('=')))
     };
     if given.iter().any(is_flag) {
         return Vec::new();

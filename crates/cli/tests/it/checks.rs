@@ -117,7 +117,7 @@ fn a_check_that_needs_a_shell_is_refused_with_the_flag_that_gives_one() {
         ("--check", "a | b", "--check-shell"),
         ("--check", "a > b", "--check-shell"),
         ("--check", "echo 'open", "--check-shell"),
-        ("--check", "", "cargo test"),
+        ("--check", "'' x", "cargo test"),
     ] {
         let words = ["task", "create", "--title", "t", "--request-id", "r", flag, line];
         let refused = cli.run(words).fails_with(1).json();

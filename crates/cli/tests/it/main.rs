@@ -24,6 +24,7 @@ mod keeping;
 mod kill_nine;
 mod layers;
 mod local;
+mod loop_programs;
 mod loops;
 mod memory;
 mod old_stores;

@@ -45,7 +45,10 @@ fn the_users_own_arguments_win() {
         called("codex -m gpt exec -s danger-full-access"),
         "codex exec --json --skip-git-repo-check --add-dir /data/writ -m gpt -s danger-full-access -"
     );
-    assert_eq!(called("gemini -m pro -y"), "gemini -m pro -y -o stream-json --include-directories /data/writ");
+    assert_eq!(
+        called("gemini -m pro -y"),
+        "gemini -m pro -y -o stream-json --include-directories /data/writ"
+    );
     assert_eq!(called("opencode run -m a/b"), "opencode run --format json --auto -m a/b");
 }
 
@@ -79,19 +82,47 @@ fn a_stream_is_shown_in_lines() {
         program.shown(&serde_json::from_str(line).unwrap())
     };
     for (name, line, expected) in [
-        ("claude", r#"{"type":"assistant","message":{"content":[{"type":"text","text":" Done. "}]}}"#, Some("Done.")),
-        ("claude", r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Edit","input":{"file_path":"src/a.rs"}}]}}"#, Some("Edit src/a.rs")),
+        (
+            "claude",
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":" Done. "}]}}"#,
+            Some("Done."),
+        ),
+        (
+            "claude",
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Edit","input":{"file_path":"src/a.rs"}}]}}"#,
+            Some("Edit src/a.rs"),
+        ),
         ("claude", r#"{"type":"system","subtype":"init","tools":[]}"#, None),
-        ("claude", r#"{"type":"system","subtype":"api_retry","error":"rate_limit"}"#, Some("waiting for the model: rate_limit")),
+        (
+            "claude",
+            r#"{"type":"system","subtype":"api_retry","error":"rate_limit"}"#,
+            Some("waiting for the model: rate_limit"),
+        ),
         ("claude", r#"{"type":"result","is_error":true,"result":"no"}"#, Some("error: no")),
-        ("codex", r#"{"type":"item.started","item":{"type":"command_execution","command":"cargo test"}}"#, Some("$ cargo test")),
-        ("codex", r#"{"type":"item.completed","item":{"type":"file_change","changes":[{"path":"a"},{"path":"b"}]}}"#, Some("edit a b")),
+        (
+            "codex",
+            r#"{"type":"item.started","item":{"type":"command_execution","command":"cargo test"}}"#,
+            Some("$ cargo test"),
+        ),
+        (
+            "codex",
+            r#"{"type":"item.completed","item":{"type":"file_change","changes":[{"path":"a"},{"path":"b"}]}}"#,
+            Some("edit a b"),
+        ),
         ("codex", r#"{"type":"turn.completed","usage":{}}"#, None),
         ("codex", r#"{"type":"turn.failed","error":{"message":"401"}}"#, Some("error: 401")),
-        ("gemini", r#"{"type":"tool_use","tool_name":"write_file","parameters":{"file_path":"x"}}"#, Some("write_file x")),
+        (
+            "gemini",
+            r#"{"type":"tool_use","tool_name":"write_file","parameters":{"file_path":"x"}}"#,
+            Some("write_file x"),
+        ),
         ("gemini", r#"{"type":"result","status":"success","stats":{}}"#, None),
         ("opencode", r#"{"type":"text","part":{"text":"Hello"}}"#, Some("Hello")),
-        ("opencode", r#"{"type":"tool_use","part":{"tool":"bash","state":{"input":{"command":"ls"}}}}"#, Some("bash ls")),
+        (
+            "opencode",
+            r#"{"type":"tool_use","part":{"tool":"bash","state":{"input":{"command":"ls"}}}}"#,
+            Some("bash ls"),
+        ),
         ("opencode", r#"{"type":"step_start"}"#, None),
     ] {
         assert_eq!(shown(name, line).as_deref(), expected, "{name} {line}");

@@ -25,7 +25,9 @@ const WRAPPERS: &[Wrapper] = &[
 /// The place of the program that the words start in the end.
 pub(super) fn program_at(words: &[String]) -> Option<usize> {
     let mut at = 0;
-    while let Some(wrapper) = WRAPPERS.iter().find(|wrapper| words.get(at).is_some_and(|word| stem(word) == wrapper.name)) {
+    while let Some(wrapper) =
+        WRAPPERS.iter().find(|wrapper| words.get(at).is_some_and(|word| stem(word) == wrapper.name))
+    {
         at = behind(wrapper, words, at + 1);
     }
     (at < words.len()).then_some(at)
