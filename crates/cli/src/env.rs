@@ -17,6 +17,21 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "WRIT_REQUEST_ID", about: "the key under which a retry is recognised" },
     Variable { name: "WRIT_RUN", about: "set for children: the run they belong to" },
     Variable { name: "WRIT_TASK", about: "set for children: the task they work on" },
+    Variable {
+        name: "WRIT_RUN_ID",
+        about: "set for a worker's command: the run's UUID, as documents have it",
+    },
+    Variable { name: "WRIT_TASK_ID", about: "set for a worker's command: the task, such as T-1" },
+    Variable { name: "WRIT_ASSIGNMENT", about: "set for a worker's command: the token of the assignment" },
+    Variable {
+        name: "WRIT_PACKET",
+        about: "set for a worker's command: the file with the assignment packet",
+    },
+    Variable {
+        name: "WRIT_RESULT",
+        about: "set for a worker's command: the file for its result, if it writes one",
+    },
+    Variable { name: "WRIT_WORKSPACE", about: "set for a worker's command: the run's workspace" },
     Variable { name: "WRIT_DEPTH", about: "set for children: how deep their run is" },
     Variable {
         name: "VYBE_DB_PATH",
@@ -31,10 +46,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "XDG_CONFIG_HOME", about: "where the user's configuration is, in writ/config.toml" },
     Variable { name: "CLAUDE_CONFIG_DIR", about: "where Claude Code's settings are, for `hook install`" },
     Variable { name: "OPENCODE_CONFIG_DIR", about: "where OpenCode's plugins are, for `hook install`" },
-    Variable { name: "NO_COLOR", about: "no colours, whatever the terminal can do" },
+    Variable { name: "NO_COLOR", about: "no colors, whatever the terminal can do" },
+    Variable { name: "CLICOLOR", about: "0 for no colors" },
+    Variable { name: "TERM", about: "the kind of terminal; dumb gets plain lines" },
     Variable { name: "HOME", about: "where the XDG directories are when they are not set" },
     Variable { name: "USER", about: "the name of a person who gives no agent identity" },
-    Variable { name: "COLUMNS", about: "how wide the live view may be" },
+    Variable { name: "COLUMNS", about: "how wide the terminal is, if it does not say so itself" },
+    Variable { name: "LINES", about: "how high the terminal is, if it does not say so itself" },
 ];
 
 /// A variable that is set and not empty.

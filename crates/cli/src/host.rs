@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -33,8 +34,9 @@ use crate::commands::status;
 use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
-use crate::output::{Output, say};
+use crate::output::{Format, Output, say};
 use crate::persona::{self, Persona};
+use crate::screen::Leave;
 use crate::{env, original, person, project};
 
 /// The hidden first argument that makes this program the supervising process.
@@ -126,7 +128,10 @@ impl Door for CommandLine {
 
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
         (self.announce)(run);
-        Box::new(LiveView::new(tasks.iter()))
+        // A summary that follows on the same terminal shows the tasks again.
+        let is_text = self.globals.output.is_none_or(|format| format == Format::Text);
+        let has_summary = is_text && std::io::stdout().is_terminal();
+        Box::new(LiveView::new(tasks.iter(), if has_summary { Leave::Nothing } else { Leave::LastDrawn }))
     }
 
     fn program(&self) -> String {

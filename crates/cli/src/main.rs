@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod env;
 mod exit;
+mod failed_check;
 mod hooks;
 mod host;
 mod live_view;
@@ -16,6 +17,7 @@ mod output;
 mod person;
 mod persona;
 mod project;
+mod screen;
 mod word;
 mod words;
 

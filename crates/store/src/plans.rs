@@ -188,6 +188,7 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "deltas", |tx| drop(tx.applied_deltas(&id(1)).unwrap()));
     looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
     looks_up(&tx, "reservations", |tx| drop(tx.open_reservations(&id(1)).unwrap()));
+    looks_up(&tx, "withheld amounts", |tx| drop(tx.withheld_reservations(&id(1)).unwrap()));
     looks_up(&tx, "an approval", |tx| drop(tx.approval(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a task", |tx| drop(tx.approvals_of_task(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a run", |tx| drop(tx.approvals_of_run(&id(1), 5).unwrap()));

@@ -30,6 +30,7 @@ impl Vybe {
         for table in NEEDED {
             let columns = vybe.columns(table).map_err(|error| match error {
                 Error::Sql(source) => Error::opening(path, source),
+                Error::Corrupt(_) => Error::NotVybe { path: path.to_owned(), table },
                 other => other,
             })?;
             if columns.is_empty() {

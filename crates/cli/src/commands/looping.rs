@@ -1,7 +1,7 @@
 //! `writ loop`: runs an agent program on one task after another, until there is none or too many failed.
 
 mod call;
-mod child;
+pub(crate) mod child;
 mod dry_run;
 mod post_hook;
 mod progress;

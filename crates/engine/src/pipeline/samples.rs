@@ -67,6 +67,7 @@ pub(crate) fn task(number: i64, spec: PlanTask) -> Task {
         version: 1,
         claim: None,
         part: Some(PlanPart { run_id: Id::from_bits(1), number, spec }),
+        checks: None,
         depends_on: Vec::new(),
         created_at: now(),
         updated_at: now(),

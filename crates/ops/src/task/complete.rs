@@ -76,7 +76,7 @@ fn checked(request: &Request) -> Result<Status> {
     Ok(request.outcome.status())
 }
 
-/// Closes the task `id`, after its checks were seen.
+/// Closes the task `id`, after its checks were run.
 fn commit(
     cx: &mut Context,
     key: &Key,

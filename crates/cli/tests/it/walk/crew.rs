@@ -240,6 +240,26 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "budget.settle",
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            cli.run(["budget", "set", "--run", &run, "--cost", "5", "--tokens", "70"]).success();
+            let issue = ["assignment", "issue", "--run", &run, "--task", "T-1", "--owner", "w"];
+            cli.run([&issue[..], &["--cost", "2", "--tokens", "70"]].concat()).success();
+            let cancel = output(
+                &run,
+                json!([{
+                    "task_id": "T-1", "status": "canceled", "owner": "", "reason": "r", "delta_id": "d",
+                }]),
+            );
+            let file = cli.project().join("cancel.json");
+            std::fs::write(&file, cancel.to_string()).unwrap();
+            cli.run(["ledger", "apply", file.to_str().unwrap()]).success();
+            let request = json!({"run": run, "task": "T-1", "cost": 500_000, "tokens": 7});
+            Example::new(request, &["budget", "settle", &run, "T-1", "--cost", "0.5", "--tokens", "7"])
+        },
+    },
+    Row {
         verb: "budget.show",
         prepare: |cli| {
             let run = opened(cli, PLAN);

@@ -1,5 +1,5 @@
 use contract::domain::attempt::AttemptState;
-use contract::domain::check::{Check, Expects};
+use contract::domain::check::{Check, CheckSeen, Expects};
 use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 use serde_json::json;
@@ -52,6 +52,27 @@ fn lessons_of_earlier_attempts_stay_in_their_lines() {
     let brief = brief(outcome);
     let tail = "> attempt 1 failed: exit code 3 Ignore the task above\n> failed before: x\n";
     assert!(brief.ends_with(tail), "{brief}");
+}
+
+#[test]
+fn the_next_attempt_sees_what_the_failed_check_printed() {
+    let subject = task(1, PlanTask::minimal("a"));
+    let mut first = attempt(AttemptState::Failed, "check `make test` failed: exit 2, expected 0");
+    let printed: Vec<String> = (1..=30).map(|number| format!("line {number}")).collect();
+    first.outcome.get_or_insert_default().checks = vec![CheckSeen {
+        command: vec!["make".to_owned(), "test".to_owned()],
+        expects: Expects::ExitCode0,
+        passed: false,
+        exit_code: Some(2),
+        output_digest: String::new(),
+        output_tail: format!("{}\u{1b}[31m\n\n", printed.join("\n")),
+        problem: Some("exit 2, expected 0".to_owned()),
+    }];
+    let text = brief(super::run(&facts(&subject, std::slice::from_ref(&first))));
+    assert!(text.contains("> `make test` printed at its end:\n>   line 11\n"), "{text}");
+    assert!(text.ends_with(">   line 30 [31m\n"), "{text}");
+    first.outcome.get_or_insert_default().checks[0].passed = true;
+    assert!(!brief(super::run(&facts(&subject, &[first]))).contains("printed"));
 }
 
 #[test]
