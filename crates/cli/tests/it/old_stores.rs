@@ -217,7 +217,7 @@ fn the_ledger_of_an_old_crew_goes_on() {
         let swept = old.data(&["watchdog", "sweep"]);
         assert_eq!(swept["timed_out"][0]["task_id"], task, "{swept}");
         assert_eq!(swept["denied"], json!([old.text("approval")]), "{swept}");
-        assert_eq!(old.code(&beat, 75), "CONCURRENCY_CONFLICT");
+        assert_eq!(old.code(&beat, 1), "CONCURRENCY_CONFLICT");
         let replan = json!({
             "schema_version": "1.0.0", "run_id": run, "assignments": [], "active_locks": [], "blockers": [],
             "next_actions": [],
