@@ -107,6 +107,9 @@ pub(crate) enum Command {
     /// Assign tasks to workers
     #[command(display_order = CREW)]
     Assignment(Group<commands::assignment::Command>),
+    /// Run a command as a worker of a crew
+    #[command(display_order = CREW)]
+    Worker(Group<commands::worker::Command>),
     /// Submit workers' results
     #[command(display_order = CREW)]
     Result(Group<commands::result::Command>),

@@ -17,6 +17,21 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "WRIT_REQUEST_ID", about: "the key under which a retry is recognised" },
     Variable { name: "WRIT_RUN", about: "set for children: the run they belong to" },
     Variable { name: "WRIT_TASK", about: "set for children: the task they work on" },
+    Variable {
+        name: "WRIT_RUN_ID",
+        about: "set for a worker's command: the run's UUID, as documents have it",
+    },
+    Variable { name: "WRIT_TASK_ID", about: "set for a worker's command: the task, such as T-1" },
+    Variable { name: "WRIT_ASSIGNMENT", about: "set for a worker's command: the token of the assignment" },
+    Variable {
+        name: "WRIT_PACKET",
+        about: "set for a worker's command: the file with the assignment packet",
+    },
+    Variable {
+        name: "WRIT_RESULT",
+        about: "set for a worker's command: the file for its result, if it writes one",
+    },
+    Variable { name: "WRIT_WORKSPACE", about: "set for a worker's command: the run's workspace" },
     Variable { name: "WRIT_DEPTH", about: "set for children: how deep their run is" },
     Variable {
         name: "VYBE_DB_PATH",

@@ -54,15 +54,6 @@ impl Context {
         })
     }
 
-    /// The same for a list of tasks that must exist.
-    pub(crate) fn task_ids<const N: usize>(&mut self, key: &Key, texts: [&str; N]) -> Result<[String; N]> {
-        let mut ids = texts.map(str::to_owned);
-        for id in &mut ids {
-            *id = self.task_id(Some(key), id)?;
-        }
-        Ok(ids)
-    }
-
     /// The place of a memory, with the task it belongs to under its id.
     pub(crate) fn memory_place(&mut self, key: Option<&Key>, place: Place) -> Result<Place> {
         Ok(match place.scope {

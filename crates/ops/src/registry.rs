@@ -40,6 +40,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<ledger::show::Show>(),
     Entry::of::<ledger::apply::Apply>(),
     Entry::of::<ledger::reconcile::Reconcile>(),
+    Entry::of::<ledger::repair::Repair>(),
     Entry::of::<ledger::close::Close>(),
     Entry::of::<assignment::issue::Issue>(),
     Entry::of::<assignment::show::Show>(),

@@ -1,6 +1,6 @@
 //! `writ loop`: runs an agent program on one task after another, until there is none or too many failed.
 
-mod child;
+pub(crate) mod child;
 mod dry_run;
 mod post_hook;
 mod prompt;

@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Accept a handoff whose only fault are tasks that timed out
     #[arg(long)]
     allow_stale: bool,
+    /// Require a lock of every task in progress, also if a ledger comes without its lock table
+    #[arg(long)]
+    check_locks: bool,
 }
 
 fn kinds_help() -> String {
@@ -91,6 +94,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         fold: args.fold_case,
         tripwire: given.tripwire,
         allow_stale: args.allow_stale,
+        check_locks: args.check_locks.then_some(true),
         executors: &executors,
     };
     if output.format == Format::Ndjson {

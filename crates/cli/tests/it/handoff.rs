@@ -52,7 +52,8 @@ for step in a b; do
     if "$writ" worklog show --run "$run" --task "$task" | grep -q "\"action\":\"step $step\""; then continue; fi
     "$writ" heartbeat --run "$run" --task "$task" --token "$token" > worker.json
     echo "$step" >> "out/$task/effects"
-    printf '{"action": "step %s", "result": "done", "next_step": "what follows %s"}' "$step" "$step" |
+    printf '{"action": "step %s", "files_touched": [], "decision": "go on", "result": "done",
+        "next_step": "what follows %s"}' "$step" "$step" |
         "$writ" worklog append --run "$run" --task "$task" --token "$token" --request-id "$task $step" > worker.json
     if [ "$step" = "$stop" ]; then
         echo here > stopped

@@ -5,6 +5,7 @@ pub mod budget;
 pub mod handoff;
 pub mod lock;
 pub mod snapshot;
+pub mod spec;
 pub mod worklog;
 
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,9 @@ pub enum CrewChange {
         /// What was spent in the other store, if there is a budget.
         spent: Option<Amount>,
         deltas: Vec<AppliedDelta>,
+        /// The constraints of the run, if they are not writ's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        constraints: Option<Value>,
     },
 }
 

@@ -29,7 +29,7 @@ pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
         run_id,
         generated_at: None,
         objective: state.run.asked.objective.clone(),
-        constraints: json!({"max_parallel": state.run.asked.plan.max_parallel}),
+        constraints: constraints(tx, state)?,
         active_locks: locks(tx, state)?,
         dependencies: dependencies(&ledger),
         open_blockers: blockers(tx, state)?,
@@ -42,6 +42,16 @@ pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
         rows.push(carried_row(tx, state, name, row)?);
     }
     Ok(Bundle { handoff, rows, carried: carried(tx, state, assignments)? })
+}
+
+/// The constraints that the run was imported with, or writ's own.
+fn constraints(tx: &Tx<'_>, state: &LedgerState) -> Result<Value> {
+    let imported = tx.handoff_of_run(&state.run.asked.id)?.and_then(|(_, constraints)| constraints);
+    Ok(imported.unwrap_or_else(|| own_constraints(state.run.asked.plan.max_parallel)))
+}
+
+pub(super) fn own_constraints(max_parallel: usize) -> Value {
+    json!({ "max_parallel": max_parallel })
 }
 
 /// The row as the contract has it. The open assignment counts before the plan.

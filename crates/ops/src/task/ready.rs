@@ -42,8 +42,16 @@ fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
 }
 
 /// Tasks that wait for nothing: highest priority first, then oldest. Tasks of a run belong to its engine and are
-/// shown too, so that a person sees all that is ready.
+/// shown too, so that a person sees all that is ready. Rows of a ledger that may only be retried later are not.
 pub fn ready(cx: &mut Context, limit: usize) -> Result<Vec<Task>> {
+    let now = cx.clock.now().at;
     let tx = cx.store.read()?;
-    Ok(tx.ready_tasks(limit.clamp(1, limits::LIST_ROWS_MAX))?)
+    let mut found = Vec::new();
+    for task in tx.ready_tasks(limit.clamp(1, limits::LIST_ROWS_MAX))? {
+        let row = if task.part.is_some() { tx.ledger_row(&task.id)? } else { None };
+        if row.is_none_or(|known| known.row.wait_left(now).is_none()) {
+            found.push(task);
+        }
+    }
+    Ok(found)
 }

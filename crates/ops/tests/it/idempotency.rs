@@ -320,6 +320,7 @@ const VERBS: &[Verb] = &[
     crew::LEDGER_OPEN,
     crew::LEDGER_APPLY,
     crew::LEDGER_CLOSE,
+    crew::LEDGER_REPAIR,
     crew::ASSIGNMENT_ISSUE,
     crew::RESULT_SUBMIT,
     crew::ORCHESTRATE_STEP,

@@ -29,3 +29,6 @@ ALTER TABLE budgets ADD COLUMN cost_withheld INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE budgets ADD COLUMN tokens_withheld INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE reservations ADD COLUMN cost_withheld INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE reservations ADD COLUMN tokens_withheld INTEGER NOT NULL DEFAULT 0;
+
+-- Constraints of a run that came from elsewhere, where they are not writ's own.
+ALTER TABLE handoffs ADD COLUMN constraints TEXT;

@@ -144,6 +144,7 @@ fn handed_over() -> Vec<CrewChange> {
             fencing: 1,
             spent: Some(Amount::default()),
             deltas: vec![AppliedDelta { delta_id: "e".to_owned(), digest: None }],
+            constraints: Some(json!({})),
         },
     ]
 }

@@ -72,7 +72,7 @@ pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut()) -> En
 }
 
 /// Waits in small steps, so that a request to stop is heard.
-pub(super) fn pause(length: Duration, stop: &StopSignal) {
+pub(crate) fn pause(length: Duration, stop: &StopSignal) {
     let until = Instant::now() + length;
     let step = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
     while Instant::now() < until && stop.raised().is_none() {

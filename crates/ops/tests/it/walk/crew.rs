@@ -85,6 +85,15 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "ledger.repair",
+        prepare: |crew| {
+            crew.task("T-1", &["src/a"], json!({}));
+            let begun = json!([{"task_id": "T-1", "status": "in_progress", "owner": "w", "reason": "r", "delta_id": "d"}]);
+            crew.apply(crew.envelope(begun), false).unwrap();
+            (Some(crew.key()), json!({"run": crew.run, "accept": "seen"}))
+        },
+    },
+    Sample {
         verb: "ledger.close",
         prepare: |crew| {
             let token = assigned(crew);
@@ -192,7 +201,12 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "worklog.append",
         prepare: |crew| {
             let token = assigned(crew);
-            let request = with(crew, json!({"token": token, "entry": {"action": "a", "result": "r"}}));
+            let request = with(
+                crew,
+                json!({"token": token, "strict": true, "entry": {
+                    "action": "a", "files_touched": [], "decision": "d", "result": "r", "next_step": "n",
+                }}),
+            );
             (Some(crew.key()), request)
         },
     },
@@ -226,7 +240,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             let digest = bundle.digest().unwrap();
             let request = json!({
                 "document": bundle.document, "digest": digest, "workspace": WORKSPACE, "allow_stale": false,
-                "tripwire": "off",
+                "tripwire": "off", "strict": true,
             });
             (Some(crew.key()), request)
         },
@@ -235,7 +249,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "handoff.brief",
         prepare: |crew| {
             assigned(crew);
-            (None, json!({"run": crew.run, "budget": 500, "tripwire": "deny"}))
+            (None, json!({"run": crew.run, "budget": 500, "tripwire": "deny", "strict": true}))
         },
     },
     Sample {

@@ -72,7 +72,9 @@ impl Bundle {
         let good = |result: &&CarriedResult| {
             result.task_id == row.task_id && result.result["status"] == Status::Done.as_str()
         };
-        let Some(result) = self.carried.x_results.iter().rev().find(good) else {
+        let result = self.carried.x_results.iter().rev().find(good).map(|result| &result.checks);
+        let accepted = carried.x_row.x_accepted.as_ref().map(|accepted| &accepted.checks);
+        let Some(seen) = result.or(accepted) else {
             let message = format!("{} is done, but the bundle has no result of it", row.task_id);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         };
@@ -80,9 +82,7 @@ impl Bundle {
         let proves = |(asked, seen): (&Check, &crate::domain::check::CheckSeen)| {
             seen.passed && asked.command == seen.command && asked.expects == seen.expects
         };
-        if has_checks
-            && (result.checks.len() != checks.len() || !checks.iter().zip(&result.checks).all(proves))
-        {
+        if has_checks && (seen.len() != checks.len() || !checks.iter().zip(seen).all(proves)) {
             let message = format!("{} was verified by checks that its author did not write", row.task_id);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
