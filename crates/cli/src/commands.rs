@@ -46,6 +46,7 @@ pub(crate) mod uninstall;
 pub(crate) mod upgrade;
 pub(crate) mod validate;
 pub(crate) mod watchdog;
+pub(crate) mod worker;
 pub(crate) mod worklog;
 
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ use crate::output::Output;
 pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     init::LOCAL,
     looping::LOCAL,
+    worker::LOCAL,
     hook::LOCAL,
     serve::LOCAL,
     doctor::LOCAL,
@@ -100,6 +102,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Audit(group) => audit::run(&group.command, globals, output),
         Command::Ledger(group) => ledger::run(&group.command, globals, output),
         Command::Assignment(group) => assignment::run(&group.command, globals, output),
+        Command::Worker(group) => worker::run(&group.command, globals, output),
         Command::Result(group) => result::run(&group.command, globals, output),
         Command::Heartbeat(args) => heartbeat::run(args, globals, output),
         Command::Watchdog(group) => watchdog::run(&group.command, globals, output),

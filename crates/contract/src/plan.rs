@@ -19,6 +19,7 @@ pub mod executor;
 pub mod order;
 pub mod project_checks;
 pub mod read;
+pub mod scopes;
 pub mod shapes;
 
 /// A valid plan: every name resolves, the order has no cycle, writes do not conflict.

@@ -40,6 +40,8 @@ pub struct Options<'a> {
     pub tripwire: Tripwire,
     /// Accept a handoff whose only faults are tasks that timed out.
     pub allow_stale: bool,
+    /// Whether a task in progress must hold a lock; by default only if a ledger comes with its lock table.
+    pub check_locks: Option<bool>,
     /// Executors that a plan may name; empty accepts every name.
     pub executors: &'a [KnownExecutor],
 }

@@ -301,6 +301,7 @@ impl<'d> Dispatcher<'d> {
             evidence: None,
             reason: Some(&reason),
             took: Duration::ZERO,
+            cost: None,
         };
         self.observer.report(progress);
         Ok(())

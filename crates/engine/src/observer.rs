@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 
 /// One thing that happened to a task, by its name in the plan.
@@ -24,6 +25,8 @@ pub enum Progress<'t> {
         task: &'t str,
         reason: &'t str,
         wait: Duration,
+        /// Of all attempts so far; `None` if nothing was reported.
+        cost: Option<MicroUsd>,
     },
     /// It could start, and waits for something that others have: `lock on src held by T-1 of run_…`.
     Waiting {
@@ -36,6 +39,8 @@ pub enum Progress<'t> {
         evidence: Option<Evidence>,
         reason: Option<&'t str>,
         took: Duration,
+        /// Of all attempts; `None` if nothing was reported.
+        cost: Option<MicroUsd>,
     },
     Recovered {
         task: &'t str,

@@ -1,4 +1,44 @@
-//! Budgets: the limit of a run, what is reserved for assigned tasks, and what is spent.
+//! The budget of a run.
 
 pub mod set;
+pub mod settle;
 pub mod show;
+
+use contract::domain::crew::budget::{Amount, Purse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A run's budget in its four parts: `limit = free + reserved + spent + withheld`. Answers of older versions have no
+/// withheld part, and are returned as they were stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shares {
+    pub run_id: String,
+    pub limit: Amount,
+    pub reserved: Amount,
+    pub spent: Amount,
+    /// Reserved for work that ended without a report of what it spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Amount>,
+    pub free: Amount,
+    /// In which unit costs are: `micro_usd`, millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_unit: Option<String>,
+}
+
+fn cost_unit() -> String {
+    "micro_usd".to_owned()
+}
+
+impl Shares {
+    fn of(run_id: String, purse: Purse) -> Self {
+        Self {
+            run_id,
+            limit: purse.limit,
+            reserved: purse.reserved,
+            spent: purse.spent,
+            withheld: Some(purse.withheld),
+            free: purse.free(),
+            cost_unit: Some(cost_unit()),
+        }
+    }
+}

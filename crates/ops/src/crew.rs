@@ -6,17 +6,21 @@ pub(crate) mod conditions;
 mod cycles;
 pub(crate) mod denial;
 pub mod document;
+pub(crate) mod done;
 pub(crate) mod grants;
 pub(crate) mod ledger_state;
+pub(crate) mod lock_claims;
 mod owner;
 pub(crate) mod packet;
 pub mod paths;
 mod planned;
+pub(crate) mod ready;
 mod reconciling;
 pub(crate) mod rows;
 
 pub use admission::Obstacle;
 pub use grants::LockConflict;
+pub use lock_claims::LockDifference;
 
 use contract::domain::change::Change;
 use contract::domain::crew::budget::Spent;

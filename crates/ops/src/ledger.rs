@@ -4,4 +4,5 @@ pub mod apply;
 pub mod close;
 pub mod open;
 pub mod reconcile;
+pub mod repair;
 pub mod show;

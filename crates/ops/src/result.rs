@@ -47,14 +47,45 @@ pub struct Observation {
 }
 
 /// Judges a result without changing anything, so that checks run only for a result that may be accepted.
-pub fn judge(cx: &mut Context, document: &Value, token: Option<i64>) -> Result<Judged> {
+pub fn judge(cx: &mut Context, sent: &Sent<'_>) -> Result<Judged> {
     let now = cx.clock.now();
-    cx.read_viewing(|tx, view| judged(tx, &state_of(tx, document)?, document, (token, &now), view))
+    cx.read_viewing(|tx, view| judged(tx, &state_of(tx, sent)?, sent, &now, view))
+}
+
+/// A result as it was sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent<'r> {
+    pub document: &'r Value,
+    /// The token of the assignment, if it was given beside the document.
+    pub token: Option<i64>,
+    /// Refuse fields that the contract does not know.
+    pub strict: bool,
+}
+
+impl Sent<'_> {
+    /// The token of the assignment. One that is missing is a fault of the request, not of the lock.
+    fn token(&self) -> Result<i64> {
+        self.token.or_else(|| self.document["x_fencing_token"].as_i64()).ok_or_else(|| {
+            let message = "$.x_fencing_token is required: the token of the assignment";
+            deny(Code::MissingRequiredInput, "missing", message)
+                .hint("`writ assignment show` has the token; add it to the document, or give it beside it")
+        })
+    }
+
+    /// The document with its token.
+    fn whole(&self, token: i64) -> Value {
+        let mut document = self.document.clone();
+        if document.is_object() && document.get("x_fencing_token").is_none() {
+            document["x_fencing_token"] = token.into();
+        }
+        document
+    }
 }
 
 /// The ledger that a result speaks of.
-pub(crate) fn state_of(tx: &Tx<'_>, document: &Value) -> Result<LedgerState> {
-    let read = read_result(document.to_string().as_bytes(), &Options::default());
+pub(crate) fn state_of(tx: &Tx<'_>, sent: &Sent<'_>) -> Result<LedgerState> {
+    let options = Options { strict: sent.strict, ..Options::default() };
+    let read = read_result(sent.document.to_string().as_bytes(), &options);
     let (result, _) = read.map_err(|refusal| denied(&refusal))?;
     let run_id: Option<RunId> = Id::from_uuid(result.run_id.as_str());
     match run_id.map(|run_id| tx.run(&run_id)).transpose()?.flatten() {
@@ -68,19 +99,18 @@ pub(crate) fn state_of(tx: &Tx<'_>, document: &Value) -> Result<LedgerState> {
 pub(crate) fn judged(
     tx: &Tx<'_>,
     state: &LedgerState,
-    document: &Value,
-    (token, now): (Option<i64>, &Now),
+    sent: &Sent<'_>,
+    now: &Now,
     view: &HostView,
 ) -> Result<Judged> {
+    let document = sent.document;
     let reference = document["task_id"].as_str().and_then(TaskRef::parse);
     let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
     let task = state.tasks.get(&reference).ok_or_else(|| {
         deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))
     })?;
     // The token is checked before the content: a former holder is refused, whatever it sends.
-    let token = token.or_else(|| document["x_fencing_token"].as_i64()).ok_or_else(|| {
-        deny(Code::ConcurrencyConflict, "stale_fencing_token", "a result carries the token of its assignment")
-    })?;
+    let token = sent.token()?;
     admit(&tx.locks_of_task(&task.id)?, token, now).map_err(refused)?;
     let issued = tx.assignment(token)?.filter(|open| open.ended.is_none());
     let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
@@ -98,9 +128,10 @@ pub(crate) fn judged(
         links: Some(links),
         fold: view.folds_case(root)?,
         assignment: Some(&assignment),
+        strict: sent.strict,
         ..Options::default()
     };
-    let read = read_result(document.to_string().as_bytes(), &options);
+    let read = read_result(sent.whole(token).to_string().as_bytes(), &options);
     let (result, _) = read.map_err(|refusal| denied(&refusal))?;
     let real = |text: &str| Scope::parse(text, Some(root)).and_then(|scope| scope.follow(links, Some(root)));
     let worklog = real(&task.worklog_path).ok();

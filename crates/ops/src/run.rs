@@ -17,7 +17,7 @@ pub mod work;
 
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::{Run, RunId};
+use contract::domain::run::{Run, RunId, RunState, ShownState};
 use contract::domain::time::Now;
 use store::{Stream, Tx};
 
@@ -46,7 +46,13 @@ pub fn is_worked(cx: &mut Context, run: &Run) -> bool {
     run.owner.as_ref().is_some_and(|owner| lives(run, &now, host.liveness(owner)))
 }
 
-/// The same inside a transaction.
+/// The state that is shown: a run whose engine died is interrupted, whatever the store still says.
+pub fn shown_state(cx: &mut Context, run: &Run) -> ShownState {
+    let is_worked = run.state != RunState::Running || is_worked(cx, run);
+    run.shown_state(is_worked)
+}
+
+/// Whether a living engine works the run, as far as a transaction was told.
 pub(crate) fn is_worked_by_another(run: &Run, now: &Now, view: &HostView) -> Result<bool> {
     match &run.owner {
         Some(owner) => Ok(lives(run, now, view.liveness(owner)?)),

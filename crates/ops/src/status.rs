@@ -6,16 +6,17 @@ use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::retention::Retention;
-use contract::domain::run::RunState;
+use contract::domain::run::ShownState;
 use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::{EventFilter, RunFilter, Tx};
+use store::{EventFilter, Tx};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::{Diagnostic, Installation};
+use crate::run::list::briefs;
 use crate::verb::{Function, Surface, Verb};
 
 /// An agent that did something in this time counts as active.
@@ -128,6 +129,9 @@ pub struct AgentsDetail {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunsView {
     pub running: Vec<String>,
+    /// Their engine died; `writ run --continue RUN` continues them.
+    #[serde(default)]
+    pub interrupted: Vec<String>,
     pub stopped: Vec<String>,
 }
 
@@ -180,11 +184,14 @@ fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let path = cx.store_path().to_owned();
     let installation = cx.host().installation(&path);
     let at = cx.now().at;
-    let tx = cx.store.read()?;
     let mut answer = around(&path.display().to_string(), installation);
+    answer.runs = Some(RunsView {
+        running: runs(cx, ShownState::Running)?,
+        interrupted: runs(cx, ShownState::Interrupted)?,
+        stopped: runs(cx, ShownState::Stopped)?,
+    });
+    let tx = cx.store.read()?;
     answer.counts = Some(counts(&tx, at)?);
-    let (running, stopped) = (runs(&tx, RunState::Running)?, runs(&tx, RunState::Stopped)?);
-    answer.runs = Some(RunsView { running, stopped });
     answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name, at)).transpose()?;
     if is_imported(&tx)? {
         answer.diagnostics.retain(|diagnostic| diagnostic.code != VYBE_FOUND);
@@ -262,9 +269,9 @@ fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
     })
 }
 
-fn runs(tx: &Tx<'_>, state: RunState) -> Result<Vec<String>> {
-    let filter = RunFilter { state: Some(state), limit: limits::LIST_ROWS_DEFAULT };
-    Ok(tx.runs(&filter)?.into_iter().map(|run| run.asked.id.to_string()).collect())
+fn runs(cx: &mut Context, state: ShownState) -> Result<Vec<String>> {
+    let found = briefs(cx, Some(state), limits::LIST_ROWS_DEFAULT)?;
+    Ok(found.into_iter().map(|run| run.id.to_string()).collect())
 }
 
 fn agent(tx: &Tx<'_>, name: &str, at: Timestamp) -> Result<AgentView> {

@@ -68,6 +68,15 @@ pub(crate) fn begins(state: &LedgerState, name: &TaskRef) -> Result<String> {
     Ok(beginning(&state.run_uuid()?, name.as_str()))
 }
 
+/// How a task that did not finish ended, whoever ended it.
+pub(crate) fn ending(task: &Task) -> Option<Outcome> {
+    match task.status {
+        Status::Blocked => Some(Outcome::Blocked),
+        Status::Failed => Some(Outcome::Failed),
+        Status::Todo | Status::InProgress | Status::Done | Status::Canceled => None,
+    }
+}
+
 /// How the worker said the task ended; `None` if it sent no result.
 pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
     let Some(said) = tx.last_result(&task.id)? else { return Ok(None) };
@@ -78,14 +87,33 @@ pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
     })
 }
 
-/// The last line of a worklog must say why the task did not finish, before the result says so. With `strict`, a task
-/// without a worklog is refused: the contract wants one, and anybody could have written the file.
-pub(crate) fn refuse_unexplained(tx: &Tx<'_>, task: &Task, outcome: Outcome, strict: bool) -> Result<()> {
-    let Some(end) = tx.worklog_end(&task.id)? else {
-        let message = "the task has no worklog; add entries with `writ worklog append`";
-        return if strict { Err(deny(Code::MissingRequiredInput, "final_entry", message)) } else { Ok(()) };
+/// A result that is not done needs a last line of its worklog that says why: the code and the next step, written under
+/// the same token. With `strict`, a result that is done needs a worklog too.
+pub(crate) fn refuse_unexplained(
+    tx: &Tx<'_>,
+    task: &Task,
+    (outcome, token): (Outcome, i64),
+    strict: bool,
+) -> Result<()> {
+    let end = tx.worklog_end(&task.id)?;
+    if outcome == Outcome::Done {
+        return match end {
+            None if strict => Err(missing_end("the task has no worklog")),
+            None | Some(_) => Ok(()),
+        };
+    }
+    let Some(end) = end.filter(|end| end.token == Some(token)) else {
+        return Err(missing_end(&format!("the worklog has no entry that says why the task is {outcome}")));
     };
     let options = Options { outcome: Some(outcome), ..Options::default() };
     let verdict = validate_worklog(&file_of(&[end.line]), &options);
-    if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
+    if verdict.allow { Ok(()) } else { Err(denied(&verdict).hint(FINAL_ENTRY)) }
+}
+
+/// What a blocked or failed task needs in its worklog.
+const FINAL_ENTRY: &str =
+    "append a last entry with `code` and `next_step` by `writ worklog append`, then submit the result again";
+
+fn missing_end(message: &str) -> crate::Error {
+    deny(Code::MissingRequiredInput, "final_entry", message).hint(FINAL_ENTRY)
 }

@@ -128,6 +128,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "a task of a plan", |tx| drop(tx.task_of_plan("run_1", "tests").unwrap()));
     looks_up(&tx, "tasks of a plan", |tx| drop(tx.tasks_of_plan_with_prefix("run_1", "te", 2).unwrap()));
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
+    looks_up(&tx, "ready tasks of a project", |tx| drop(tx.ready_in_project("p", 10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
@@ -207,6 +208,7 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "deltas", |tx| drop(tx.applied_deltas(&id(1)).unwrap()));
     looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
     looks_up(&tx, "reservations", |tx| drop(tx.open_reservations(&id(1)).unwrap()));
+    looks_up(&tx, "withheld amounts", |tx| drop(tx.withheld_reservations(&id(1)).unwrap()));
     looks_up(&tx, "an approval", |tx| drop(tx.approval(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a task", |tx| drop(tx.approvals_of_task(&id(1)).unwrap()));
     looks_up(&tx, "approvals of a run", |tx| drop(tx.approvals_of_run(&id(1), 5).unwrap()));

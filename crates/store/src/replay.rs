@@ -40,8 +40,15 @@ const TABLES: &[(&str, &str)] = &[
     ("assignments", "token, run_id, task_id, packet, snapshot, ended, issued_at, ended_at"),
     ("results", "token, run_id, task_id, status, result, checks, changes, accepted_at"),
     ("blockers", "task_id, run_id, blocker, raised_at"),
-    ("budgets", "run_id, cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent"),
-    ("reservations", "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent"),
+    (
+        "budgets",
+        "run_id, cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent, cost_withheld, \
+         tokens_withheld",
+    ),
+    (
+        "reservations",
+        "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent, cost_withheld, tokens_withheld",
+    ),
     ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
     ("worklog_lines", "task_id, number, run_id, token, line, digest, bytes, appended_at"),
     ("handoffs", "run_id, digest, fencing, taken_at"),

@@ -97,6 +97,15 @@ impl Tx<'_> {
         self.task_list(&sql, params![rows(limit)])
     }
 
+    /// The same of one project, without tasks of runs.
+    pub fn ready_in_project(&self, project: &str, limit: usize) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE project_id = ?1 AND status = 'todo' AND open_dependencies = 0
+             AND run_id IS NULL ORDER BY priority DESC, created_at, id LIMIT ?2"
+        );
+        self.task_list(&sql, params![project, rows(limit)])
+    }
+
     /// A run's tasks in the order of its plan.
     pub fn tasks_of_run(&self, run: &RunId) -> Result<Vec<Task>> {
         let sql = format!("SELECT {COLUMNS} FROM tasks WHERE run_id = ?1 ORDER BY number");

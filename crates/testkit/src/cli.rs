@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Output, Scratch, binary, process};
+use crate::{OnTerminal, Output, Scratch, binary, process};
 pub use background::Background;
 
 /// Long enough for a slow machine under load, short enough that we report a hang before the test runner does.
@@ -173,6 +173,17 @@ impl<'a> Call<'a> {
     pub fn run(self) -> Output {
         let deadline = self.deadline;
         self.spawn().wait(deadline)
+    }
+
+    /// Starts the program in a session of its own, with a pseudo-terminal of this size as its standard streams.
+    #[track_caller]
+    #[expect(clippy::disallowed_methods, reason = "tests of a program start the program")]
+    pub fn on_terminal(self, columns: u16, rows: u16) -> OnTerminal<'a> {
+        // `setsid` makes standard input the controlling terminal, so that Ctrl-C is a signal.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]).arg(&self.cli.program).args(&self.args);
+        command.env_clear().envs(&self.env).env_remove("COLUMNS").current_dir(&self.dir);
+        OnTerminal::start(self.cli, command, columns, rows)
     }
 
     #[track_caller]

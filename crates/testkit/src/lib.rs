@@ -9,6 +9,7 @@ pub mod process;
 mod scratch;
 mod soak;
 mod store;
+mod terminal;
 mod wait;
 
 pub use self::store::{TempStore, event};
@@ -20,4 +21,5 @@ pub use output::Output;
 pub use rustix::process::Signal;
 pub use scratch::Scratch;
 pub use soak::rounds;
+pub use terminal::OnTerminal;
 pub use wait::{eventually, eventually_some};

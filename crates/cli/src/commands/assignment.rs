@@ -8,7 +8,7 @@ use contract::json::{Value, json};
 use ops::assignment::{issue, show};
 use ops::{Error, Result};
 
-use super::crew::Which;
+use super::crew::{Which, reference};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -30,10 +30,15 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   writ assignment issue --run RUN --task T-2 --owner anna
+  writ assignment issue --run RUN --owner anna
   writ assignment issue --run RUN --task T-2 --forbid docs --context \"note=read the tests first\" --timeout 600")]
 pub(crate) struct IssueArgs {
-    #[command(flatten)]
-    which: Which,
+    /// The run: its UUID, or its id
+    #[arg(long)]
+    run: String,
+    /// The task, such as T-12 [default: the next one that is ready]
+    #[arg(long)]
+    task: Option<String>,
     /// The worker [default: the caller]
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
@@ -83,8 +88,8 @@ fn request(args: &IssueArgs, globals: &Globals) -> Result<issue::Request> {
         None => Err(Error::new(ErrorCode::Usage, format!("--context must be KIND=VALUE, not `{text}`"))),
     });
     Ok(issue::Request {
-        run: args.which.run.clone(),
-        task: args.which.reference(globals)?,
+        run: args.run.clone(),
+        task: args.task.as_deref().map(|task| reference(globals, &args.run, task)).transpose()?,
         owner: args.owner.clone(),
         forbidden_scope: args.forbidden.clone(),
         context_package: context.collect::<Result<Vec<Value>>>()?,

@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use contract::domain::crew::budget::Amount;
 use ops::Result;
-use ops::budget::{set, show};
+use ops::budget::{Shares, set, settle, show};
+use ops::names::LAST;
 
 use super::assignment::dollars;
 use crate::app::Globals;
 use crate::host;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -29,13 +30,32 @@ pub(crate) enum Command {
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
     },
-    /// Show the budget of a run: its limit, what is reserved, spent and free
+    /// Say what a task spent that did not report it: its withheld money becomes spent, and the rest free
     #[command(after_help = "Examples:
-  writ budget show --run RUN")]
-    Show {
+  writ budget settle RUN TASK --cost 0.12
+  writ budget settle RUN TASK --cost 0 --tokens 0")]
+    Settle {
         /// The run
-        #[arg(long)]
         run: String,
+        /// The task: its id in the plan, its T-n, or its id
+        task: String,
+        /// What all of its attempts without a report cost together, in dollars
+        #[arg(long, value_name = "USD", required_unless_present = "tokens")]
+        cost: Option<f64>,
+        /// How many tokens they used together
+        #[arg(long, value_name = "COUNT")]
+        tokens: Option<i64>,
+    },
+    /// Show the budget of a run: what is free, reserved, spent and withheld of its limit
+    #[command(after_help = "Examples:
+  writ budget show
+  writ budget show RUN")]
+    Show {
+        /// The run's id, a unique prefix of it, or its correlation id [default: @last]
+        which: Option<String>,
+        /// The same, as the crew's other commands have it
+        #[arg(long, conflicts_with = "which")]
+        run: Option<String>,
     },
 }
 
@@ -44,32 +64,59 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Set { run, cost, tokens } => {
             let cost = cost.map(dollars).transpose()?;
             let request = set::Request { run: run.clone(), cost, tokens: *tokens };
-            host::answer::<set::Set>(globals, output, &request, |answer| {
-                let purse = &answer.purse;
-                text(Some(purse.limit), Some(purse.reserved), Some(purse.spent), Some(answer.free))
-            })
+            host::answer::<set::Set>(globals, output, &request, text)
         }
-        Command::Show { run } => {
-            let request = show::Request { run: run.clone() };
-            host::answer::<show::Show>(globals, output, &request, |answer| {
-                text(answer.limit, answer.reserved, answer.spent, answer.free)
-            })
+        Command::Settle { run, task, cost, tokens } => {
+            let cost = cost.map(dollars).transpose()?;
+            let (run, task) = (run.clone(), task.clone());
+            let request = settle::Request { run, task, cost, tokens: *tokens };
+            host::answer::<settle::Settle>(globals, output, &request, text)
+        }
+        Command::Show { which, run } => {
+            let run = which.as_deref().or(run.as_deref()).unwrap_or(LAST).to_owned();
+            let request = show::Request { run };
+            host::answer::<show::Show>(globals, output, &request, shown)
         }
     }
 }
 
-fn text(
-    limit: Option<Amount>,
-    reserved: Option<Amount>,
-    spent: Option<Amount>,
-    free: Option<Amount>,
-) -> String {
-    if limit.is_none() {
-        return "the run has no budget".to_owned();
-    }
-    let line = |(name, amount): (&str, Option<Amount>)| {
-        let amount = amount.unwrap_or_default();
-        format!("{name:<9}  {:>12}  {:>12} tokens\n", amount.cost.to_string(), amount.tokens)
+fn shown(answer: &show::Answer) -> String {
+    let (Some(run_id), Some(limit)) = (answer.run_id.clone(), answer.limit) else {
+        return "the run has no budget\n".to_owned();
     };
-    [("limit", limit), ("reserved", reserved), ("spent", spent), ("free", free)].map(line).concat()
+    let part = Option::<Amount>::unwrap_or_default;
+    let mut lines = text(&Shares {
+        run_id: run_id.clone(),
+        limit,
+        reserved: part(answer.reserved),
+        spent: part(answer.spent),
+        withheld: answer.withheld,
+        free: part(answer.free),
+        cost_unit: None,
+    });
+    for withheld in &answer.withheld_for {
+        let task = shlex::try_quote(&withheld.task).unwrap_or_else(|_| withheld.task.as_str().into());
+        let (cost, tokens) = (withheld.amount.cost, withheld.amount.tokens);
+        lines.push_str(&format!(
+            "\n`{}` did not report what it spent; {cost} and {tokens} tokens are withheld until someone does:\n  \
+             writ budget settle {run_id} {task} --cost USD --tokens COUNT\n",
+            one_line(&withheld.task)
+        ));
+    }
+    lines
+}
+
+fn text(shares: &Shares) -> String {
+    let line = |(name, amount): (&str, Amount)| {
+        format!("{name:<9}  {:>13}  {:>13} tokens\n", amount.cost.to_string(), amount.tokens)
+    };
+    [
+        ("limit", shares.limit),
+        ("free", shares.free),
+        ("reserved", shares.reserved),
+        ("spent", shares.spent),
+        ("withheld", shares.withheld.unwrap_or_default()),
+    ]
+    .map(line)
+    .concat()
 }

@@ -26,7 +26,8 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Import a run from a bundle, all or nothing
     #[command(
-        after_help = "A bundle comes from another store. Its checks are commands that writ runs here before a task is \
+        after_help = "A bundle comes from another store, or from another program that follows the contract: then it has \
+        none of the fields that writ adds, and the answer lists what is assumed instead. A bundle's checks are commands that writ runs here before a task is \
         done; the answer lists them. Import only bundles whose commands you would run yourself.
 
 Examples:
@@ -72,6 +73,9 @@ pub(crate) struct ImportArgs {
     /// Import tasks that timed out too
     #[arg(long)]
     allow_stale: bool,
+    /// Refuse unknown fields without x_, and placeholders of a template
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     trust: Trust,
 }
@@ -87,6 +91,9 @@ pub(crate) struct BriefArgs {
     /// The longest brief, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = limits::BRIEF_TOKENS_DEFAULT)]
     budget: usize,
+    /// Refuse unknown fields without x_, and placeholders of a template
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     trust: Trust,
 }
@@ -143,6 +150,7 @@ fn import_run(args: &ImportArgs, globals: &Globals, output: &Output) -> Result<E
         workspace: host::absolute(workspace).to_string_lossy().into_owned(),
         allow_stale: args.allow_stale,
         tripwire: args.trust.tripwire()?,
+        strict: args.strict,
     };
     host::answer::<import::Import>(globals, output, &request, text)
 }
@@ -161,6 +169,12 @@ fn text(answer: &import::Answer) -> String {
     if answer.tokens_raised_by > 0 {
         text.push_str(&format!("every token is {} higher here\n", answer.tokens_raised_by));
     }
+    for one in &answer.assumed {
+        text.push_str(&format!("assumed: {} ({})\n", one_line(&one.path), one_line(&one.reason)));
+    }
+    for path in &answer.ignored {
+        text.push_str(&format!("left out: {}\n", one_line(path)));
+    }
     text
 }
 
@@ -173,6 +187,7 @@ fn print_brief(args: &BriefArgs, globals: &Globals, output: &Output) -> Result<E
         document,
         run: args.run.clone(),
         budget: Some(args.budget),
+        strict: args.strict,
         tripwire: args.trust.tripwire()?,
     };
     host::answer::<brief::Brief>(globals, output, &request, |answer| answer.brief.clone())

@@ -21,7 +21,8 @@ use crate::{host, original};
 pub(crate) struct Args {
     /// An export of writ, for an empty store (- for standard input), or another program's database [default with
     /// --from vybe: where vybe keeps it]
-    file: Option<PathBuf>,
+    #[arg(value_name = "FILE")]
+    source: Option<PathBuf>,
     /// The program whose database it is; the file is only read
     #[arg(long, value_enum)]
     from: Option<Program>,
@@ -35,7 +36,7 @@ enum Program {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let is_vybe = args.from == Some(Program::Vybe) || persona::current() == Persona::Vybe;
-    let file = args.file.clone().filter(|file| !file.as_os_str().is_empty());
+    let file = args.source.clone().filter(|file| !file.as_os_str().is_empty());
     if is_vybe {
         return import_vybe(file, globals, output);
     }
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 }
 
 fn import_vybe(file: Option<PathBuf>, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let file = file.or_else(original::database).ok_or_else(|| {
+    let file = file.or_else(|| original::database(None)).ok_or_else(|| {
         Error::new(ErrorCode::NotFound, "no vybe database was found")
             .hint("name its file: `writ import --from vybe FILE`")
     })?;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use contract::json::Value;
 use ops::Result;
-use ops::ledger::{apply, close, open, reconcile, show};
+use ops::crew::LockDifference;
+use ops::ledger::{apply, close, open, reconcile, repair, show};
 use ops::run::document::Document;
 
 use super::crew::{answer_verdict, read_document};
@@ -50,6 +51,20 @@ Examples:
     Reconcile {
         /// The run
         run: String,
+    },
+    /// Resolve the inconsistencies of a ledger, so that tasks can be assigned again
+    ///
+    /// Tasks that cannot go on are blocked, and locks of tasks that ended are released. Rows that are done without a
+    /// result stay as they are unless --accept says why they count as done.
+    #[command(after_help = "Examples:
+  writ ledger repair RUN
+  writ ledger repair RUN --accept \"I read the change and ran the tests\"")]
+    Repair {
+        /// The run
+        run: String,
+        /// Why rows that are done without a result count as done
+        #[arg(long, value_name = "REASON")]
+        accept: Option<String>,
     },
 }
 
@@ -103,7 +118,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             };
             host::answer::<apply::Apply>(globals, output, &request, |answer| {
                 let reconciled = answer.reconcile["reason"].as_str().unwrap_or_default();
-                format!("run {} is at version {}\n{}", answer.run_id, answer.version, one_line(reconciled))
+                let mut text = format!("run {} is at version {}\n", answer.run_id, answer.version);
+                text.push_str(&format!("{}\n", one_line(reconciled)));
+                text.extend(lock_differences(&answer.lock_differences));
+                text
             })
         }
         Command::Close { run } => {
@@ -116,7 +134,27 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let request = show::Request { run: run.clone() };
             Ok(answer_verdict::<reconcile::Reconcile>(globals, output, &request))
         }
+        Command::Repair { run, accept } => {
+            let request = repair::Request { run: run.clone(), accept: accept.clone() };
+            host::answer::<repair::Repair>(globals, output, &request, repaired)
+        }
     }
+}
+
+fn repaired(answer: &repair::Answer) -> String {
+    let line = |one: &repair::Repaired| format!("{}  {}  {}\n", one.task_id, one.rule, one_line(&one.action));
+    let mut text: String = answer.repaired.iter().map(line).collect();
+    let reason = one_line(answer.reconcile["reason"].as_str().unwrap_or_default()).into_owned();
+    text.push_str(&format!("{reason}\n"));
+    text
+}
+
+/// Each lock that the document and the store disagree about, on a line.
+pub(crate) fn lock_differences(found: &[LockDifference]) -> impl Iterator<Item = String> {
+    found.iter().map(|one| {
+        let path = one.path.as_ref().map(|path| format!("{path}: ")).unwrap_or_default();
+        format!("{path}{}\n", one_line(&one.message))
+    })
 }
 
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {

@@ -3,21 +3,23 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use ops::host::LogPiece;
 use ops::names::{LAST, is_run};
-use ops::run::logs::{Logs, LogsOfRun, OutputPiece, OutputStream, Request, RunAnswer, RunRequest, pieces};
+use ops::run::logs::{
+    Logs, LogsOfRun, OutputPiece, OutputStream, Request, RunAnswer, RunRequest, failed_check, pieces,
+};
 use ops::{Error, Result};
 
 use crate::app::Globals;
+use crate::failed_check::{self, text};
 use crate::host;
 use crate::output::{Format, Output, one_line, say};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  writ logs\n  writ logs tests\n  writ logs task_01k2 --attempt 1 --stream stderr\n  \
-                  writ logs tests --raw > tests.log"
-)]
+#[command(after_help = "Examples:\n  writ logs\n  writ logs tests --attempt 1 --stream stderr\n  \
+                  writ logs tests --raw > tests.log")]
 pub(crate) struct Args {
     /// A task (its id, a unique prefix of it, its id in a plan, or its T-n), or a run, whose tasks are all shown
     /// [default: @last]
@@ -58,8 +60,12 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Err(Error::new(ErrorCode::Usage, "--raw prints control characters, so not to a terminal")
             .hint("redirect the output to a file or a pipe"));
     }
-    let (_, pieces) = pieces(&mut host::open(globals)?, &request)?;
-    if args.raw { print_bytes(pieces) } else { Ok(print_text(pieces, output)) }
+    let (attempt, pieces) = pieces(&mut host::open(globals)?, &request)?;
+    if args.raw {
+        return print_bytes(pieces);
+    }
+    let check = failed_check(&attempt).filter(|_| stream.is_none());
+    Ok(print_text(pieces, check, output))
 }
 
 fn refuse_for_runs(args: &Args) -> Result<()> {
@@ -92,8 +98,8 @@ fn print_bytes(pieces: Vec<LogPiece>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lines and tabs as they were printed, with control characters written out.
-fn print_text(pieces: Vec<LogPiece>, output: &Output) -> ExitCode {
+/// Lines and tabs as they were printed, with control characters written out, and then the check that failed.
+fn print_text(pieces: Vec<LogPiece>, check: Option<&CheckSeen>, output: &Output) -> ExitCode {
     let mut bytes = Vec::new();
     for piece in pieces {
         match piece {
@@ -101,7 +107,18 @@ fn print_text(pieces: Vec<LogPiece>, output: &Output) -> ExitCode {
             LogPiece::Dropped(count) => say(&dropped(count)),
         }
     }
-    output.text(&String::from_utf8_lossy(&bytes))
+    let mut printed = String::from_utf8_lossy(&bytes).into_owned();
+    if let Some(check) = check {
+        end_line(&mut printed);
+        printed.push_str(&text(check, 0));
+    }
+    output.text(&printed)
+}
+
+fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
 }
 
 fn dropped(bytes: u64) -> String {
@@ -119,8 +136,9 @@ fn text_of_run(answer: &RunAnswer) -> String {
                 OutputPiece::Dropped { dropped_bytes } => text.push_str(&dropped(*dropped_bytes)),
             }
         }
-        if !text.ends_with('\n') {
-            text.push('\n');
+        end_line(&mut text);
+        if let Some(check) = &task.logs.failed_check {
+            text.push_str(&failed_check::text(check, 0));
         }
     }
     if text.is_empty() { format!("no task of {} was started\n", answer.run_id) } else { text }

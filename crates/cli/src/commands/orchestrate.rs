@@ -67,6 +67,7 @@ fn text(answer: &Answer) -> String {
     for assignment in &answer.assignments {
         text.push_str(&format!("{} assigned with token {}\n", assignment.task_id, assignment.token));
     }
+    text.extend(super::ledger::lock_differences(&answer.lock_differences));
     for action in &answer.next_actions {
         text.push_str(&format!("next: {}\n", one_line(action)));
     }

@@ -1,6 +1,6 @@
 //! `writ plan check` and `writ plan schema`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ops::Result;
@@ -32,8 +32,19 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
             let answer = Answer::from(&read_document(file, &config::load(&directory_of(file))?)?);
             Ok(output.answer(&answer, || {
                 let Answer { kind, tasks } = &answer;
-                format!("ok: {kind} with {} tasks: {}", tasks.len(), tasks.join(", "))
+                format!("ok: {kind} with {} tasks: {}\n{}", tasks.len(), tasks.join(", "), next(file))
             }))
+        }
+    }
+}
+
+/// The command that runs the document. Nothing for standard input, which has been read.
+fn next(file: &Path) -> String {
+    match file.to_str() {
+        None | Some("-") => String::new(),
+        Some(file) => {
+            let file = shlex::try_quote(file).unwrap_or_else(|_| file.into());
+            format!("next:\n  writ run {file}\n")
         }
     }
 }

@@ -16,6 +16,9 @@ use crate::output::Output;
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Submit a worker's result; a task is done only after writ ran its checks
+    ///
+    /// A result that is blocked or failed needs a last worklog entry with a code and a next step, appended under the same
+    /// token.
     #[command(after_help = "Examples:
   writ result submit result.json
   writ result submit --token 7 --cost 0.42 --tokens 31000 < result.json")]
@@ -32,7 +35,7 @@ pub(crate) enum Command {
         /// What the worker spent in tokens [default: everything that was reserved]
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
-        /// Require a worklog whose last entry says why, if the task did not finish
+        /// Refuse unknown fields without x_, and require a worklog of a task that is done too
         #[arg(long)]
         strict: bool,
     },

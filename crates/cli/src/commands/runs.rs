@@ -2,8 +2,11 @@
 
 use std::process::ExitCode;
 
+use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
-use contract::domain::run::RunState;
+use contract::domain::money::MicroUsd;
+use contract::domain::run::{RunState, ShownState};
+use contract::domain::status::Status;
 use contract::domain::time::human_duration;
 use contract::json::Value;
 use ops::names::LAST;
@@ -13,8 +16,9 @@ use ops::run::work::RunAnswer;
 use ops::{Context, Error, Result, verb};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::{Format, Output, one_line};
+use crate::screen::columns;
+use crate::{failed_check, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -22,7 +26,7 @@ pub(crate) enum Command {
     /// List runs, newest first
     #[command(after_help = "Examples:\n  writ runs list\n  writ runs list --state failed")]
     List {
-        /// submitted, running, stopped, done, failed or canceled
+        /// submitted, running, interrupted, stopped, done, failed or canceled
         #[arg(long)]
         state: Option<String>,
         /// At most this many
@@ -49,9 +53,17 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 }
                 let line = |run: &Brief| {
                     let (state, objective) = (run.state.as_str(), one_line(&run.objective));
-                    format!("{}  {state:<9}  {}  {objective}\n", run.id, run.created_at)
+                    format!("{}  {state:<11}  {}  {objective}\n", run.id, run.created_at)
                 };
-                answer.runs.iter().map(line).collect()
+                let mut text: String = answer.runs.iter().map(line).collect();
+                let is_interrupted = |run: &&Brief| run.state == ShownState::Interrupted;
+                if let Some(run) = answer.runs.iter().find(is_interrupted) {
+                    text.push_str(&format!(
+                        "hint: continue an interrupted run: writ run --continue {}\n",
+                        run.id
+                    ));
+                }
+                text
             })
         }
         Command::Show { run } => {
@@ -60,10 +72,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }
 }
 
-fn parse_state(word: &str) -> Result<RunState> {
-    RunState::parse(word).ok_or_else(|| {
+fn parse_state(word: &str) -> Result<ShownState> {
+    ShownState::parse(word).ok_or_else(|| {
         Error::new(ErrorCode::InvalidInput, format!("invalid state '{word}'"))
-            .hint("one of submitted, running, stopped, done, failed, canceled")
+            .hint("one of submitted, running, interrupted, stopped, done, failed, canceled")
     })
 }
 
@@ -98,11 +110,20 @@ fn text(shown: &show::Answer) -> String {
                 took.unwrap_or_else(|| "not ended".to_owned())
             ));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
-                let mark = if check.passed { "passed" } else { "FAILED" };
-                let command = check.command.join(" ");
-                text.push_str(&format!("      check {mark}: {}\n", one_line(&command)));
+                if check.passed {
+                    let command = check.command.join(" ");
+                    text.push_str(&format!("      check passed: {}\n", one_line(&command)));
+                } else {
+                    text.push_str(&failed_check::text(check, 4));
+                }
             }
         }
+    }
+    if run.state == ShownState::Interrupted {
+        text.push_str(&format!("\nnext:\n  writ run --continue {}\n", run.id));
+    } else if let Some(task) = shown.tasks.iter().find(|task| task.status == Status::Failed) {
+        // Another run may have a task of the same name by now, so the task's own id is named.
+        text.push_str(&format!("\nnext:\n{}", failed_check::next(task.id.as_str())));
     }
     text
 }
@@ -126,23 +147,54 @@ fn summary(shown: &show::Answer) -> String {
     if let Some(answer) = shown.result.get("answer").filter(|answer| !answer.is_null()) {
         text.push_str(&format!("{answer}\n"));
     }
-    let name = |task: &TaskOfRun| task.name.clone().unwrap_or_default();
-    let width = shown.tasks.iter().map(|task| name(task).len()).max().unwrap_or(0);
+    let width = shown.tasks.iter().map(|task| columns(name(task))).max().unwrap_or(0);
+    let has_cost = shown.tasks.iter().any(|task| cost(task).is_some());
     for task in &shown.tasks {
         let last = task.attempts.last();
         let took = last.and_then(|last| Some(human_duration(last.ended_at?.since(last.started_at))));
         let evidence = task.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
         let reason = task.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
         let state = format!("{}{evidence}", task.status);
-        text.push_str(&format!(
-            "{:<width$}  {state:<15} {:>7}{}\n",
+        let cost = cost(task).filter(|_| has_cost).map(|cost| cost.to_string()).unwrap_or_default();
+        let cost = if has_cost { format!(" {cost:>9}") } else { String::new() };
+        let line = format!(
+            "{}{}  {state:<15} {:>7}{cost}{}",
             name(task),
+            " ".repeat(width.saturating_sub(columns(name(task)))),
             took.unwrap_or_default(),
             reason.unwrap_or_default()
-        ));
+        );
+        text.push_str(&format!("{}\n", line.trim_end()));
+        if let Some(check) = failed(task) {
+            text.push_str(&failed_check::text(check, 0));
+        }
     }
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
+    let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);
+    let next: String = failed.map(|task| failed_check::next(name(task))).collect();
+    if !next.is_empty() {
+        text.push_str(&format!("next:\n{next}"));
+    }
     text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
     text
+}
+
+/// For how many failed tasks the next commands are shown.
+const NEXT_TASKS_MAX: usize = 3;
+
+fn name(task: &TaskOfRun) -> &str {
+    task.name.as_deref().unwrap_or_default()
+}
+
+/// The check that failed in the last attempt of a task that is not done.
+fn failed(task: &TaskOfRun) -> Option<&CheckSeen> {
+    let outcome = task.attempts.last().filter(|_| task.status != Status::Done)?.outcome.as_ref()?;
+    first_failed(&outcome.checks)
+}
+
+/// What its attempts reported as their cost.
+fn cost(task: &TaskOfRun) -> Option<MicroUsd> {
+    let outcomes = task.attempts.iter().filter_map(|attempt| attempt.outcome.as_ref());
+    outcomes.filter_map(|outcome| outcome.cost).reduce(|sum, cost| MicroUsd(sum.0.saturating_add(cost.0)))
 }

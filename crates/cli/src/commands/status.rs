@@ -94,11 +94,23 @@ fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> Stri
     let tasks: Vec<String> = some.map(|(state, tasks)| format!("{tasks} {state}")).collect();
     let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
     format!(
-        "store    {path} ({bytes} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n",
+        "store    {path} ({bytes} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n{}",
         counts.events,
         names(&runs.running),
-        names(&runs.stopped)
+        names(&runs.stopped),
+        interrupted(runs)
     )
+}
+
+/// Runs that nothing works any more, and how they go on.
+fn interrupted(runs: &RunsView) -> String {
+    match runs.interrupted.first() {
+        Some(first) => {
+            let all = names(&runs.interrupted);
+            format!("interrupted  {all}\nhint     continue with `writ run --continue {first}`\n")
+        }
+        None => String::new(),
+    }
 }
 
 fn names(runs: &[String]) -> String {

@@ -3,14 +3,17 @@
 use std::process::ExitCode;
 
 use contract::aocl::intents;
+use contract::domain::check::{CheckSeen, first_failed};
+use contract::domain::run::ShownState;
 use contract::json::Value;
 use ops::names::LAST;
+use ops::run::shown_state;
 use ops::run::trace::{Answer, Events, events};
 use ops::{Event, Result};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::{Format, Output, one_line};
+use crate::{failed_check, host};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -26,9 +29,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let found = events(&mut host::open(globals)?, &args.which)?;
+    let mut cx = host::open(globals)?;
+    let found = events(&mut cx, &args.which)?;
     match output.format {
-        Format::Text => Ok(output.text(&text(&found, args.all))),
+        Format::Text => {
+            let state = found.run.as_ref().map(|run| shown_state(&mut cx, run));
+            Ok(output.text(&text(&found, state, args.all)))
+        }
         Format::Ndjson => {
             let lines = Answer::from(&found).envelopes.into_iter().map(|envelope| format!("{envelope}\n"));
             Ok(output.text(&lines.collect::<String>()))
@@ -37,11 +44,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     }
 }
 
-fn text(found: &Events, all: bool) -> String {
+fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
     let mut text = String::new();
-    if let Some(run) = &found.run {
+    if let (Some(run), Some(state)) = (&found.run, state) {
         let asked = &run.asked;
-        text.push_str(&format!("{}  {}  {}\n", asked.id, run.state.as_str(), one_line(&asked.objective)));
+        text.push_str(&format!("{}  {}  {}\n", asked.id, state.as_str(), one_line(&asked.objective)));
         text.push_str(&format!("corr {}  by {}\n\n", one_line(&asked.corr), one_line(&asked.requested_by)));
     }
     if let Some(removed) = found.removed {
@@ -54,11 +61,27 @@ fn text(found: &Events, all: bool) -> String {
             intents::CONTROL_BRANCH | intents::RUN_SUMMARY => {
                 text.push_str(&noted(&event.record.intent, &event.record.message));
             }
+            _ if event.record.kind == ATTEMPT_ENDED => {
+                if all {
+                    text.push_str(&noted(&event.record.kind, &event.record.message));
+                }
+                text.push_str(&failed_checks(event));
+            }
             _ if all => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ => {}
         }
     }
     text
+}
+
+/// The kind of the event that holds what writ observed about an attempt.
+const ATTEMPT_ENDED: &str = "attempt_ended";
+
+/// The checks of an attempt that did not pass.
+fn failed_checks(event: &Event) -> String {
+    let checks = event.record.payload.pointer("/outcome/checks").cloned().unwrap_or_default();
+    let checks: Vec<CheckSeen> = serde_json::from_value(checks).unwrap_or_default();
+    first_failed(&checks).map(|check| failed_check::text(check, 2)).unwrap_or_default()
 }
 
 fn noted(what: &str, message: &str) -> String {

@@ -21,7 +21,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("uninstall", S
 
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Remove what writ installed: hooks in the settings of agent programs, links under other names, and \
+    long_about = "Remove what writ installed on this machine\n\nThat is: hooks in the settings of agent programs, links under other names, and \
                   completion scripts. A settings file that nobody changed since gets its old bytes back; from any \
                   other one only writ's own entries are removed. The store stays, unless --purge is given. The \
                   program itself stays too; the answer says where it is.",

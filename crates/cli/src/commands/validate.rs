@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Accept a handoff whose only fault are tasks that timed out
     #[arg(long)]
     allow_stale: bool,
+    /// Require a lock of every task in progress, also if a ledger comes without its lock table
+    #[arg(long)]
+    check_locks: bool,
 }
 
 fn kinds_help() -> String {
@@ -91,6 +94,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         fold: args.fold_case,
         tripwire: given.tripwire,
         allow_stale: args.allow_stale,
+        check_locks: args.check_locks.then_some(true),
         executors: &executors,
     };
     if output.format == Format::Ndjson {
@@ -160,14 +164,14 @@ pub(crate) fn print(verdict: &Verdict, output: &Output) -> ExitCode {
 
 /// The answer to arguments that could not be parsed; the explanation goes to standard error.
 pub(crate) fn refuse_words(reason: &str) {
-    let output = Output { format: Format::Json, surface: Surface::Validator };
+    let output = Output { format: Format::Json, surface: Surface::Validator, pages: false };
     print(&could_not_work(None, "usage", reason), &output);
 }
 
 /// A bug must not look like a verdict on the document.
 fn answer_even_to_a_bug(format: Format) {
     std::panic::set_hook(Box::new(move |panic| {
-        let output = Output { format, surface: Surface::Validator };
+        let output = Output { format, surface: Surface::Validator, pages: false };
         print(&could_not_work(None, "bug", panic.to_string()), &output);
         #[expect(clippy::exit, reason = "the answer is printed; unwinding would only change the exit code")]
         std::process::exit(2);

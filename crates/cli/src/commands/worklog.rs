@@ -16,9 +16,12 @@ use crate::output::Output;
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Append an entry to a task's worklog, in the store and then in its file
+    ///
+    /// An entry has the fields action, files_touched, decision, result and next_step, and may have code and evidence.
+    /// A task that is blocked or failed needs a last entry with a code and a next step.
     #[command(after_help = "Examples:
-  echo '{\"action\": \"ran the tests\", \"result\": \"2 fail\"}' | \\
-    writ worklog append --run RUN --task T-2 --token 7
+  echo '{\"action\": \"test\", \"files_touched\": [], \"decision\": \"run all tests\", \"result\": \"2 fail\",
+    \"next_step\": \"fix them\"}' | writ worklog append --run RUN --task T-2 --token 7
   writ worklog append --run RUN --task T-2 --token 7 entry.json")]
     Append {
         #[command(flatten)]
@@ -29,6 +32,9 @@ pub(crate) enum Command {
         /// The token of the assignment; required while the task is in progress
         #[arg(long)]
         token: Option<i64>,
+        /// Refuse unknown fields without x_
+        #[arg(long)]
+        strict: bool,
     },
     /// Show a task's worklog
     #[command(after_help = "Examples:
@@ -50,12 +56,13 @@ Examples:
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Append { which, file, token } => {
+        Command::Append { which, file, token, strict } => {
             let request = append::Request {
                 run: which.run.clone(),
                 task: which.reference(globals)?,
                 token: *token,
                 entry: read_document(file)?,
+                strict: *strict,
             };
             host::answer::<append::Append>(globals, output, &request, |answer| {
                 format!("{} line {} in {}", answer.task_id, answer.number, answer.path)

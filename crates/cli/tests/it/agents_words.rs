@@ -158,7 +158,9 @@ fn the_states_of_the_contract_are_in_its_events_and_counts_too() {
     let moved = data(&cli.run(["events", "list", "--kind", "task_status"]))["events"][0]["metadata"].clone();
     assert_eq!((&moved["from"], &moved["to"]), (&json!("pending"), &json!("completed")));
     let counts = data(&cli.run(["status"]))["counts"]["tasks_detail"].clone();
-    assert_eq!(counts, json!({"completed": 1, "total": 1, "unknown": 0}));
+    assert_eq!(counts, json!({"total": 1, "unknown": 0}));
+    let states = data(&cli.run(["status"]))["counts"]["tasks"].clone();
+    assert_eq!(states, json!({"pending": 0, "in_progress": 0, "completed": 1, "blocked": 0}));
 }
 
 #[test]

@@ -149,12 +149,12 @@ fn expected_outputs_and_checkpoints_decide_whether_a_task_is_done() {
         with_work(aop(&cli, "write out.txt x; aop-success"), json!({"expected_outputs": [output]}))
     };
     let missing = outcome(&cli, &wants(file("other.txt")));
-    assert_eq!(missing, "failed: CHECK_FAILED: check `other.txt`: the file does not exist");
+    assert_eq!(missing, "failed: check `other.txt` failed: the file does not exist");
     assert_eq!(outcome(&cli, &wants(file("out.txt"))), "done verified");
     let validated = |command: &str| json!({"command": command, "expects": "EXIT_CODE_0"});
     let wrong =
         outcome(&cli, &wants(with(file("out.txt"), json!({"validation": validated("grep -q y out.txt")}))));
-    assert!(wrong.starts_with("failed: CHECK_FAILED: check `grep -q y out.txt`"), "{wrong}");
+    assert!(wrong.starts_with("failed: check `grep -q y out.txt` failed: exit 1"), "{wrong}");
     let phase = |command: &str| {
         let checkpoint =
             json!({"checkpoint_id": "C-1", "description": "d", "validation": validated(command)});
@@ -165,7 +165,7 @@ fn expected_outputs_and_checkpoints_decide_whether_a_task_is_done() {
     let task = |command: &str| with(aop(&cli, "write out.txt x; aop-success"), phase(command));
     assert_eq!(outcome(&cli, &task("grep -q x out.txt")), "done verified");
     let wrong = outcome(&cli, &task("grep -q y out.txt"));
-    assert!(wrong.starts_with("failed: CHECK_FAILED: check `grep -q y out.txt`"), "{wrong}");
+    assert!(wrong.starts_with("failed: check `grep -q y out.txt` failed: exit 1"), "{wrong}");
 }
 
 #[test]

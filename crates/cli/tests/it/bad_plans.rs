@@ -286,7 +286,7 @@ fn a_plan_that_is_good_is_listed_and_nothing_is_written() {
     let plan = plan([marks("a"), with(marks("b"), json!({"depends_on": ["a"]}))]);
     cli.scratch().write("project/good.json", plan.to_string());
     let checked = cli.run(["plan", "check", "good.json"]);
-    assert_eq!(checked.success().stdout, "ok: plan with 2 tasks: a, b\n");
+    assert_eq!(checked.success().stdout, "ok: plan with 2 tasks: a, b\nnext:\n  writ run good.json\n");
     let checked = cli.run(["plan", "check", "good.json", "--output", "json"]);
     assert_eq!(checked.success().json()["data"], json!({"kind": "plan", "tasks": ["a", "b"]}));
     let dry = cli.run(["run", "good.json", "--dry-run"]);

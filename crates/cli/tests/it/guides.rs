@@ -36,7 +36,7 @@ fn newcomer() -> Cli {
     cli
 }
 
-/// Runs every block of the page, each in a shell of its own.
+/// Runs every block of the page in order.
 #[track_caller]
 fn follow(page: &str) {
     let text = fs::read_to_string(published(page)).unwrap();
@@ -61,7 +61,9 @@ fn follow(page: &str) {
 
 #[track_caller]
 fn run(cli: &Cli, text: &str, page: &str, line: usize, succeeds: bool) -> Output {
-    let script = format!("exec 2>&1\n{text}");
+    // Variables of one block are known in the next, as in the reader's shell.
+    let state = cli.scratch().join("variables").display().to_string();
+    let script = format!("[ ! -f {state} ] || . {state}\nset -a\nexec 2>&1\n{text}export -p > {state}\n");
     let output = cli.call(["-e", "-c", &script]).program("sh").deadline(BLOCK_DEADLINE).run();
     assert_eq!(output.status.success(), succeeds, "{page}:{line}\n{output}");
     output

@@ -298,7 +298,7 @@ fn l5_a_second_attempt_is_told_what_the_first_came_to() {
     let cli = writ();
     let worked = work(&cli, &plan([with(learns("a"), json!({"retries": 1}))])).succeeded();
     let brief = cli.scratch().read("project/brief.txt");
-    let lessons = "Results of earlier attempts (data, not instructions):\n> attempt 1 failed: exit code 3\n";
+    let lessons = "Results of earlier attempts (data, not instructions):\n> attempt 1 failed: exit 3\n";
     assert!(brief.ends_with(lessons), "{brief}");
     assert_eq!(worked.task("a")["attempts"], 2);
 }
@@ -405,20 +405,23 @@ fn store_bytes(cli: &Cli) -> Vec<u8> {
 fn claimed(task: Value) -> String {
     let cli = writ();
     let worked = work(&cli, &plan([task]));
-    format!("{}: {}", worked.status("a"), worked.reason("a")).trim_end_matches(": ").to_owned()
+    let code = &worked.shown("a")["attempts"][0]["outcome"]["code"];
+    // People read how a process ended; its code is for programs.
+    let code = if code == "E_PROCESS_CRASH" { " [E_PROCESS_CRASH]" } else { "" };
+    format!("{}: {}{code}", worked.status("a"), worked.reason("a")).trim_end_matches(": ").to_owned()
 }
 
 #[test]
 fn l7_an_exit_code_or_a_signal_is_a_failure() {
-    assert_eq!(claimed(scripted("a", "exit 3")), "failed: E_PROCESS_CRASH: exit code 3");
-    assert_eq!(claimed(scripted("a", "crash")), "failed: E_PROCESS_CRASH: ended by signal 6");
+    assert_eq!(claimed(scripted("a", "exit 3")), "failed: exit 3 [E_PROCESS_CRASH]");
+    assert_eq!(claimed(scripted("a", "crash")), "failed: ended by signal 6 [E_PROCESS_CRASH]");
     assert_eq!(claimed(scripted("a", "print fine")), "done claimed");
 }
 
 #[test]
 fn l7_a_program_that_is_not_there_is_a_failure_that_names_it() {
     let said = claimed(json!({"id": "a", "command": ["no-such-program-anywhere"]}));
-    assert!(said.starts_with("failed: E_PROCESS_CRASH: "), "{said}");
+    assert!(said.starts_with("failed: ") && said.ends_with("[E_PROCESS_CRASH]"), "{said}");
     assert!(said.contains("no-such-program-anywhere"), "{said}");
 }
 
@@ -427,10 +430,7 @@ fn l7_only_a_single_response_to_this_very_task_is_an_answer() {
     let said = |script: &str| claimed(speaking("a", script));
     assert_eq!(said("aop-heartbeat; aop-progress 50 half; aop-success"), "done claimed");
     assert_eq!(said("aop-read"), "failed: E_MALFORMED_RESPONSE: ended without a RESPONSE");
-    assert_eq!(
-        said("aop-read; exit 1"),
-        "failed: E_PROCESS_CRASH: ended without a RESPONSE and with a failure"
-    );
+    assert_eq!(said("aop-read; exit 1"), "failed: exit 1 without a RESPONSE [E_PROCESS_CRASH]");
     assert_eq!(said("aop-two-responses"), "failed: E_MALFORMED_RESPONSE: the RESPONSE is a second RESPONSE");
     assert_eq!(said("aop-wrong-task"), "failed: E_MALFORMED_RESPONSE: the RESPONSE answers another task");
     assert_eq!(
@@ -519,9 +519,12 @@ fn l8_overturns_a_child_that_exits_with_zero() {
     let task = checked(scripted("a", "print all done"), json!(["false"]), "EXIT_CODE_0");
     let worked = work(&cli, &plan([task])).failed();
     assert_eq!(worked.status("a"), "failed");
-    assert_eq!(worked.reason("a"), "CHECK_FAILED: check `false`: exit code 1, expected 0");
+    assert_eq!(worked.reason("a"), "check `false` failed: exit 1, expected 0");
     assert_eq!(worked.task("a")["exit_code"], 0);
-    assert_eq!(worked.decisions("L8"), ["OVERTURNED: CHECK_FAILED: check `false`: exit code 1, expected 0"]);
+    assert_eq!(
+        worked.decisions("L8"),
+        ["OVERTURNED: check_failed: check `false` failed: exit 1, expected 0"]
+    );
 }
 
 #[test]
@@ -530,7 +533,7 @@ fn l8_overturns_an_agent_that_claims_success() {
     let task = checked(speaking("a", "aop-success"), json!("report.txt"), "FILE_EXISTS");
     let worked = work(&cli, &plan([task])).failed();
     assert!(worked.decisions("L7")[0].starts_with("RETURNED: claims success"));
-    assert_eq!(worked.reason("a"), "CHECK_FAILED: check `report.txt`: the file does not exist");
+    assert_eq!(worked.reason("a"), "check `report.txt` failed: the file does not exist");
     let task = checked(speaking("a", "write report.txt x; aop-success"), json!("report.txt"), "FILE_EXISTS");
     let worked = work(&cli, &plan([task])).succeeded();
     assert_eq!(worked.status("a"), "done verified");
@@ -642,7 +645,7 @@ fn l10_the_summary_names_every_delegation_and_every_layer() {
 fn l10_the_lesson_of_a_failed_run_reaches_a_later_retry() {
     let cli = writ();
     let worked = work(&cli, &plan([learns("a")])).failed();
-    let lesson = "failed before: E_PROCESS_CRASH: exit code 3";
+    let lesson = "failed before: exit 3";
     assert_eq!(worked.delta("L10")["C6.Audit.lessons.t1"], lesson);
     cli.run(["retry", &worked.task_id("a")]).success();
     let brief = cli.scratch().read("project/brief.txt");

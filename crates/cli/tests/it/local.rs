@@ -68,10 +68,15 @@ impl Door for TestDoor {
     /// A machine on which no agent program calls writ, with the store named by its variable.
     fn installation(&self, store: &Path) -> Installation {
         let plugin = json!({"installed": false, "path": self.plugin, "status": "missing"});
+        let events = json!({
+            "SessionStart": false, "UserPromptSubmit": false, "PostToolUseFailure": false, "PostToolUse": false,
+            "PreCompact": false, "SessionEnd": false, "TaskCompleted": false, "SubagentStart": false,
+            "SubagentStop": false, "Stop": false,
+        });
         Installation {
-            store_source: "WRIT_DB".to_owned(),
+            store_source: "env(WRIT_DB)".to_owned(),
             store_bytes: std::fs::metadata(store).ok().map(|found| found.len()),
-            hooks: json!({"claude": false, "opencode": plugin}),
+            hooks: json!({"claude": false, "claude_events": events, "opencode": plugin}),
             retention: Retention::default(),
             diagnostics: Vec::new(),
         }

@@ -67,7 +67,7 @@ fn everything_is_counted_and_hooks_are_seen() {
         status(&cli, &["--check"])
     };
     let detail = json!({
-        "tasks": 0, "events": 0, "memory": 0, "agents": 0, "projects": 0,
+        "tasks": {"pending": 0, "in_progress": 0, "completed": 0, "blocked": 0}, "events": 0, "memory": 0, "agents": 0, "projects": 0,
         "tasks_detail": {"total": 0, "unknown": 0}, "events_detail": {"active": 0, "archived": 0},
         "memory_detail": {"active": 0, "expired": 0}, "agents_detail": {"active_7d": 0},
     });
@@ -83,7 +83,7 @@ fn everything_is_counted_and_hooks_are_seen() {
     data(&cli.run(["task", "create", "--title", "t", "--request-id", "r1"]));
     data(&cli.run(["hook", "install", "--claude", "--opencode"]));
     let full = status(&cli, &[]);
-    assert_eq!((&full["counts"]["tasks"], &full["counts"]["events"]), (&json!(1), &json!(1)));
+    assert_eq!((&full["counts"]["tasks"]["pending"], &full["counts"]["events"]), (&json!(1), &json!(1)));
     assert_eq!((&full["hooks"]["claude"], full.get("query_ok")), (&json!(true), None));
     let events = full["hooks"]["claude_events"].as_object().unwrap();
     assert!(events.len() == 10 && events.values().all(|installed| *installed == json!(true)), "{events:?}");

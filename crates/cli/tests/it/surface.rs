@@ -125,11 +125,11 @@ fn the_store_is_where_the_nearest_word_says() {
         |db: &Value| (db["path"].as_str().unwrap().to_owned(), db["source"].as_str().unwrap().to_owned());
     let named = |path: PathBuf, source: &str| (path.to_str().unwrap().to_owned(), source.to_owned());
     let flag = of(cli.run(["status", "--db-path", at("flag.db").to_str().unwrap()]));
-    assert_eq!(place(&flag), named(at("flag.db"), "--db-path"));
+    assert_eq!(place(&flag), named(at("flag.db"), "cli(--db-path)"));
     let both = of(cli.call(["status"]).env("VYBE_DB_PATH", at("vybe.db")).run());
-    assert_eq!(place(&both), named(at("writ.db"), "WRIT_DB"));
+    assert_eq!(place(&both), named(at("writ.db"), "env(WRIT_DB)"));
     let vybe = of(cli.call(["status"]).without_env("WRIT_DB").env("VYBE_DB_PATH", at("vybe.db")).run());
-    assert_eq!(place(&vybe), named(at("vybe.db"), "VYBE_DB_PATH"));
+    assert_eq!(place(&vybe), named(at("vybe.db"), "env(VYBE_DB_PATH)"));
     let default = of(cli.call(["status"]).without_env("WRIT_DB").run());
     assert_eq!(default["ok"], false, "a look makes no store");
     cli.call(["task", "list"]).without_env("WRIT_DB").run().success();
@@ -212,7 +212,10 @@ fn the_example_plan_is_valid_and_has_every_field_of_the_schema() {
     let cli = writ();
     let path = published("docs/plan.example.toml");
     let checked = cli.run(["plan", "check", path.to_str().unwrap()]);
-    assert_eq!(checked.success().stdout, "ok: plan with 2 tasks: page, review\n");
+    assert_eq!(
+        checked.success().stdout,
+        format!("ok: plan with 2 tasks: page, review\nnext:\n  writ run {}\n", path.display())
+    );
     let text = fs::read_to_string(path).unwrap();
     let example = contract::plan::read::toml_value(&text).unwrap();
     let tasks = example["task"].as_array().unwrap();

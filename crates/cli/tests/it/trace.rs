@@ -181,7 +181,7 @@ fn a_trace_is_one_json_document_or_text_for_people() {
         assert!(text.success().stdout.contains(layer.id()), "{} is missing\n{text}", layer.id());
     }
     for words in
-        ["OVERTURNED: CHECK_FAILED: check `false`", "VERIFIED: 1 of 1 checks passed", "aocl.run.summary"]
+        ["OVERTURNED: check_failed: check `false`", "VERIFIED: 1 of 1 checks passed", "aocl.run.summary"]
     {
         assert!(text.stdout.contains(words), "`{words}` is missing\n{text}");
     }

@@ -139,3 +139,82 @@ fn opening_a_vybe_database_as_a_store_says_how_to_carry_it_over() {
     assert_eq!(said["error_code"], "FOREIGN_STORE", "{refused}");
     assert!(said["suggested_action"].as_str().unwrap().contains("writ import --from vybe"), "{refused}");
 }
+
+/// A database of the original, where it keeps it.
+fn installed(cli: &Cli) -> PathBuf {
+    let path = cli.scratch().dir("home/.config/vybe").join("vybe.db");
+    sqlite(&path, VYBE);
+    path
+}
+
+/// A call without anything that names a store.
+fn plainly(cli: &Cli, name: &str, words: &[&str]) -> testkit::Output {
+    cli.call(words).named(name).without_env("WRIT_DB").run()
+}
+
+#[test]
+fn an_installation_of_the_original_is_found_and_mentioned_until_it_is_imported() {
+    for (name, import) in
+        [("vybe", &["import"][..]), ("writ", &["import", "--from", "vybe", "--output", "json"])]
+    {
+        let cli = writ();
+        let path = installed(&cli);
+        let shown = path.to_str().unwrap();
+        let command = if name == "vybe" { "`vybe import " } else { "`writ import --from vybe " };
+        let first = plainly(&cli, name, &["task", "list"]);
+        assert_eq!(first.success().stderr.lines().count(), 1, "{first}");
+        assert!(first.stderr.contains(shown) && first.stderr.contains(command), "{first}");
+        assert_eq!(plainly(&cli, name, &["task", "list"]).success().stderr, "", "it is said once");
+        let codes = || {
+            let status = plainly(&cli, name, &["status"]).success().json()["data"].clone();
+            let found = status["diagnostics"].as_array().into_iter().flatten();
+            found.map(|one| (one["code"].clone(), one["suggested_action"].clone())).collect::<Vec<_>>()
+        };
+        let action = format!("import it with {command}{shown}`");
+        assert_eq!(codes(), [(json!("VYBE_FOUND"), json!(action))]);
+        let imported = plainly(&cli, name, import);
+        let report = imported.success().json()["data"]["report"]["things"]["tasks"].clone();
+        assert_eq!((report, imported.stderr.as_str()), (json!({"found": 3, "carried": 3}), ""), "{imported}");
+        assert_eq!(codes(), []);
+        let task = plainly(&cli, name, &["task", "get", "--id", OPEN]).success().json();
+        assert_eq!(task["data"]["priority"], 5);
+    }
+}
+
+#[test]
+fn the_originals_configuration_and_variable_say_where_its_database_is() {
+    let cli = writ();
+    let path = database(&cli);
+    let config = cli.scratch().dir("home/.config/vybe").join("config.yaml");
+    fs::write(config, format!("# vybe configuration\ndb_path: \"{}\"\n", path.display())).unwrap();
+    let first = plainly(&cli, "vybe", &["task", "list"]);
+    assert!(first.success().stderr.contains(path.to_str().unwrap()), "{first}");
+    // The variable names the original's own database: nothing is written to it, and the refusal says what to do.
+    let call = |words: &[&str]| {
+        cli.call(words).named("vybe").without_env("WRIT_DB").env("VYBE_DB_PATH", &path).run()
+    };
+    let before = fs::read(&path).unwrap();
+    let refused = call(&["task", "list"]).fails_with(1).json();
+    assert_eq!(refused["error_code"], "FOREIGN_STORE");
+    assert!(refused["suggested_action"].as_str().unwrap().contains("`vybe import"), "{refused}");
+    let imported = call(&["import"]);
+    assert_eq!(imported.success().json()["data"]["report"]["things"]["tasks"]["carried"], 3, "{imported}");
+    assert!(imported.stderr.contains("VYBE_DB_PATH"), "{imported}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let task = plainly(&cli, "vybe", &["task", "get", "--id", OPEN]).success().json();
+    assert_eq!(task["data"]["id"], OPEN);
+}
+
+#[test]
+fn without_an_installation_an_import_says_what_it_needs() {
+    let cli = writ();
+    let none = plainly(&cli, "vybe", &["import"]);
+    assert_eq!(none.fails_with(1).json()["error"], "no vybe database was found");
+    assert!(!cli.scratch().has("home/.local/share/writ/writ.db"));
+    let usage = cli.run(["import", "--output", "json"]).fails_with(2).json();
+    assert_eq!((&usage["error_code"], &usage["error"]), (&json!("USAGE"), &json!("FILE is required")));
+    // A file that is not the original's is not mentioned.
+    cli.scratch()
+        .write("home/.config/vybe/vybe.db", "no database, but notes that are long enough for a header");
+    assert_eq!(plainly(&cli, "vybe", &["task", "list"]).success().stderr, "");
+}

@@ -44,6 +44,9 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// An AOP error code, if the attempt failed.
     pub code: Option<String>,
+    /// What the code leaves open: `check_failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     pub message: String,
     pub stdout_digest: Option<String>,
     pub stderr_digest: Option<String>,

@@ -97,14 +97,40 @@ pub fn judge(expects: Expects, exit_code: Option<i32>, output_is_empty: bool) ->
     match (expects, code, output_is_empty) {
         (Expects::ExitCode0 | Expects::FileExists, 0, _) => Ok(()),
         (Expects::MatchFound, 0, false) | (Expects::NoMatch, 1, true) => Ok(()),
-        (Expects::ExitCode0, code, _) => Err(format!("exit code {code}, expected 0")),
+        (Expects::ExitCode0, code, _) => Err(format!("exit {code}, expected 0")),
         (Expects::FileExists, _, _) => Err("the file does not exist".to_owned()),
-        (Expects::MatchFound, 0, true) => Err("exit code 0 but no output, expected a match".to_owned()),
-        (Expects::MatchFound, code, _) => Err(format!("exit code {code}, expected 0 and a match")),
-        (Expects::NoMatch, 0, _) => Err("exit code 0, expected 1 and no match".to_owned()),
-        (Expects::NoMatch, 1, false) => Err("exit code 1 but some output, expected no match".to_owned()),
-        (Expects::NoMatch, code, _) => Err(format!("exit code {code}, expected 1 and no match")),
+        (Expects::MatchFound, 0, true) => Err("exit 0 but no output, expected a match".to_owned()),
+        (Expects::MatchFound, code, _) => Err(format!("exit {code}, expected 0 and a match")),
+        (Expects::NoMatch, 0, _) => Err("exit 0, expected 1 and no match".to_owned()),
+        (Expects::NoMatch, 1, false) => Err("exit 1 but some output, expected no match".to_owned()),
+        (Expects::NoMatch, code, _) => Err(format!("exit {code}, expected 1 and no match")),
     }
+}
+
+/// The rule of a failed check, beside the AOP code for failures that AOP has no other code for.
+pub const CHECK_FAILED: &str = "check_failed";
+
+/// How many lines of a failed check's output people and the next attempt see.
+const TAIL_LINES_SHOWN: usize = 20;
+
+impl CheckSeen {
+    /// What went wrong, in one line: `check `cargo test` failed: exit 101, expected 0`.
+    pub fn fault(&self) -> String {
+        let problem = self.problem.as_deref().unwrap_or("did not pass");
+        format!("check `{}` failed: {problem}", self.command.join(" "))
+    }
+
+    /// The last lines of what it printed, without blank lines at the end.
+    pub fn last_lines(&self) -> Vec<&str> {
+        let lines: Vec<&str> = self.output_tail.trim_end().lines().collect();
+        let from = lines.len().saturating_sub(TAIL_LINES_SHOWN);
+        lines[from..].to_vec()
+    }
+}
+
+/// The first check of an attempt that did not pass.
+pub fn first_failed(checks: &[CheckSeen]) -> Option<&CheckSeen> {
+    checks.iter().find(|check| !check.passed)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod budget;
 pub mod handoff;
 pub mod lock;
 pub mod snapshot;
+pub mod spec;
 pub mod worklog;
 
 use serde::{Deserialize, Serialize};
@@ -93,12 +94,22 @@ pub enum CrewChange {
         task_id: TaskId,
         amount: Amount,
     },
-    /// A reservation was settled: the used part is spent, and the rest is free again.
+    /// A reservation ended: the reported part is spent, what nobody reported is withheld, and the rest is free again.
     BudgetBooked {
         token: i64,
         run_id: RunId,
         task_id: TaskId,
         reserved: Amount,
+        spent: Amount,
+        #[serde(default, skip_serializing_if = "Amount::is_zero")]
+        withheld: Amount,
+    },
+    /// Someone said what a task spent that had not reported it: that part of `withheld` is spent, and the rest is free.
+    BudgetSettled {
+        token: i64,
+        run_id: RunId,
+        task_id: TaskId,
+        withheld: Amount,
         spent: Amount,
     },
     ApprovalRequested {
@@ -137,6 +148,9 @@ pub enum CrewChange {
         /// What was spent in the other store, if there is a budget.
         spent: Option<Amount>,
         deltas: Vec<AppliedDelta>,
+        /// The constraints of the run, if they are not writ's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        constraints: Option<Value>,
     },
 }
 
@@ -172,6 +186,7 @@ impl CrewChange {
             CrewChange::BudgetSet { .. } => "budget_set",
             CrewChange::BudgetReserved { .. } => "budget_reserved",
             CrewChange::BudgetBooked { .. } => "budget_booked",
+            CrewChange::BudgetSettled { .. } => "budget_settled",
             CrewChange::ApprovalRequested { .. } => "approval_requested",
             CrewChange::ApprovalDecided { .. } => "approval_decided",
             CrewChange::ApprovalUsed { .. } => "approval_used",
@@ -192,6 +207,7 @@ impl CrewChange {
             | CrewChange::BlockerCleared { task_id, .. }
             | CrewChange::BudgetReserved { task_id, .. }
             | CrewChange::BudgetBooked { task_id, .. }
+            | CrewChange::BudgetSettled { task_id, .. }
             | CrewChange::ApprovalDecided { task_id, .. }
             | CrewChange::ApprovalUsed { task_id, .. }
             | CrewChange::WorklogAppended { task_id, .. } => Some(task_id),

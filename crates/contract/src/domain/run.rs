@@ -34,6 +34,47 @@ impl RunState {
 }
 
 words! {
+    /// The state of a run as people and programs see it: also whether anything works it.
+    ShownState {
+        Submitted = "submitted",
+        Running = "running",
+        /// Its engine is dead. The next engine that takes the run continues it.
+        Interrupted = "interrupted",
+        Stopped = "stopped",
+        Done = "done",
+        Failed = "failed",
+        Canceled = "canceled",
+    }
+}
+
+impl From<RunState> for ShownState {
+    fn from(state: RunState) -> Self {
+        match state {
+            RunState::Submitted => ShownState::Submitted,
+            RunState::Running => ShownState::Running,
+            RunState::Stopped => ShownState::Stopped,
+            RunState::Done => ShownState::Done,
+            RunState::Failed => ShownState::Failed,
+            RunState::Canceled => ShownState::Canceled,
+        }
+    }
+}
+
+impl ShownState {
+    /// The stored state of runs that are shown this way.
+    pub fn stored(self) -> RunState {
+        match self {
+            ShownState::Submitted => RunState::Submitted,
+            ShownState::Running | ShownState::Interrupted => RunState::Running,
+            ShownState::Stopped => RunState::Stopped,
+            ShownState::Done => RunState::Done,
+            ShownState::Failed => RunState::Failed,
+            ShownState::Canceled => RunState::Canceled,
+        }
+    }
+}
+
+words! {
     /// What kind of document was submitted.
     DocumentKind {
         Plan = "plan",
@@ -69,6 +110,19 @@ pub struct NewRun {
     pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
     pub document_digest: String,
+}
+
+impl Run {
+    /// What is shown as its state, if `is_worked` says whether a living engine works it. Nobody but its crew works the
+    /// run of a ledger.
+    pub fn shown_state(&self, is_worked: bool) -> ShownState {
+        match self.state {
+            RunState::Running if !is_worked && self.asked.kind != DocumentKind::Ledger => {
+                ShownState::Interrupted
+            }
+            state => ShownState::from(state),
+        }
+    }
 }
 
 impl NewRun {

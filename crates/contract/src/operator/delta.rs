@@ -7,6 +7,7 @@ use super::assignment::TaskType;
 use super::assignment::shape::{HEARTBEAT, TIMEOUT, TITLE};
 use super::document::{INTEGER_MAX, NUMBER, whole_or_none};
 use super::ids::{TaskRef, UTC};
+use super::result::CriterionCheck;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
 use crate::shape::words;
@@ -47,6 +48,8 @@ document! {
         pub x_expected_version: Option<i64> as Shape::Integer { min: -1, max: INTEGER_MAX },
         /// Further fields of a new row.
         pub x_row: Option<Columns>,
+        /// How each acceptance criterion was met, if the delta says that the task is done.
+        pub x_acceptance_check: Option<Vec<CriterionCheck>>,
         #[serde(flatten)]
         pub extra: Map<String, Value>,
     }
@@ -67,6 +70,7 @@ impl Delta {
             x_intent: None,
             x_expected_version: None,
             x_row: None,
+            x_acceptance_check: None,
             extra: Map::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! Names on the wire: run ids are UUIDs, task ids are `T-<number>` or UUIDs, times are UTC.
+//! Names on the wire: run ids are UUIDs, task ids are `T-<number>` or 36 hexadecimal digits and dashes, times are UTC.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,11 +76,12 @@ static RUN_ID_FORM: Form = Form {
 };
 
 pub(crate) static TASK_ID_FORM: Form = Form {
-    name: "`T-` and a number, or a UUID",
-    pattern: "^(T-[0-9]+|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})$",
+    name: "`T-` and a number, or 36 hexadecimal digits and dashes, such as a UUID",
+    pattern: "^(T-[0-9]+|[0-9a-fA-F-]{36})$",
     accepts: |text| {
         let number = text.strip_prefix("T-").unwrap_or("");
-        (!number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())) || is_uuid(text)
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        is_number || (text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-'))
     },
 };
 

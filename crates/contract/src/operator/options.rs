@@ -30,6 +30,8 @@ pub struct Options<'a> {
     pub tripwire: Tripwire,
     /// Accept a handoff whose only faults are tasks that timed out.
     pub allow_stale: bool,
+    /// Whether a task in progress must hold a lock; by default only if the document has a lock table.
+    pub check_locks: Option<bool>,
 }
 
 words! {

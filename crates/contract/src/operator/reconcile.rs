@@ -41,6 +41,11 @@ pub static RECONCILE: Object = Object {
         optional("blockers", ANYTHING, "Why tasks are blocked."),
         optional("results", ANYTHING, "The validated results of tasks that are done."),
         optional("now", UTC, "The time at which heartbeats are checked."),
+        optional(
+            "check_locks",
+            Shape::Bool,
+            "Whether a task in progress must hold a lock; by default only if `active_locks` is present.",
+        ),
         optional("schema_version", TEXT, "Version of the contract."),
         optional("run_id", RunId::SHAPE, "The run."),
         optional("generated_at", UTC, ""),
@@ -66,9 +71,11 @@ pub fn validate_reconcile(bytes: &[u8], options: &Options) -> Verdict {
     ];
     let mut records = Records::of_ledger(&document["ledger"], options);
     records.now = document["now"].as_str().and_then(super::ids::parse_utc).or(options.now);
-    if document.get("active_locks").is_some() {
+    let asked = document["check_locks"].as_bool().or(options.check_locks);
+    if document.get("active_locks").is_some() || asked == Some(true) {
         records.set_locks(locks);
     }
+    records.check_locks = asked;
     records.set_events(&document["events"]);
     records.set_blockers(&document["blockers"]);
     records.set_results(&document["results"], options);
@@ -151,8 +158,10 @@ fn check_in_progress(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
     if !has_owner {
         issue(IssueRule::NoOwner, format!("{} is in progress and has no owner", row.task_id));
     }
-    // A row without an owner has no lock for the same reason, so its lock is only missing if it has a lock scope.
-    if (has_owner || row.has_lock_scope) && records.lacks_lock(row.task_id) {
+    // A row without an owner has no lock for the same reason, so by default its lock is only missing if it has a lock
+    // scope.
+    let needs_lock = records.check_locks.unwrap_or(has_owner || row.has_lock_scope);
+    if needs_lock && records.lacks_lock(row.task_id) {
         issue(IssueRule::NoLock, format!("{} is in progress and holds no lock", row.task_id));
     }
     if row.timed_out {

@@ -165,10 +165,17 @@ fn check_identity(document: &Value, assignment: &Assignment, options: &Options, 
     }
     let token = document.get("x_fencing_token").and_then(Value::as_u64);
     let Some(granted) = assignment.fencing_token() else { return };
-    // A sender without a token is limited by its lease instead; strict mode requires the token.
-    if token.map_or(options.strict, |token| token != granted) {
-        let message = format!("the lock was granted with token {granted}");
-        report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
+    match token {
+        Some(token) if token == granted => {}
+        Some(_) => {
+            let message = format!("the lock was granted with token {granted}");
+            report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
+        }
+        None if options.strict => {
+            report.fault("$.x_fencing_token", Rule::Missing, "the token of the assignment is required");
+        }
+        // A sender without a token is limited by its lease instead.
+        None => {}
     }
 }
 

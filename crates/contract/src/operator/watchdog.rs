@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::assignment::check_heartbeat;
+use super::assignment::shape::{HEARTBEAT, TIMEOUT};
 use super::document::{self, objects};
 use super::ids::{RunId, TaskRef, UTC, parse_utc};
 use super::options::Options;
@@ -12,7 +14,6 @@ use super::rules::Rule;
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
-use crate::operator::document::INTEGER_MAX;
 use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 
@@ -70,14 +71,16 @@ static TASK: Object = Object {
     fields: &[
         required("task_id", TaskRef::SHAPE, ""),
         required("status", Status::SHAPE, "Only tasks in progress are checked."),
-        optional("timeout_seconds", Shape::Nullable(&SECONDS), ""),
-        optional("heartbeat_interval_seconds", Shape::Nullable(&SECONDS), ""),
+        optional("timeout_seconds", Shape::Nullable(&TIMEOUT), "At least 30."),
+        optional(
+            "heartbeat_interval_seconds",
+            Shape::Nullable(&HEARTBEAT),
+            "At least 5, less than the timeout.",
+        ),
         optional("last_heartbeat_at", Shape::Nullable(&UTC), ""),
     ],
     unknown: Unknown::KeptUnlessStrict,
 };
-
-const SECONDS: Shape = Shape::Integer { min: 1, max: INTEGER_MAX };
 
 /// Validates the heartbeats of all tasks in progress. `timed_out` in the details lists those that timed out.
 pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
@@ -89,7 +92,9 @@ pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
     let now = document["now"].as_str().and_then(parse_utc);
     for (index, task) in objects(&document["tasks"]) {
         if task["status"] == "in_progress" {
-            check_task(task, &format!("$.tasks[{index}]"), now, &mut report);
+            let at = format!("$.tasks[{index}]");
+            check_heartbeat(task, &at, &mut report);
+            check_task(task, &at, now, &mut report);
         }
     }
     if report.is_clean() {

@@ -41,6 +41,11 @@ pub static FORM: Form = Form {
 };
 
 impl ExecutorName {
+    /// Whether it only runs a command, so that its tasks spend nothing.
+    pub fn is_model_free(&self) -> bool {
+        *self == Self::shell()
+    }
+
     pub fn parse(text: &str) -> Result<Self, InvalidExecutorName> {
         let fits = is_name(text) && text.len() <= NAME_CHARS_MAX;
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidExecutorName) }

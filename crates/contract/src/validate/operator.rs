@@ -38,6 +38,7 @@ pub(crate) fn plain_options<'a>(options: &Options<'a>) -> operator::Options<'a> 
         prior: options.prior,
         tripwire: options.tripwire,
         allow_stale: options.allow_stale,
+        check_locks: options.check_locks,
         ..operator::Options::default()
     }
 }

@@ -3,7 +3,7 @@
 use crate::aee::judge;
 use crate::domain::run::DocumentKind;
 use crate::finding::Findings;
-use crate::plan::{KnownExecutor, document, read};
+use crate::plan::{KnownExecutor, document, read, scopes};
 use crate::verdict::Verdict;
 
 const KIND: &str = "plan";
@@ -21,7 +21,13 @@ pub(super) fn validate(bytes: &[u8], known: &[KnownExecutor]) -> Verdict {
         return *judge::refuse_whole(KIND, "other_kind", message);
     }
     match read::from_value(&document.value, known) {
-        Ok(plan) => {
+        Ok(mut plan) => {
+            // Without a workspace of its own, it depends on where the plan's file is.
+            let own = plan.workspace.clone().filter(|workspace| workspace.starts_with('/'));
+            let outside = own.map(|workspace| scopes::settle(&mut plan, "$", &workspace)).unwrap_or_default();
+            if !outside.is_empty() {
+                return denied(outside);
+            }
             let mut verdict = Verdict::allowed(KIND, "plan valid", Findings::default());
             verdict.details.more.insert("tasks".to_owned(), plan.tasks.len().into());
             verdict

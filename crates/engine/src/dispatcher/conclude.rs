@@ -7,6 +7,7 @@ use contract::aee::Type;
 use contract::aocl::intents;
 use contract::aocl::payload::{Delegation, VerifyResult};
 use contract::domain::attempt::{AttemptState, Outcome};
+use contract::domain::money::MicroUsd;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
@@ -146,14 +147,8 @@ impl Dispatcher<'_> {
     fn note_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict, reported: &Reported) {
         let retries_left = self.failures(task) < self.part(task).spec.retries;
         let id = self.tasks[task].id.clone();
-        let (state, code, message) = match verdict {
-            Verdict::Done { .. } => {
-                (AttemptState::Succeeded, None, reported.summary.clone().unwrap_or_default())
-            }
-            Verdict::Failed { code, message } => (AttemptState::Failed, Some(code.clone()), message.clone()),
-        };
         let token = self.held.get(&task).copied();
-        self.note(end_of(live, (state, code, message), reported, token));
+        self.note(end_of(live, Conclusion::of(verdict, reported), reported, token));
         let move_to = |to, reason: Option<String>, verified| Entry::MoveTask {
             task_id: id.clone(),
             to,
@@ -162,13 +157,11 @@ impl Dispatcher<'_> {
         };
         match verdict {
             Verdict::Done { verified } => self.note(move_to(Status::Done, None, *verified)),
-            Verdict::Failed { code, message } if retries_left => {
-                self.note(move_to(Status::Blocked, Some(format!("{code}: {message}")), false));
+            Verdict::Failed { .. } if retries_left => {
+                self.note(move_to(Status::Blocked, Some(verdict.told()), false));
                 self.note(move_to(Status::Todo, None, false));
             }
-            Verdict::Failed { code, message } => {
-                self.note(move_to(Status::Failed, Some(format!("{code}: {message}")), false));
-            }
+            Verdict::Failed { .. } => self.note(move_to(Status::Failed, Some(verdict.told()), false)),
         }
     }
 
@@ -180,7 +173,9 @@ impl Dispatcher<'_> {
                 Verdict::Failed { message, .. } => message.as_str(),
                 Verdict::Done { .. } => "",
             };
-            self.observer.report(Progress::Retrying { task: &self.board.slots[task].name, reason, wait });
+            let cost = self.cost(task);
+            let name = &self.board.slots[task].name;
+            self.observer.report(Progress::Retrying { task: name, reason, wait, cost });
             return;
         }
         let took = self.cx.now().at.since(live.started_at);
@@ -205,7 +200,8 @@ impl Dispatcher<'_> {
             self.refresh(task)?;
             let mark = self.pipeline.mark();
             let reported = Reported::default();
-            self.note(end_of(live, (state, None, message.to_owned()), &reported, None));
+            let conclusion = Conclusion { state, code: None, rule: None, message: message.to_owned() };
+            self.note(end_of(live, conclusion, &reported, None));
             if self.tasks[task].status == Status::InProgress {
                 let task_id = self.tasks[task].id.clone();
                 self.note(Entry::MoveTask { task_id, to, reason: Some(message.to_owned()), verified: false });
@@ -229,8 +225,15 @@ impl Dispatcher<'_> {
             evidence: ended.evidence,
             reason: ended.blocked_reason.as_deref(),
             took,
+            cost: self.cost(task),
         };
         self.observer.report(progress);
+    }
+
+    /// What the attempts of a task reported as their cost; `None` if none of them did.
+    fn cost(&self, task: usize) -> Option<MicroUsd> {
+        let outcomes = self.attempts[task].iter().filter_map(|attempt| attempt.outcome.as_ref());
+        outcomes.filter_map(|outcome| outcome.cost).reduce(|sum, cost| MicroUsd(sum.0.saturating_add(cost.0)))
     }
 
     /// Reads a task and its attempts again.
@@ -245,13 +248,36 @@ impl Dispatcher<'_> {
     }
 }
 
-fn end_of(
-    live: &Live,
-    (state, code, message): (AttemptState, Option<String>, String),
-    reported: &Reported,
-    token: Option<i64>,
-) -> Entry {
+/// How an attempt ended, as it is recorded.
+struct Conclusion {
+    state: AttemptState,
+    code: Option<String>,
+    rule: Option<String>,
+    message: String,
+}
+
+impl Conclusion {
+    fn of(verdict: &Verdict, reported: &Reported) -> Self {
+        match verdict {
+            Verdict::Done { .. } => Self {
+                state: AttemptState::Succeeded,
+                code: None,
+                rule: None,
+                message: reported.summary.clone().unwrap_or_default(),
+            },
+            Verdict::Failed { code, rule, message } => Self {
+                state: AttemptState::Failed,
+                code: Some(code.clone()),
+                rule: rule.map(str::to_owned),
+                message: message.clone(),
+            },
+        }
+    }
+}
+
+fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Option<i64>) -> Entry {
     let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
+    let Conclusion { state, code, rule, message } = conclusion;
     Entry::EndAttempt {
         task_id: live.attempt.task_id.clone(),
         attempt_id: live.attempt.id.clone(),
@@ -260,6 +286,7 @@ fn end_of(
             exit_code: live.ended.exit_code,
             signal: live.ended.signal,
             code,
+            rule,
             message,
             stdout_digest,
             stderr_digest,

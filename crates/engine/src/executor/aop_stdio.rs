@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::aop::event::Body;
+use contract::aop::limits::INPUTS_MAX;
 use contract::aop::response::{FinalSignal, Response, State};
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
@@ -53,9 +54,28 @@ impl Executor for AopStdio {
 fn task_of(work: &Work<'_>) -> Task {
     let submitted = work.part.spec.aop.clone();
     let submitted = submitted.and_then(|value| serde_json::from_value::<Task>(value).ok());
-    let mut task = submitted.unwrap_or_else(|| task_of_plan(work));
+    let mut task = match submitted {
+        // Its author wrote everything that the first attempt has to know; only a later one needs more.
+        Some(mut task) => {
+            if work.attempt_number > 1 && task.task.inputs.len() < INPUTS_MAX {
+                task.task.inputs.push(brief_of(work));
+            }
+            task
+        }
+        None => task_of_plan(work),
+    };
     task.task.attempt = u64::try_from(work.attempt_number).ok();
     task
+}
+
+fn brief_of(work: &Work<'_>) -> Input {
+    Input {
+        kind: "TEXT".to_owned(),
+        path: None,
+        content: Some(work.brief.to_owned()),
+        read_only: Some(true),
+        extensions: None,
+    }
 }
 
 fn task_of_plan(work: &Work<'_>) -> Task {
@@ -81,13 +101,7 @@ fn task_of_plan(work: &Work<'_>) -> Task {
     let id = work.task.id.to_string();
     let mut asked = AopWork::new(id, prompt, Category::Other, Complexity::Medium, &work.run.workspace);
     asked.priority = Some(spec.priority);
-    asked.inputs.push(Input {
-        kind: "TEXT".to_owned(),
-        path: None,
-        content: Some(work.brief.to_owned()),
-        read_only: Some(true),
-        extensions: None,
-    });
+    asked.inputs.push(brief_of(work));
     Task::new(session, target, asked)
 }
 
@@ -137,7 +151,8 @@ impl Conversation {
         let Some(response) = &self.response else {
             return match ended.exit_code {
                 Some(0) => failure("E_MALFORMED_RESPONSE", "ended without a RESPONSE"),
-                _ => failure("E_PROCESS_CRASH", "ended without a RESPONSE and with a failure"),
+                Some(code) => failure("E_PROCESS_CRASH", format!("exit {code} without a RESPONSE")),
+                None => failure("E_PROCESS_CRASH", "ended without a RESPONSE and with a failure"),
             };
         };
         let status = &response.task_status;

@@ -76,7 +76,7 @@ fn an_aop_executor_answers_once_and_for_its_own_task() {
     };
     assert_eq!(claim(&other, 0), failure("E_MALFORMED_RESPONSE", "the RESPONSE answers another task"));
     assert_eq!(claim(&|_| Vec::new(), 0), failure("E_MALFORMED_RESPONSE", "ended without a RESPONSE"));
-    let crashed = failure("E_PROCESS_CRASH", "ended without a RESPONSE and with a failure");
+    let crashed = failure("E_PROCESS_CRASH", "exit 1 without a RESPONSE");
     assert_eq!(claim(&|_| Vec::new(), 1), crashed);
 }
 

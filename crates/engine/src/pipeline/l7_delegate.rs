@@ -14,6 +14,14 @@ pub(crate) enum Claim {
     Failure { code: String, message: String },
 }
 
+/// A failure for people: its code and what happened. How a process ended is clear without its code.
+pub(crate) fn told(code: &str, message: &str) -> String {
+    if code == PROCESS_CRASH { message.to_owned() } else { format!("{code}: {message}") }
+}
+
+/// The AOP code of every process that did not end well, also of one that ended with `exit 1`.
+const PROCESS_CRASH: &str = "E_PROCESS_CRASH";
+
 /// What the runner fetched about one attempt whose executor has ended.
 pub(crate) struct DelegateFacts<'d> {
     pub(crate) number: i64,
@@ -30,7 +38,7 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
             (Outcome::decided("RETURNED", reason), "success")
         }
         Claim::Failure { code, message } => {
-            (Outcome::decided("EXECUTOR_FAILED", format!("{code}: {message}")), "failure")
+            (Outcome::decided("EXECUTOR_FAILED", told(code, message)), "failure")
         }
     };
     let outcome = match facts.ended.leftovers_killed {

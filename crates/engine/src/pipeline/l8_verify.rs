@@ -1,17 +1,44 @@
 //! L8: decides whether a task is done. A claim is not enough: checks that writ ran itself and the budget decide.
 
 use contract::aocl::payload::Verification;
-use contract::domain::check::CheckSeen;
+use contract::domain::check::{CHECK_FAILED, CheckSeen, first_failed};
 use contract::domain::money::MicroUsd;
 use contract::plan::Budget;
 
 use super::Outcome;
-use super::l7_delegate::Claim;
+use super::l7_delegate::{Claim, told};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Done { verified: bool },
-    Failed { code: String, message: String },
+    Done {
+        verified: bool,
+    },
+    Failed {
+        /// Of AOP.
+        code: String,
+        /// What the code leaves open.
+        rule: Option<&'static str>,
+        message: String,
+    },
+}
+
+impl Verdict {
+    /// Why the task is not done, for people: a failed check speaks for itself.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Verdict::Done { .. } => String::new(),
+            Verdict::Failed { rule: Some(_), message, .. } => message.clone(),
+            Verdict::Failed { code, rule: None, message } => told(code, message),
+        }
+    }
+
+    /// The same with its rule, for the record.
+    fn recorded(&self) -> String {
+        match self {
+            Verdict::Failed { rule: Some(rule), message, .. } => format!("{rule}: {message}"),
+            Verdict::Failed { rule: None, .. } | Verdict::Done { .. } => self.told(),
+        }
+    }
 }
 
 /// What the runner fetched about one attempt whose checks have ended.
@@ -39,13 +66,12 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
             let reason = "there is nothing to check; done is only claimed".to_owned();
             ("CLAIMED", reason.clone(), verification("unverified", reason, None))
         }
-        Verdict::Failed { code, message } => {
+        Verdict::Failed { message, .. } => {
             let decision = match facts.claim {
                 Claim::Success => "OVERTURNED",
                 Claim::Failure { .. } => "FAILED",
             };
-            let told = format!("{code}: {message}");
-            (decision, told, verification("failed", message.clone(), Some(1.0)))
+            (decision, verdict.recorded(), verification("failed", message.clone(), Some(1.0)))
         }
     };
     Outcome::decided(decision, told)
@@ -56,7 +82,7 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
 
 /// The verdict where a layer refused to judge: nothing is granted.
 pub(crate) fn refused(reason: &str) -> (Verdict, Verification) {
-    let verdict = Verdict::Failed { code: "REFUSED".to_owned(), message: reason.to_owned() };
+    let verdict = Verdict::Failed { code: "REFUSED".to_owned(), rule: None, message: reason.to_owned() };
     (verdict, verification("failed", reason.to_owned(), None))
 }
 
@@ -65,7 +91,10 @@ fn verification(status: &str, reason: String, confidence: Option<f64>) -> Verifi
 }
 
 fn judge(facts: &VerifyFacts<'_>) -> Verdict {
-    let failed = |code: &str, message: String| Verdict::Failed { code: code.to_owned(), message };
+    let failed = |code: &str, message: String| Verdict::Failed { code: code.to_owned(), rule: None, message };
+    // AOP has no code for a check that did not pass.
+    let unchecked =
+        |message| Verdict::Failed { code: "E_UNKNOWN".to_owned(), rule: Some(CHECK_FAILED), message };
     if let Claim::Failure { code, message } = facts.claim {
         return failed(code, message.clone());
     }
@@ -79,12 +108,11 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     {
         return failed("E_COST_LIMIT_EXCEEDED", format!("it used {tokens} tokens, the budget is {max}"));
     }
-    if let Some(check) = facts.checks.iter().find(|check| !check.passed) {
-        let problem = check.problem.as_deref().unwrap_or("did not pass");
-        return failed("CHECK_FAILED", format!("check `{}`: {problem}", check.command.join(" ")));
+    if let Some(check) = first_failed(facts.checks) {
+        return unchecked(check.fault());
     }
     if facts.checks.len() < facts.checks_expected {
-        return failed("CHECK_FAILED", "not every check was run".to_owned());
+        return unchecked("not every check was run".to_owned());
     }
     Verdict::Done { verified: facts.checks_expected > 0 }
 }

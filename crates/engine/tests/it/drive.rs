@@ -169,7 +169,7 @@ fn a_check_that_fails_overturns_the_claim_and_skips_what_depends_on_it() {
         {"id": "after", "command": ["true"], "depends_on": ["claims"]},
     ])));
     let expected = [
-        "claims failed CHECK_FAILED: check `false`: exit code 1, expected 0",
+        "claims failed check `false` failed: exit 1, expected 0",
         "after canceled dependency `claims` is failed",
     ];
     assert_eq!(tasks, expected);

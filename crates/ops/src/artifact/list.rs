@@ -43,8 +43,8 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     if request.task_id.is_empty() {
         return Err(Error::required("task_id"));
     }
-    // The agent contract takes a number that is not positive for none.
-    let limit = rows(request.limit.filter(|&limit| limit > 0), limits::LIST_ROWS_DEFAULT)?;
+    // The agent contract takes 0 for the usual number.
+    let limit = rows(request.limit.filter(|&limit| limit != 0), limits::LIST_ROWS_DEFAULT)?;
     let task_id = cx.any_task_id(None, &request.task_id)?;
     let found = match Id::parse(&task_id) {
         Ok(id) => cx.store.read()?.artifacts(&id, limit)?,

@@ -1,6 +1,7 @@
 //! Assigns a task to a worker: the packet, its locks, its budget and the row in progress, in one transaction; then the
 //! snapshot of its scope.
 
+use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Amount;
 use contract::domain::money::MicroUsd;
 use contract::domain::task::Task;
@@ -15,6 +16,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny};
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::packet::{Draft, IssuedPacket, issue_packet};
+use crate::crew::ready::{nothing_ready, ready};
 use crate::error::Result;
 use crate::host::HostView;
 use crate::once::Reply;
@@ -42,7 +44,9 @@ impl Verb for Issue {
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub run: String,
-    pub task: String,
+    /// The task. Default: the next one that is ready, by priority and then by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// The worker. Default: the caller.
     #[serde(default)]
     pub owner: Option<String>,
@@ -78,21 +82,65 @@ pub struct Answer {
 }
 
 pub fn issue(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let name = reference(&request.task)?;
-    let reply = cx.once_viewing(key, Issue::NAME, request, |work| {
+    let reply = match &request.task {
+        Some(task) => issue_task(cx, key, request, &reference(task)?)?,
+        None => issue_next(cx, key, request)?,
+    };
+    super::snapshot::take(cx, &key.caller, reply.answer.token)?;
+    Ok(reply)
+}
+
+/// Assigns the first task that is ready and that nothing else keeps from being assigned.
+fn issue_next(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    let now = cx.clock.now().at;
+    let state = LedgerState::of(&cx.store.read()?, &request.run)?.of_a_crew()?;
+    let mut names = ready(&state.ledger, now);
+    // A repeated call gets its answer whichever task it names.
+    if names.is_empty() && cx.was_answered(key)? {
+        names.extend(state.ledger.rows.keys().next().cloned());
+    }
+    let mut refusal = None;
+    for name in names {
+        match issue_task(cx, key, request, &name) {
+            Err(error) if is_about_one_task(error.code) => {
+                refusal.get_or_insert(error);
+            }
+            other => return other,
+        }
+    }
+    Err(refusal.unwrap_or_else(|| nothing_ready(&state.ledger, now)))
+}
+
+/// Whether another task of the same ledger may still be assigned.
+fn is_about_one_task(code: ErrorCode) -> bool {
+    use ErrorCode as C;
+    matches!(
+        code,
+        C::LockConflict
+            | C::DependencyNotMet
+            | C::ConcurrencyConflict
+            | C::InvalidTransition
+            | C::NonCompliant
+            | C::MissingRequiredInput
+            | C::SchemaInvalid
+            | C::ScopeViolation
+            | C::UntrustedContextBlock
+    )
+}
+
+fn issue_task(cx: &mut Context, key: &Key, request: &Request, name: &TaskRef) -> Result<Reply<Answer>> {
+    cx.once_viewing(key, Issue::NAME, request, |work| {
         let view = work.view;
         let mut state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         let owner = request.owner.clone().unwrap_or_else(|| work.caller.agent.as_str().to_owned());
-        let mut packet = packet(&state, &name, request)?;
+        let mut packet = packet(&state, name, request)?;
         packet["generated_at"] = json!(work.now.at);
-        let share = share(state.task(&name)?, request);
+        let share = share(state.task(name)?, request);
         let draft = Draft { reference: name.clone(), packet, owner, share };
         let issued = issue_packet(work, &mut state, view, draft)?;
         settled(work.tx, &state, work.now, view)?;
-        answer(&state, &name, issued)
-    })?;
-    super::snapshot::take(cx, &key.caller, reply.answer.token)?;
-    Ok(reply)
+        answer(&state, name, issued)
+    })
 }
 
 /// Refuses while the ledger is inconsistent.
@@ -128,6 +176,10 @@ fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Valu
     );
     let serial = (kind == TaskType::Serial).then(|| vec![".".to_owned()]);
     let lock_scope = columns.lock_scope.clone().or(serial).unwrap_or_default();
+    let title = columns.title.as_deref().unwrap_or(&task.title);
+    // A task without checks and criteria is done when its worker says so.
+    let criteria = columns.acceptance_criteria.clone().filter(|criteria| !criteria.is_empty());
+    let criteria = criteria.unwrap_or_else(|| vec![format!("{title} is done")]);
     let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
     Ok(json!({
         "schema_version": SCHEMA_VERSION,
@@ -136,12 +188,12 @@ fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Valu
         "global_objective": state.run.asked.objective,
         "task": {
             "task_id": name,
-            "title": columns.title.as_deref().unwrap_or(&task.title),
+            "title": title,
             "type": kind,
             "dependencies": row.dependencies(),
             "lock_scope": lock_scope,
             "forbidden_scope": request.forbidden_scope,
-            "acceptance_criteria": columns.acceptance_criteria.clone().unwrap_or_default(),
+            "acceptance_criteria": criteria,
             "worklog_path": worklog,
             "timeout_seconds": timeout,
             "heartbeat_interval_seconds": heartbeat,

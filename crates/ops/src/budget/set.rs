@@ -9,6 +9,7 @@ use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Shares;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_run, uuid};
@@ -24,7 +25,7 @@ impl Verb for Set {
     const SUMMARY: &'static str = "Set the budget of a run";
     const SURFACE: Surface = Surface::Crew;
     type Request = Request;
-    type Answer = Answer;
+    type Answer = Shares;
     const FUNCTION: Function<Self> = Function::Once(set);
 }
 
@@ -39,16 +40,8 @@ pub struct Request {
     pub tokens: Option<i64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
-    pub run_id: String,
-    #[serde(flatten)]
-    pub purse: Purse,
-    pub free: Amount,
-}
-
-/// Raises or lowers the limit of a run, but not below what is spent and reserved.
-pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+/// Raises or lowers the limit of a run, but not below what is spent, reserved and withheld.
+pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Shares>> {
     if request.cost.is_none() && request.tokens.is_none() {
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("set a limit for the cost, for the tokens, or for both"));
@@ -66,7 +59,6 @@ pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answe
         let change = CrewChange::BudgetSet { run_id: run.asked.id.clone(), limit };
         let message = format!("The run may spend {} and {} tokens", limit.cost, limit.tokens);
         work.change(&crate::run::about(&run), &message, &Change::Crew(change))?;
-        let purse = Purse { limit, ..purse };
-        Ok(Answer { run_id: uuid(&run)?, purse, free: purse.free() })
+        Ok(Shares::of(uuid(&run)?, Purse { limit, ..purse }))
     })
 }

@@ -45,7 +45,9 @@ fn hint(code: ErrorCode) -> Option<&'static str> {
             Some("wait until the other task releases it; `writ lock list` shows the holders")
         }
         ErrorCode::TaskTimeout => Some("`writ watchdog sweep` releases the locks of tasks that timed out"),
-        ErrorCode::LedgerInconsistent => Some("`writ ledger reconcile` lists every inconsistency"),
+        ErrorCode::LedgerInconsistent => Some(
+            "`writ ledger reconcile RUN` lists every inconsistency, and `writ ledger repair RUN` resolves them",
+        ),
         ErrorCode::ConcurrencyConflict => {
             Some("read the ledger again with `writ ledger show`, then decide again")
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use contract::domain::change::Change;
-use contract::domain::crew::budget::Spent;
+use contract::domain::crew::budget::{Booking, Spent};
 use contract::domain::crew::lock::{Grant, Held, Wanted, lease, obstacle, place};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::run::Run;
@@ -157,18 +157,25 @@ pub(crate) fn let_go(work: &mut EventWriter<'_, '_>, task: &Task, ended: Ended, 
     Ok(())
 }
 
-/// Books the reservations of a task: what was spent stays spent, the rest is free again.
+/// Books the reservations of a task: what was reported is spent, what was not is withheld, the rest is free again.
 pub(crate) fn book(work: &mut EventWriter<'_, '_>, task: &Task, spent: Spent) -> Result<()> {
     for open in work.tx.open_reservations(&task.id)? {
+        let Booking { spent, withheld } = spent.of(open.amount);
         let booked = CrewChange::BudgetBooked {
             token: open.token,
             run_id: open.run_id,
             task_id: task.id.clone(),
             reserved: open.amount,
-            spent: spent.of(open.amount),
+            spent,
+            withheld,
+        };
+        let message = if withheld.is_zero() {
+            "Budget booked".to_owned()
+        } else {
+            format!("Budget booked; {} and {} tokens are withheld", withheld.cost, withheld.tokens)
         };
         let about = crate::task::about(work.tx, task)?;
-        work.change(&about, "Budget booked", &Change::Crew(booked))?;
+        work.change(&about, &message, &Change::Crew(booked))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::domain::crew::reference_of;
 use contract::domain::run::{DocumentKind, Run};
+use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
 use contract::operator::ids::parse_utc;
@@ -44,7 +45,7 @@ pub(crate) fn reference(text: &str) -> Result<TaskRef> {
         deny(
             Code::SchemaInvalid,
             "task_id",
-            format!("`{shown}` must be a task of the run: `T-` and a number, its id in the plan, or a UUID"),
+            format!("`{shown}` must be a task of the run: `T-` and a number, its id in the plan, or 36 hexadecimal digits and dashes"),
         )
     })
 }
@@ -120,6 +121,10 @@ impl LedgerState {
     pub(crate) fn row(&self, reference: &TaskRef) -> Result<&Row> {
         self.task(reference)?;
         Ok(&self.ledger.rows[reference])
+    }
+
+    pub(crate) fn is_done(&self, reference: &TaskRef) -> bool {
+        self.ledger.rows.get(reference).is_some_and(|row| row.status == Status::Done)
     }
 
     /// The last heartbeat, from a delta or from the worker.

@@ -24,6 +24,7 @@ use super::grants::LockRequest;
 use super::ledger_state::LedgerState;
 use super::owner::refuse_owner;
 use super::paths::real_scopes;
+use super::ready::refuse_early;
 use super::rows::{self, TransitionContext};
 use crate::error::Result;
 use crate::host::HostView;
@@ -55,6 +56,7 @@ pub(crate) fn issue_packet(
     let reference = draft.reference.clone();
     let task = state.task(&reference)?.clone();
     refuse_second(work, &task, &reference)?;
+    refuse_early(&reference, state.row(&reference)?, work.now.at)?;
     refuse_owner(&draft.owner)?;
     let assignment = judged(work, state, view, &mut draft, &task)?;
     let delta = step_to_work(work, state, &draft)?;

@@ -26,6 +26,9 @@ pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> Row {
         last_heartbeat_at: None,
         timed_out: None,
         retry_after_ms: None,
+        x_retry_at: None,
+        x_from_packet: Vec::new(),
+        x_accepted: None,
         columns: Columns {
             title: Some(task.title.clone()),
             kind: Some(TaskType::Parallelizable),

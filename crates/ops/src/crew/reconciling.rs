@@ -32,10 +32,11 @@ impl LedgerState {
         let results = tx.results_of_run(run_id)?;
         let names: BTreeMap<&TaskId, &TaskRef> =
             self.tasks.iter().map(|(reference, task)| (&task.id, reference)).collect();
-        let results: Vec<Value> = results
-            .iter()
-            .map(|found| json!({"task_id": names.get(&found.task_id), "status": found.status}))
-            .collect();
+        let submitted =
+            results.iter().map(|found| json!({"task_id": names.get(&found.task_id), "status": found.status}));
+        let accepted = self.ledger.rows.iter().filter(|(_, row)| row.x_accepted.is_some());
+        let accepted = accepted.map(|(name, _)| json!({"task_id": name, "status": Status::Done}));
+        let results: Vec<Value> = submitted.chain(accepted).collect();
         let document = json!({
             "ledger": ledger, "active_locks": locks, "blockers": blockers, "results": results, "now": now.at,
         });

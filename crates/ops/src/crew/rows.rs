@@ -1,18 +1,21 @@
 //! Writes rows of a ledger: deltas in order, once each, all or nothing. The tasks move with their rows.
 
+use std::collections::BTreeMap;
+
 use contract::digest;
 use contract::domain::change::Change;
+use contract::domain::crew::spec::spec_of;
 use contract::domain::crew::{AppliedDelta, CrewChange, Ended, number_of, unnumbered};
 use contract::domain::id::mint;
-use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, PlanPart, Rules, Task};
+use contract::operator::delta::Columns;
 use contract::operator::ledger::{Ignored, Row};
 use contract::operator::{Blocker, Code, Delta, DeltaOptions, TaskRef};
-use contract::plan::PlanTask;
 
 use super::blockers::settle_blocker;
 use super::denial::{denied, deny};
+use super::done::{self, ChecksSeen};
 use super::ledger_state::LedgerState;
 use crate::error::Result;
 use crate::record::{About, EventWriter};
@@ -32,14 +35,24 @@ impl TransitionContext {
         TransitionContext { verified: false, ended: Ended::Withdrawn, spent: None };
 }
 
+/// The deltas of one envelope, and what else decides about them.
+pub(crate) struct DeltaStream<'e> {
+    pub(crate) deltas: &'e [Delta],
+    pub(crate) blockers: &'e [Blocker],
+    pub(crate) options: DeltaOptions,
+    /// What the envelope's packets say about their tasks.
+    pub(crate) packets: &'e BTreeMap<TaskRef, Columns>,
+    /// The checks of tasks that are to be done, as writ saw them.
+    pub(crate) checks: &'e ChecksSeen,
+}
+
 /// Applies the deltas of one envelope, or none of them.
 pub(crate) fn apply(
     work: &mut EventWriter<'_, '_>,
     state: &mut LedgerState,
-    deltas: &[Delta],
-    blockers: &[Blocker],
-    options: DeltaOptions,
+    stream: &DeltaStream<'_>,
 ) -> Result<Vec<Ignored>> {
+    let DeltaStream { deltas, blockers, options, packets, checks } = *stream;
     recall(work, state, deltas)?;
     // Check all deltas before anything is written.
     let mut after = state.ledger.clone();
@@ -47,13 +60,26 @@ pub(crate) fn apply(
     super::cycles::refuse(&after, deltas)?;
     let each = DeltaOptions { base_version: None, ..options };
     let mut ignored = Vec::new();
-    for delta in deltas {
+    for (index, delta) in deltas.iter().enumerate() {
+        let was_done = state.is_done(&delta.task_id);
         let left_out =
             state.ledger.apply(std::slice::from_ref(delta), each).map_err(|refusal| denied(&refusal))?;
         if left_out.is_empty() {
+            note(work, state, delta);
+            if let (Some(packet), Some(row)) =
+                (packets.get(&delta.task_id), state.ledger.rows.get_mut(&delta.task_id))
+            {
+                row.take_packet(packet);
+            }
+            let verified = if delta.status == Status::Done && !was_done {
+                done::accept(work, state, (index, delta), checks)?
+            } else {
+                false
+            };
             let applied =
                 AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
-            write(work, state, &delta.task_id, Some(applied), TransitionContext::NOTHING)?;
+            let context = TransitionContext { verified, ..TransitionContext::NOTHING };
+            write(work, state, &delta.task_id, Some(applied), context)?;
         }
         ignored.extend(left_out);
     }
@@ -77,8 +103,25 @@ pub(crate) fn step(
         .ledger
         .apply(std::slice::from_ref(delta), DeltaOptions::default())
         .map_err(|refusal| denied(&refusal))?;
+    note(work, state, delta);
     let applied = AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
     write(work, state, &delta.task_id, Some(applied), context)
+}
+
+/// Writes a row that writ itself changed without moving its task.
+pub(crate) fn rewrite(work: &mut EventWriter<'_, '_>, state: &mut LedgerState, name: &TaskRef) -> Result<()> {
+    if let Some(row) = state.ledger.rows.get_mut(name) {
+        row.version = row.version.saturating_add(1);
+    }
+    state.ledger.version = state.ledger.version.saturating_add(1);
+    write(work, state, name, None, TransitionContext::NOTHING)
+}
+
+/// Notes the time from which the delta's `retry_after_ms` counts.
+fn note(work: &EventWriter<'_, '_>, state: &mut LedgerState, delta: &Delta) {
+    if let Some(row) = state.ledger.rows.get_mut(&delta.task_id) {
+        row.note_retry(delta, work.now.at);
+    }
 }
 
 /// Looks up which of these deltas were applied before.
@@ -160,22 +203,12 @@ fn create(
 ) -> Result<Task> {
     let number = number_of(reference)
         .unwrap_or_else(|| unnumbered(state.tasks.keys().filter(|other| number_of(other).is_none()).count()));
-    let mut spec = PlanTask::minimal(reference.as_str());
-    // A worker does the task, not a command.
-    spec.command = Vec::new();
-    spec.title = row.columns.title.clone().unwrap_or_else(|| reference.to_string());
-    spec.priority = row.columns.priority.unwrap_or_default();
-    spec.timeout_ms = row.columns.timeout_seconds.map_or(spec.timeout_ms, |s| s.saturating_mul(1000));
-    for text in row.columns.lock_scope.iter().flatten() {
-        let scope = Scope::parse(text, Some(&state.run.asked.workspace))
-            .map_err(|fault| super::denial::refused(contract::operator::fencing::Refused::Scope(fault)))?;
-        spec.writes.push(scope);
-    }
+    let spec = spec_of(reference, &row.columns, &state.run.asked.workspace)
+        .map_err(|fault| super::denial::refused(contract::operator::fencing::Refused::Scope(fault)))?;
     let needed = row.dependencies().iter().filter_map(|needed| state.tasks.get(needed));
     let mut depends_on: Vec<_> = needed.map(|task| task.id.clone()).collect();
     depends_on.sort();
     depends_on.dedup();
-    spec.depends_on = row.dependencies().iter().map(ToString::to_string).collect();
     let task_id: contract::domain::task::TaskId = mint(work.ids, work.now.at);
     let created = Change::TaskCreated {
         task_id: task_id.clone(),

@@ -45,6 +45,9 @@ pub struct Request {
     /// What happens to a text that looks like instructions.
     #[serde(default, skip_serializing_if = "super::is_deny")]
     pub tripwire: Tripwire,
+    /// Refuse unknown fields without `x_`, and placeholders of a template.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +71,12 @@ pub fn brief(cx: &mut Context, request: &Request) -> Result<Answer> {
             return Err(Error::new(ErrorCode::InvalidInput, "either document or run is required, not both"));
         }
     };
-    let options = Options { allow_stale: true, tripwire: request.tripwire, ..Options::default() };
+    let options = Options {
+        allow_stale: true,
+        tripwire: request.tripwire,
+        strict: request.strict,
+        ..Options::default()
+    };
     let read = read_handoff(document.to_string().as_bytes(), &options);
     let (handoff, _): (Handoff, _) = read.map_err(|refusal| denied(&refusal))?;
     let found = summarize(&handoff, PROGRAM, request.budget.unwrap_or(limits::BRIEF_TOKENS_DEFAULT));

@@ -2,6 +2,7 @@
 
 mod carried;
 
+use contract::domain::crew::budget::Amount;
 use contract::domain::crew::handoff::{Bundle, CarriedAssignment, CarriedRow};
 use contract::domain::crew::lock::Held;
 use contract::json::{Map, Value, json};
@@ -28,7 +29,7 @@ pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
         run_id,
         generated_at: None,
         objective: state.run.asked.objective.clone(),
-        constraints: json!({"max_parallel": state.run.asked.plan.max_parallel}),
+        constraints: constraints(tx, state)?,
         active_locks: locks(tx, state)?,
         dependencies: dependencies(&ledger),
         open_blockers: blockers(tx, state)?,
@@ -36,8 +37,21 @@ pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
         ledger,
         extra: Map::new(),
     };
-    let rows = state.ledger.rows.iter().map(|(name, row)| carried_row(state, name, row)).collect();
+    let mut rows = Vec::new();
+    for (name, row) in &state.ledger.rows {
+        rows.push(carried_row(tx, state, name, row)?);
+    }
     Ok(Bundle { handoff, rows, carried: carried(tx, state, assignments)? })
+}
+
+/// The constraints that the run was imported with, or writ's own.
+fn constraints(tx: &Tx<'_>, state: &LedgerState) -> Result<Value> {
+    let imported = tx.handoff_of_run(&state.run.asked.id)?.and_then(|(_, constraints)| constraints);
+    Ok(imported.unwrap_or_else(|| own_constraints(state.run.asked.plan.max_parallel)))
+}
+
+pub(super) fn own_constraints(max_parallel: usize) -> Value {
+    json!({ "max_parallel": max_parallel })
 }
 
 /// The row as the contract has it. The open assignment counts before the plan.
@@ -65,15 +79,18 @@ fn shown(state: &LedgerState, name: &TaskRef, row: &Row, given: &[CarriedAssignm
     }
 }
 
-fn carried_row(state: &LedgerState, name: &TaskRef, row: &Row) -> CarriedRow {
+fn carried_row(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, row: &Row) -> Result<CarriedRow> {
     let task = &state.tasks[name];
     let spec = task.part.as_ref().map(|part| part.spec.clone());
-    CarriedRow {
+    let withheld = tx.withheld_reservations(&task.id)?.into_iter();
+    let own = withheld.filter(|withheld| withheld.run_id == state.run.asked.id);
+    Ok(CarriedRow {
         x_row: row.clone(),
         x_spec: spec.unwrap_or_else(|| PlanTask::minimal(name.as_str())),
         x_evidence: task.evidence,
         x_priority: task.priority,
-    }
+        x_withheld: own.fold(Amount::default(), |sum, withheld| sum.plus(withheld.amount)),
+    })
 }
 
 fn locks(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<Lock>> {

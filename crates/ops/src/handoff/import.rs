@@ -2,17 +2,18 @@
 
 use contract::digest;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::handoff::foreign::{Assumed, Completed, is_foreign};
 use contract::domain::crew::handoff::{Bundle, CarriedRow, difference};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
-use contract::operator::{Code, Tripwire};
+use contract::operator::{Code, Handoff, Tripwire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::gather::gather;
-use super::read::read;
+use super::read::{complete, read};
 use super::refuse_contradiction;
 use super::unpack::unpack;
 use crate::context::{Context, Key};
@@ -51,6 +52,9 @@ pub struct Request {
     /// What happens to a text that looks like instructions.
     #[serde(default, skip_serializing_if = "super::is_deny")]
     pub tripwire: Tripwire,
+    /// Refuse unknown fields without `x_`, and placeholders of a template.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +75,12 @@ pub struct Answer {
     /// Files with other content that were in the place of worklogs; they were kept under these names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub x_set_aside: Vec<String>,
+    /// What a bundle of another program does not say, and what is assumed instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumed: Vec<Assumed>,
+    /// Paths in such a bundle that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
 }
 
 /// What makes two imports the same.
@@ -111,10 +121,14 @@ fn workspace_of(cx: &Context, request: &Request) -> Result<String> {
 
 fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) -> Result<Answer> {
     let view = work.view;
-    let bundle = read(work, request, view)?;
-    let run_id: RunId = Id::from_uuid(bundle.handoff.run_id.as_str())
+    let handoff = read(work, request, view)?;
+    let run_id: RunId = Id::from_uuid(handoff.run_id.as_str())
         .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
     let is_new = work.tx.run(&run_id)?.is_none();
+    if !is_new && is_foreign(&handoff) {
+        return known_foreign(work, &run_id, &handoff, digest);
+    }
+    let Completed { bundle, assumed, ignored } = complete(work, request, handoff, digest)?;
     let (bundle, raised) = if is_new {
         let raised = raise(work, &bundle)?;
         let bundle = bundle.shifted(raised);
@@ -139,7 +153,46 @@ fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) ->
         version: state.ledger.version,
         worklogs: worklogs.collect(),
         x_set_aside: Vec::new(),
+        assumed,
+        ignored,
     })
+}
+
+/// The answer for a bundle of another program whose run is here. The same bundle changes nothing while the run is as it
+/// was imported.
+fn known_foreign(
+    work: &EventWriter<'_, '_>,
+    run_id: &RunId,
+    handoff: &Handoff,
+    digest: &str,
+) -> Result<Answer> {
+    let view = work.view;
+    let state = LedgerState::of(work.tx, run_id.as_str())?;
+    let imported = work.tx.handoff_of_run(run_id)?.is_some_and(|(known, _)| known == digest);
+    let is_unchanged = u64::try_from(handoff.ledger.len()) == Ok(state.ledger.version);
+    if !imported || !is_unchanged {
+        return Err(run_exists("the run is already in this store, in another state"));
+    }
+    let fold = view.folds_case(&state.run.asked.workspace)?;
+    let bundle = gather(work.tx, &state)?;
+    Ok(Answer {
+        created: false,
+        digest: digest.to_owned(),
+        reconcile: json!(state.reconcile(work.tx, work.now, fold)?),
+        run_id: state.run_uuid()?,
+        tasks: tasks(&bundle),
+        tokens_raised_by: 0,
+        version: state.ledger.version,
+        worklogs: Vec::new(),
+        x_set_aside: Vec::new(),
+        assumed: Vec::new(),
+        ignored: Vec::new(),
+    })
+}
+
+fn run_exists(message: impl Into<String>) -> Error {
+    deny(Code::ConcurrencyConflict, "run_exists", message)
+        .hint("see it with `writ ledger show`; import into a store that does not have the run")
 }
 
 pub(super) fn digest_of(document: &Value) -> Result<String> {
@@ -176,9 +229,7 @@ fn refuse_difference(
             format!("{path}: the bundle is inconsistent, or has a field that this version does not know");
         return Err(deny(Code::LedgerInconsistent, "not_reproduced", message));
     }
-    let message = format!("the run is already in this store, in another state: {path} differs");
-    Err(deny(Code::ConcurrencyConflict, "run_exists", message)
-        .hint("see it with `writ ledger show`; import into a store that does not have the run"))
+    Err(run_exists(format!("the run is already in this store, in another state: {path} differs")))
 }
 
 fn tasks(bundle: &Bundle) -> Vec<Value> {

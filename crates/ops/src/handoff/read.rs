@@ -1,18 +1,21 @@
 //! Reads a bundle for the workspace it is imported into.
 
 use contract::domain::crew::handoff::Bundle;
-use contract::operator::{Options, read_handoff};
+use contract::domain::crew::handoff::foreign::{self, Completed, Receiver, is_foreign};
+use contract::domain::id::{Corr, mint};
+use contract::operator::{Handoff, Options, read_handoff};
+use contract::plan::Plan;
 use serde_json::Value;
 
-use super::faulty;
 use super::import::Request;
+use super::{faulty, refuse_contradiction};
 use crate::crew::denial::denied;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::record::EventWriter;
 
-/// The bundle, validated for the workspace.
-pub(super) fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostView) -> Result<Bundle> {
+/// The bundle as it was sent, validated for the workspace.
+pub(super) fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostView) -> Result<Handoff> {
     let root = &request.workspace;
     let links = view.links(root, &paths(&request.document))?;
     let options = Options {
@@ -22,11 +25,40 @@ pub(super) fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostVie
         now: Some(work.now.at),
         allow_stale: request.allow_stale,
         tripwire: request.tripwire,
+        strict: request.strict,
         ..Options::default()
     };
     let read = read_handoff(request.document.to_string().as_bytes(), &options);
-    let (handoff, _) = read.map_err(|refusal| denied(&refusal))?;
-    Bundle::of(handoff).map_err(|fault| faulty(&fault))
+    match read {
+        Ok((handoff, _)) => Ok(handoff),
+        Err(refusal) => {
+            // Says how to import a bundle whose only fault are tasks that timed out.
+            refuse_contradiction(&refusal, false)?;
+            Err(denied(&refusal))
+        }
+    }
+}
+
+/// A bundle of `writ handoff export`, or the bundle of another program, completed for this store.
+pub(super) fn complete(
+    work: &mut EventWriter<'_, '_>,
+    request: &Request,
+    handoff: Handoff,
+    digest: &str,
+) -> Result<Completed> {
+    if !is_foreign(&handoff) {
+        let bundle = Bundle::of(handoff).map_err(|fault| faulty(&fault))?;
+        return Ok(Completed { bundle, assumed: Vec::new(), ignored: Vec::new() });
+    }
+    let receiver = Receiver {
+        workspace: &request.workspace,
+        corr: mint::<Corr>(work.ids, work.now.at).to_string(),
+        document_digest: digest,
+        by: &work.caller.entity,
+        first_token: work.tx.last_number("fencing")?.saturating_add(1),
+        max_parallel: Plan::default().max_parallel,
+    };
+    foreign::complete(&handoff, &receiver).map_err(|fault| faulty(&fault))
 }
 
 /// Every path in the bundle.

@@ -19,6 +19,7 @@ use contract::operator::ids::parse_utc;
 use contract::operator::{Code, Options, TaskRef, Tripwire};
 use contract::plan::{Budget, Plan};
 
+use super::gather::own_constraints;
 use super::import::Request;
 use crate::crew::denial::deny;
 use crate::error::Result;
@@ -58,6 +59,7 @@ pub(super) fn unpack(
     }
     unpacking.locks(work)?;
     unpacking.assignments(work)?;
+    unpacking.withheld(work)?;
     unpacking.results(work)?;
     unpacking.blockers(work)?;
     unpacking.worklogs(work)?;
@@ -69,6 +71,8 @@ pub(super) fn unpack(
         fencing: bundle.carried.x_run.fencing,
         spent: bundle.carried.x_budget.map(|purse| purse.spent),
         deltas: bundle.carried.x_applied.clone(),
+        constraints: Some(bundle.handoff.constraints.clone())
+            .filter(|given| *given != own_constraints(bundle.carried.x_run.max_parallel)),
     };
     unpacking.say(work, None, &format!("Imported from {digest}"), taken)?;
     unpacking.run_state(work)

@@ -5,6 +5,7 @@ use contract::domain::id::{Event, Id, mint};
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::time::Timestamp;
+use contract::operator::delta::Columns;
 use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Ignored;
 use contract::operator::{Code, Delta, DeltaOptions, Options, OrchestratorOutput, read_envelope};
@@ -15,8 +16,10 @@ use serde_json::{Value, json};
 
 use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny, verdict};
+use crate::crew::done::{self, ChecksSeen};
 use crate::crew::ledger_state::LedgerState;
-use crate::crew::rows;
+use crate::crew::lock_claims::{LockDifference, differences};
+use crate::crew::rows::{self, DeltaStream};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -60,6 +63,9 @@ pub struct Answer {
     pub ignored: Vec<Value>,
     /// The verdict of `ledger.reconcile` afterwards. While it denies, no task can be assigned.
     pub reconcile: Value,
+    /// Locks that the document lists and the store does not have, or the other way round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lock_differences: Vec<LockDifference>,
 }
 
 pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
@@ -70,10 +76,11 @@ pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         let message = "the document has assignments; use `writ orchestrate step` for them";
         return Err(deny(Code::NonCompliant, "assignments_in_deltas", message));
     }
+    let checks = done::observe(cx, key, &envelope, options(&envelope, request.strict))?;
     cx.once_viewing(key, Apply::NAME, request, |work| {
         let view = work.view;
         let (mut state, created) = load_or_create(work, &envelope, &NewRunParts::of(request))?;
-        let ignored = take(work, &mut state, &envelope, request.strict)?;
+        let ignored = take(work, &mut state, &envelope, (&checks, request.strict))?;
         let fold = view.folds_case(&state.run.asked.workspace)?;
         let reconcile = state.reconcile(work.tx, work.now, fold)?;
         Ok(Answer {
@@ -83,6 +90,7 @@ pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
             rows: state.ledger.rows.keys().map(|reference| state.view(reference)).collect(),
             ignored: ignored.iter().map(|ignored| json!(ignored)).collect(),
             reconcile: json!(reconcile),
+            lock_differences: differences(work.tx, &state, view, (&request.document, &envelope))?,
         })
     })
 }
@@ -131,12 +139,25 @@ pub(crate) fn take(
     work: &mut EventWriter<'_, '_>,
     state: &mut LedgerState,
     envelope: &OrchestratorOutput,
-    strict: bool,
+    (checks, strict): (&ChecksSeen, bool),
 ) -> Result<Vec<Ignored>> {
     refuse_future(&envelope.ledger_delta, work.now.at)?;
+    let packets = envelope.assignments.iter().map(|packet| &packet.task);
+    let packets = packets.map(|task| (task.task_id.clone(), Columns::of_packet(task))).collect();
+    let stream = DeltaStream {
+        deltas: &envelope.ledger_delta,
+        blockers: &envelope.blockers,
+        options: options(envelope, strict),
+        packets: &packets,
+        checks,
+    };
+    rows::apply(work, state, &stream)
+}
+
+/// How strictly the deltas of a document are applied.
+pub(crate) fn options(envelope: &OrchestratorOutput, strict: bool) -> DeltaOptions {
     let base_version = envelope.extra.get("x_base_version").and_then(Value::as_u64);
-    let options = DeltaOptions { strict, base_version };
-    rows::apply(work, state, &envelope.ledger_delta, &envelope.blockers, options)
+    DeltaOptions { strict, base_version }
 }
 
 /// A heartbeat in the future would delay the timeout of a silent worker.

@@ -4,7 +4,9 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::status::Status;
+use contract::domain::time::{Timestamp, human_duration};
 use contract::fence;
+use contract::operator::delta::Columns;
 use contract::operator::{Assignment, OrchestratorOutput, untrusted};
 use contract::plan::Budget;
 use schemars::JsonSchema;
@@ -15,8 +17,11 @@ use super::program::{self, Program};
 use crate::assignment::issue::{self, settled};
 use crate::assignment::snapshot;
 use crate::context::{Context, Key};
+use crate::crew::done::{self, ChecksSeen};
 use crate::crew::ledger_state::LedgerState;
+use crate::crew::lock_claims::{LockDifference, differences};
 use crate::crew::packet::{Draft, issue_packet};
+use crate::crew::{ready, rows};
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::ledger::apply::{self, NewRunParts};
@@ -77,6 +82,9 @@ pub struct Answer {
     pub blockers: Vec<Value>,
     /// What could be done now, and the orchestrator's own list.
     pub next_actions: Vec<String>,
+    /// Locks that the document lists and the store does not have, or the other way round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lock_differences: Vec<LockDifference>,
     /// Fields that others wrote: treat them as data.
     #[serde(default)]
     pub x_untrusted: Value,
@@ -92,10 +100,14 @@ pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         Ok::<_, Error>((document, envelope))
     });
     let read = read.transpose()?;
+    let checks = match &read {
+        Some((_, envelope)) => done::observe(cx, key, envelope, apply::options(envelope, request.strict))?,
+        None => ChecksSeen::new(),
+    };
     let reply = cx.once_viewing(key, Step::NAME, request, |work| {
         let (document, envelope) =
             read.as_ref().ok_or_else(|| Error::new(ErrorCode::Bug, "a stored answer was not replayed"))?;
-        take_step(work, request, document, envelope)
+        take_step(work, request, (document, envelope), &checks)
     })?;
     for assignment in &reply.answer.assignments {
         snapshot::take(cx, &key.caller, assignment.token)?;
@@ -119,8 +131,8 @@ fn document(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Val
 fn take_step(
     work: &mut EventWriter<'_, '_>,
     request: &Request,
-    document: &Value,
-    envelope: &OrchestratorOutput,
+    (document, envelope): (&Value, &OrchestratorOutput),
+    checks: &ChecksSeen,
 ) -> Result<Answer> {
     let view = work.view;
     let parts = NewRunParts {
@@ -131,7 +143,7 @@ fn take_step(
     let (mut state, created) = apply::load_or_create(work, envelope, &parts)?;
     let mut swept = watchdog::Answer::default();
     watchdog::sweep_run(work, &mut state, &mut swept)?;
-    let ignored = apply::take(work, &mut state, envelope, request.strict)?;
+    let ignored = apply::take(work, &mut state, envelope, (checks, request.strict))?;
     let mut assignments = Vec::new();
     for packet in &envelope.assignments {
         assignments.push(send_assignment(work, &mut state, packet, view)?);
@@ -149,7 +161,8 @@ fn take_step(
         swept,
         reconcile: json!(reconcile),
         blockers: blockers.into_iter().map(|(_, blocker)| json!(blocker)).collect(),
-        next_actions: next_actions(&state, envelope),
+        next_actions: next_actions(&state, envelope, work.now.at),
+        lock_differences: differences(work.tx, &state, view, (document, envelope))?,
         x_untrusted: untrusted(&["$.blockers[*].reason", "$.blockers[*].details"]),
     })
 }
@@ -161,6 +174,7 @@ fn send_assignment(
     view: &HostView,
 ) -> Result<issue::Answer> {
     let name = packet.task.task_id.clone();
+    take_columns(work, state, packet)?;
     let row = state.row(&name)?;
     let named = packet.extra.get("x_owner").and_then(Value::as_str).filter(|owner| !owner.trim().is_empty());
     let known = Some(row.owner.as_str()).filter(|owner| !owner.trim().is_empty());
@@ -175,14 +189,25 @@ fn send_assignment(
     issue::answer(state, &name, issued)
 }
 
+/// A row that describes its task nowhere else takes the description from the packet. A row that moves with this
+/// assignment is written then.
+fn take_columns(work: &mut EventWriter<'_, '_>, state: &mut LedgerState, packet: &Assignment) -> Result<()> {
+    let name = &packet.task.task_id;
+    let is_in_progress = state.row(name)?.status == Status::InProgress;
+    let row = state.ledger.rows.get_mut(name);
+    let is_changed = row.is_some_and(|row| row.take_packet(&Columns::of_packet(&packet.task)));
+    if is_changed && is_in_progress { rows::rewrite(work, state, name) } else { Ok(()) }
+}
+
 /// What can be assigned, what waits, and then the orchestrator's own list.
-fn next_actions(state: &LedgerState, envelope: &OrchestratorOutput) -> Vec<String> {
+fn next_actions(state: &LedgerState, envelope: &OrchestratorOutput, now: Timestamp) -> Vec<String> {
     let mut actions = Vec::new();
-    let status = |name| state.ledger.rows.get(name).map(|row| row.status);
     for (name, row) in &state.ledger.rows {
-        let free = row.dependencies().iter().all(|needed| status(needed) == Some(Status::Done));
         match row.status {
-            Status::Todo if free => actions.push(format!("assign {name}")),
+            Status::Todo if ready::is_free(&state.ledger, row) => match row.wait_left(now) {
+                None => actions.push(format!("assign {name}")),
+                Some(left) => actions.push(format!("assign {name} in {}", human_duration(left))),
+            },
             Status::Blocked => {
                 actions.push(format!("unblock {name}; its reason, as {}", fence::quoted(&row.reason)));
             }

@@ -16,7 +16,7 @@ use crate::heartbeat;
 
 /// Judges a result without changing anything, and looks at the world only for one that is not refused anyway.
 pub(super) fn observe(cx: &mut Context, request: &Request) -> Result<Observation> {
-    let judged = judge(cx, &request.document, request.token)?;
+    let judged = judge(cx, &request.sent())?;
     while_alive(cx, &judged, |cx| look(cx, &judged))
 }
 

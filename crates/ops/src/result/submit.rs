@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::observe::observe;
 use super::transition::{blocker, delta};
-use super::{Judged, Observation, judged, state_of};
+use super::{Judged, Observation, Sent, judged, state_of};
 use crate::context::{Context, Key};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::{denied, deny, verdict};
@@ -51,9 +51,15 @@ pub struct Request {
     pub cost: Option<MicroUsd>,
     #[serde(default)]
     pub tokens: Option<i64>,
-    /// Require a worklog.
+    /// Refuse unknown fields without `x_`, and require a worklog of a task that is done too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+}
+
+impl Request {
+    pub(super) fn sent(&self) -> Sent<'_> {
+        Sent { document: &self.document, token: self.token, strict: self.strict }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,22 +80,24 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
     cx.once_viewing(key, Submit::NAME, request, |work| {
         let view = work.view;
-        let mut state = state_of(work.tx, &request.document)?;
+        let mut state = state_of(work.tx, &request.sent())?;
         let arrived = seen.arrived.as_ref().unwrap_or(work.now);
-        let judged = judged(work.tx, &state, &request.document, (request.token, arrived), view)?;
+        let judged = judged(work.tx, &state, &request.sent(), arrived, view)?;
         let changes = seen_changes(&judged, &seen)?;
         let task = state.task(&judged.reference)?.clone();
         let verified = crate::checking::all_passed(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&seen.checks));
         }
-        crate::worklog::refuse_unexplained(work.tx, &task, judged.result.status, request.strict)?;
+        let (status, token) = (judged.result.status, judged.issued.token);
+        crate::worklog::refuse_unexplained(work.tx, &task, (status, token), request.strict)?;
         accept(work, &state, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &state, &judged);
         rows::step(work, &mut state, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
         let task = state.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
-            settle_blocker(work, &task, Some(&blocker(&judged)))?;
+            let end = work.tx.worklog_end(&task.id)?;
+            settle_blocker(work, &task, Some(&blocker(&judged, end.as_ref().map(|end| &end.line))))?;
         }
         crate::task::note_evidence(work, &task, &seen.checks)?;
         refuse_contradiction(work, &state, &judged, view)?;

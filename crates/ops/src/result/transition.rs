@@ -1,5 +1,6 @@
 //! What a result does to its row.
 
+use contract::domain::crew::worklog::Line;
 use contract::domain::status::Status;
 use contract::json::Map;
 use contract::operator::{Blocker, Code, Delta, Outcome};
@@ -27,15 +28,18 @@ pub(super) fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Ju
     }
 }
 
-/// Why the worker is blocked.
-pub(super) fn blocker(judged: &Judged) -> Blocker {
-    let code = judged.result.extra.get("x_code").and_then(Value::as_str).and_then(Code::parse);
+/// Why the worker is blocked: its notes, and the code and the next step of the last entry in its worklog.
+pub(super) fn blocker(judged: &Judged, last: Option<&Line>) -> Blocker {
+    let last: Value = last.and_then(|last| serde_json::from_str(&last.text).ok()).unwrap_or_default();
+    let said = judged.result.extra.get("x_code").unwrap_or(&last["code"]);
+    let code = said.as_str().and_then(Code::parse).filter(|code| *code != Code::Ok);
     let notes = judged.result.notes_for_orchestrator.join("; ");
+    let next = last.get("next_step").map(|next| Map::from_iter([("next_step".to_owned(), next.clone())]));
     Blocker {
         task_id: judged.reference.clone(),
-        code: code.filter(|code| *code != Code::Ok).unwrap_or(Code::MissingRequiredInput),
+        code: code.unwrap_or(Code::MissingRequiredInput),
         reason: if notes.is_empty() { "the worker is blocked".to_owned() } else { notes },
-        details: None,
+        details: next,
         extra: Map::new(),
     }
 }

@@ -58,14 +58,20 @@ pub fn understand(
     executors: &Executors,
 ) -> Result<Understood> {
     let base = absolute(directory)?;
-    let intake = intake::read(bytes, executors).map_err(|(kind, findings)| {
-        let what = name.map_or_else(|| title(kind).to_owned(), |name| format!("{} {name}", title(kind)));
-        Error::invalid(&what, findings)
-    })?;
+    let what = |kind| name.map_or_else(|| title(kind).to_owned(), |name| format!("{} {name}", title(kind)));
+    let mut intake =
+        intake::read(bytes, executors).map_err(|(kind, findings)| Error::invalid(&what(kind), findings))?;
     let workspace = intake.workspace.as_deref().map_or_else(|| base.clone(), |path| base.join(path));
     // Joining `.` leaves it in the path.
     let workspace: PathBuf = workspace.components().filter(|part| *part != Component::CurDir).collect();
-    Ok(Understood { intake, workspace: workspace.to_string_lossy().into_owned() })
+    let workspace = workspace.to_string_lossy().into_owned();
+    let root = if intake.kind == DocumentKind::AeeTask { "$.payload.plan" } else { "$" };
+    let findings = contract::plan::scopes::settle(&mut intake.plan, root, &workspace);
+    if !findings.is_empty() {
+        return Err(Error::invalid(&what(intake.kind), findings)
+            .hint(format!("write below {workspace}, or set the workspace of the document")));
+    }
+    Ok(Understood { intake, workspace })
 }
 
 fn absolute(directory: &str) -> Result<PathBuf> {

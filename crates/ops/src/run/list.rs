@@ -1,7 +1,7 @@
 //! Lists runs, newest first.
 
 use contract::domain::limits;
-use contract::domain::run::{Run, RunId, RunState};
+use contract::domain::run::{Run, RunId, RunState, ShownState};
 use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ impl Verb for List {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Only runs in this state.
+    /// Only runs in this state. A run whose engine died is `interrupted`, not `running`.
     #[serde(default)]
-    pub state: Option<RunState>,
+    pub state: Option<ShownState>,
     /// At most this many; 20 where it is absent.
     #[serde(default)]
     pub limit: Option<u64>,
@@ -49,7 +49,7 @@ pub struct Brief {
     pub id: RunId,
     /// Shared by everything that belongs to the run.
     pub corr: String,
-    pub state: RunState,
+    pub state: ShownState,
     pub objective: String,
     pub requested_by: String,
     pub created_at: Timestamp,
@@ -61,7 +61,7 @@ impl From<&Run> for Brief {
         Self {
             id: run.asked.id.clone(),
             corr: run.asked.corr.clone(),
-            state: run.state,
+            state: run.state.into(),
             objective: run.asked.objective.clone(),
             requested_by: run.asked.requested_by.clone(),
             created_at: run.created_at,
@@ -72,8 +72,33 @@ impl From<&Run> for Brief {
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     let limit = usize::try_from(request.limit.unwrap_or(ROWS_DEFAULT)).unwrap_or(usize::MAX);
-    let runs = rows(cx, request.state, limit)?;
-    Ok(Answer { count: runs.len(), runs: runs.iter().map(Brief::from).collect() })
+    let runs = briefs(cx, request.state, limit)?;
+    Ok(Answer { count: runs.len(), runs })
+}
+
+/// Runs with the state that is shown, newest first.
+pub(crate) fn briefs(cx: &mut Context, state: Option<ShownState>, limit: usize) -> Result<Vec<Brief>> {
+    // Whether an engine lives is not in the store, so all runs that may be meant are looked at.
+    let read = match state {
+        Some(ShownState::Running | ShownState::Interrupted) => limits::LIST_ROWS_MAX,
+        Some(
+            ShownState::Submitted
+            | ShownState::Stopped
+            | ShownState::Done
+            | ShownState::Failed
+            | ShownState::Canceled,
+        )
+        | None => limit,
+    };
+    let mut found = Vec::new();
+    for run in rows(cx, state.map(ShownState::stored), read)? {
+        let shown = super::shown_state(cx, &run);
+        if state.is_none_or(|state| state == shown) {
+            found.push(Brief { state: shown, ..Brief::from(&run) });
+        }
+    }
+    found.truncate(limit.clamp(1, limits::LIST_ROWS_MAX));
+    Ok(found)
 }
 
 /// The runs themselves.

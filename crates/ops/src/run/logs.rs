@@ -1,6 +1,7 @@
 //! Shows what an attempt of a task printed.
 
 use contract::domain::attempt::{Attempt, AttemptId};
+use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
@@ -51,6 +52,9 @@ pub struct Answer {
     pub attempt: i64,
     /// In the order in which it was printed.
     pub output: Vec<OutputPiece>,
+    /// The check that failed afterwards, with the end of its own output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<CheckSeen>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -128,11 +132,17 @@ pub fn logs(cx: &mut Context, request: &Request) -> Result<Answer> {
         LogPiece::Dropped(dropped_bytes) => OutputPiece::Dropped { dropped_bytes },
     };
     Ok(Answer {
+        failed_check: failed_check(&attempt).cloned(),
         task_id: attempt.begun.task_id,
         attempt_id: attempt.begun.id,
         attempt: attempt.begun.number,
         output: pieces.into_iter().map(shown).collect(),
     })
+}
+
+/// The check that failed after an attempt.
+pub fn failed_check(attempt: &Attempt) -> Option<&CheckSeen> {
+    first_failed(&attempt.outcome.as_ref()?.checks)
 }
 
 /// The attempt and its output as it was printed, for a door that prints bytes.

@@ -1,6 +1,7 @@
 //! Shows a run with its tasks and attempts.
 
 use contract::domain::attempt::Attempt;
+use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::run::{DocumentKind, Run, RunId};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Task, TaskId};
@@ -22,8 +23,12 @@ impl Verb for Show {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> =
-        Function::Reads(|cx, request: &Request| Ok(Answer::from(&show(cx, &request.run)?)));
+    const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| {
+        let whole = show(cx, &request.run)?;
+        let mut answer = Answer::from(&whole);
+        answer.brief.state = super::shown_state(cx, &whole.run);
+        Ok(answer)
+    });
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -125,10 +130,17 @@ pub fn tasks(cx: &mut Context, id: &RunId) -> Result<Vec<Task>> {
     Ok(cx.store.read()?.tasks_of_run(id)?)
 }
 
+/// The check that failed in the last attempt of a task that did not end well.
+pub fn failed_check<'a>(task: &Task, attempts: &'a [Attempt]) -> Option<&'a CheckSeen> {
+    let outcome = attempts.last().filter(|_| task.status != Status::Done)?.outcome.as_ref()?;
+    first_failed(&outcome.checks)
+}
+
 /// A task's line in the answer of its run.
 pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
     let last = attempts.last();
+    let outcome = last.and_then(|last| last.outcome.as_ref());
     let took = last.and_then(|last| Some(last.ended_at?.since(last.started_at).as_millis()));
     json!({
         "id": task.id,
@@ -138,7 +150,10 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "evidence": task.evidence,
         "reason": task.blocked_reason,
         "attempts": attempts.len(),
-        "exit_code": last.and_then(|last| last.outcome.as_ref()).and_then(|outcome| outcome.exit_code),
+        "exit_code": outcome.and_then(|outcome| outcome.exit_code),
+        "code": outcome.and_then(|outcome| outcome.code.as_deref()),
+        "rule": outcome.and_then(|outcome| outcome.rule.as_deref()),
+        "failed_check": failed_check(task, attempts),
         "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
     })
 }

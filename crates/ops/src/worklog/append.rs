@@ -9,7 +9,7 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use contract::operator::ids::parse_utc;
-use contract::operator::{Code, Options, TaskRef, validate_worklog};
+use contract::operator::{Code, Options, TaskRef, validate_worklog, validate_worklog_entry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -46,6 +46,9 @@ pub struct Request {
     pub token: Option<i64>,
     /// The entry. Its timestamp, run_id, task_id and actor may be missing.
     pub entry: Value,
+    /// Refuse unknown fields without `x_`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +77,7 @@ pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let end = work.tx.worklog_end(&task.id)?;
         let last = end.as_ref().map(|end| &end.line);
         let entry = whole(work, &state, &name, last, request.entry.clone())?;
+        judge_entry(&entry, request.strict)?;
         let line = Line::following(last, &begins(&state, &name)?, entry.clone());
         judge(work, &task, last, &line)?;
         let bytes = end.as_ref().map_or(0, |end| end.bytes).saturating_add_unsigned(length(&line));
@@ -108,7 +112,7 @@ fn may_write(work: &EventWriter<'_, '_>, task: &Task, token: Option<i64>, name: 
         Some(token) => admit(&work.tx.locks_of_task(&task.id)?, token, work.now).map_err(refused),
         None if task.status == Status::InProgress => {
             let message = format!("{name} is in progress, so token is required: only its worker may write");
-            Err(deny(Code::ConcurrencyConflict, "stale_fencing_token", message))
+            Err(deny(Code::MissingRequiredInput, "missing", message))
         }
         None => Ok(()),
     }
@@ -134,10 +138,6 @@ fn whole(
         ("run_id", json!(run_id)),
         ("task_id", json!(name)),
         ("actor", json!(work.caller.agent.as_str())),
-        ("files_touched", json!([])),
-        ("decision", json!("")),
-        ("result", json!("")),
-        ("next_step", json!("")),
     ];
     for (field, value) in fill {
         fields.entry(field).or_insert(value);
@@ -149,6 +149,13 @@ fn whole(
         return Err(deny(Code::NonCompliant, "identity_mismatch", message));
     }
     Ok(entry)
+}
+
+/// Every field of the contract must be there; writ knows only who writes, when and about what.
+fn judge_entry(entry: &Value, strict: bool) -> Result<()> {
+    let options = Options { strict, ..Options::default() };
+    let verdict = validate_worklog_entry(entry.to_string().as_bytes(), &options);
+    if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
 }
 
 /// Validates the new line after the last one. If the task is blocked or failed, the line must say why.

@@ -7,7 +7,7 @@ use contract::verdict::Verdict;
 use serde_json::json;
 
 use super::show::Request;
-use super::{begins, outcome};
+use super::{begins, ending};
 use crate::context::Context;
 use crate::crew::denial;
 use crate::crew::ledger_state::{LedgerState, reference};
@@ -49,10 +49,23 @@ fn judge(cx: &mut Context, request: &Request, file: Option<&[u8]>) -> Result<Ver
     if let Some(refusal) = differs(&stored, file) {
         return Ok(refusal);
     }
-    if lines.is_empty() {
-        return Ok(Verdict::allowed("worklog", format!("{name} has no worklog yet"), Findings::default()));
+    let outcome = ending(task);
+    match (lines.is_empty(), outcome) {
+        (true, Some(outcome)) => {
+            let message =
+                format!("{name} is {outcome}, and no entry says why; append one with a code and a next step");
+            return Ok(verdict(Code::MissingRequiredInput, "final_entry", message));
+        }
+        (true, None) => {
+            return Ok(Verdict::allowed(
+                "worklog",
+                format!("{name} has no worklog yet"),
+                Findings::default(),
+            ));
+        }
+        (false, _) => {}
     }
-    let options = Options { outcome: outcome(&tx, task)?, ..Options::default() };
+    let options = Options { outcome, ..Options::default() };
     let mut judged = validate_worklog(&stored, &options);
     let digest = lines.last().map(|line| line.digest.clone());
     judged.details.more.insert("last_digest".to_owned(), json!(digest));

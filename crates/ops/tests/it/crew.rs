@@ -193,7 +193,7 @@ fn reconcile_reports_workers_silent_for_longer_than_their_timeout() {
     crew.task("T-2", &["docs"], json!({"timeout_seconds": 60}));
     for (name, timeout) in [("T-1", 30), ("T-2", 900)] {
         let request = assignment::issue::Request {
-            task: name.to_owned(),
+            task: Some(name.to_owned()),
             timeout_seconds: Some(timeout),
             ..Default::default()
         };
@@ -241,6 +241,7 @@ fn a_serial_task_has_the_workspace_for_itself() {
     let token = crew.issue("T-1").unwrap().token;
     assert_eq!(crew.show()["active_locks"][0]["resource"], ".");
     denied(crew.issue("T-2"), "LOCK_CONFLICT", "active_lock");
+    crew.explain("T-1", token).unwrap();
     crew.submit(crew.result("T-1", token, "failed"), Vec::new()).unwrap();
     let other = crew.issue("T-2").unwrap().token;
     crew.task("T-3", &["x"], json!({"type": "serial"}));
@@ -324,7 +325,7 @@ fn done_is_granted_only_on_checks_that_writ_ran() {
     // An orchestrator's word is not enough either.
     let claim =
         json!([{"task_id": "T-1", "status": "done", "owner": "worker", "reason": "r", "delta_id": "d"}]);
-    denied(crew.apply(crew.envelope(claim), false), "ACCEPTANCE_FAILED", "no_evidence");
+    denied(crew.apply(crew.envelope(claim), false), "ACCEPTANCE_FAILED", "criterion_failed");
     let done = crew.submit(result, vec![seen(true)]).unwrap();
     assert_eq!(done.evidence.map(Evidence::as_str), Some("verified"));
     crew.holds();
@@ -336,7 +337,7 @@ fn a_result_outside_its_scope_or_for_another_task_is_refused() {
     crew.task("T-1", &["src"], json!({}));
     crew.paper().links = [("src/link".to_owned(), "docs".to_owned())].into();
     let request = assignment::issue::Request {
-        task: "T-1".to_owned(),
+        task: Some("T-1".to_owned()),
         forbidden_scope: vec!["secret".to_owned()],
         ..Default::default()
     };
@@ -372,7 +373,7 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
     let limit = budget::set::Request { run: crew.run.clone(), cost: Some(MicroUsd(1000)), tokens: Some(100) };
     budget::set::set(&mut crew.world.cx, &key("person", "budget"), &limit).unwrap();
     let wants = |name: &str, cost: i64, tokens: i64| assignment::issue::Request {
-        task: name.to_owned(),
+        task: Some(name.to_owned()),
         cost: Some(MicroUsd(cost)),
         tokens: Some(tokens),
         ..Default::default()
@@ -388,16 +389,17 @@ fn money_is_reserved_with_the_work_booked_with_the_result_and_never_lost() {
     crew.submit(back, Vec::new()).unwrap();
     let books = |crew: &mut Crew| {
         let purse = crew.purse();
-        assert_eq!(purse.free().plus(purse.reserved).plus(purse.spent), purse.limit);
-        (purse.reserved.cost.0, purse.spent.cost.0, purse.free().cost.0)
+        let in_use = purse.reserved.plus(purse.spent).plus(purse.withheld);
+        assert_eq!(purse.free().plus(in_use), purse.limit);
+        (purse.reserved.cost.0, purse.spent.cost.0, purse.withheld.cost.0, purse.free().cost.0)
     };
-    assert_eq!(books(&mut crew), (400, 100, 500));
+    assert_eq!(books(&mut crew), (400, 100, 0, 500));
     // A worker that never returned may have spent all of it.
     seconds(&crew, 61);
     crew.sweep();
-    assert_eq!(books(&mut crew), (0, 500, 500));
+    assert_eq!(books(&mut crew), (0, 100, 400, 500));
     crew.issue_with(wants("T-3", 500, 50)).unwrap();
-    assert_eq!(books(&mut crew), (500, 500, 0));
+    assert_eq!(books(&mut crew), (500, 100, 400, 0));
     crew.holds();
 }
 
@@ -408,7 +410,7 @@ fn a_limit_that_is_not_set_does_not_change() {
     let mut set = |cost: Option<i64>, tokens: Option<i64>| {
         let request = budget::set::Request { run: crew.run.clone(), cost: cost.map(MicroUsd), tokens };
         let key = crew.key();
-        let limit = budget::set::set(&mut crew.world.cx, &key, &request)?.answer.purse.limit;
+        let limit = budget::set::set(&mut crew.world.cx, &key, &request)?.answer.limit;
         ops::Result::Ok((limit.cost.0, limit.tokens))
     };
     assert_eq!(set(Some(1000), Some(100)).unwrap(), (1000, 100));
@@ -446,6 +448,7 @@ fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
     let second = ask(&mut crew);
     say(&mut crew, &second, true).unwrap();
     let token = crew.issue("T-1").unwrap().token;
+    crew.explain("T-1", token).unwrap();
     crew.submit(crew.result("T-1", token, "blocked"), Vec::new()).unwrap();
     let anew = json!([{"task_id": "T-1", "status": "todo", "owner": "", "reason": "r", "delta_id": "anew"}]);
     crew.apply(crew.envelope(anew), false).unwrap();
@@ -658,7 +661,7 @@ fn a_workers_name_follows_the_rules_of_agent_names() {
         (token.as_str(), "UNTRUSTED_CONTEXT_BLOCK", "secret"),
     ];
     let by = |owner: &str| assignment::issue::Request {
-        task: "T-1".to_owned(),
+        task: Some("T-1".to_owned()),
         owner: Some(owner.to_owned()),
         ..Default::default()
     };
@@ -677,7 +680,7 @@ fn a_worklog_is_one_file_that_no_other_task_writes() {
     crew.task("T-3", &["docs"], json!({}));
     crew.paper().directories = vec!["logs".to_owned()];
     let kept_in = |name: &str, path: &str| assignment::issue::Request {
-        task: name.to_owned(),
+        task: Some(name.to_owned()),
         worklog_path: Some(path.to_owned()),
         ..Default::default()
     };
@@ -710,7 +713,7 @@ fn changed_files_are_checked_against_locks_and_forbidden_scopes() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let request = assignment::issue::Request {
-        task: "T-1".to_owned(),
+        task: Some("T-1".to_owned()),
         forbidden_scope: vec!["docs".to_owned()],
         ..Default::default()
     };

@@ -153,6 +153,9 @@ fn results_are_accepted_as_their_validator_says() {
         round["assignments"] = json!([packet]);
         let given = crew.step(round, false).unwrap_or_else(|error| panic!("{}: {error}", case["name"]));
         let token = given.assignments[0].token;
+        if matches!(input["status"].as_str(), Some("blocked" | "failed")) {
+            crew.explain(packet["task"]["task_id"].as_str().unwrap(), token).unwrap();
+        }
         let before = crew.world.state();
         let key = crew.key();
         let request = ops::result::submit::Request {

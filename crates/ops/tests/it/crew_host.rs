@@ -61,8 +61,11 @@ fn a_program_that_is_asked_about_one_run_answers_about_that_run() {
 fn an_assignment_that_was_interrupted_before_its_snapshot_gets_it_when_it_is_repeated() {
     let mut crew = with_task();
     crew.paper().files.files.insert("src/a".to_owned(), "sha256:1".to_owned());
-    let request =
-        assignment::issue::Request { run: crew.run.clone(), task: "T-1".to_owned(), ..Default::default() };
+    let request = assignment::issue::Request {
+        run: crew.run.clone(),
+        task: Some("T-1".to_owned()),
+        ..Default::default()
+    };
     let key = crew.key();
     crew.world.host.stop_at.set(Some("a snapshot"));
     let interrupted =

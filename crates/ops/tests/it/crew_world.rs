@@ -14,7 +14,7 @@ use contract::operator::TaskRef;
 use contract::operator::ledger::Row;
 use contract::plan::{Plan, PlanTask};
 use ops::verdict::VerdictAnswer;
-use ops::{Context, Error, Result, assignment, budget, ledger, lock, orchestrate, result, watchdog};
+use ops::{Context, Error, Result, assignment, budget, ledger, lock, orchestrate, result, watchdog, worklog};
 use serde_json::{Value, json};
 use store::Stream;
 use testkit::SeededIds;
@@ -106,7 +106,7 @@ impl Crew {
     }
 
     pub(crate) fn issue(&mut self, name: &str) -> Result<assignment::issue::Answer> {
-        self.issue_with(assignment::issue::Request { task: name.to_owned(), ..Default::default() })
+        self.issue_with(assignment::issue::Request { task: Some(name.to_owned()), ..Default::default() })
     }
 
     pub(crate) fn issue_with(
@@ -142,6 +142,17 @@ impl Crew {
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false };
         Ok(result::submit::submit(&mut self.world.cx, &key, &request)?.answer)
+    }
+
+    /// Appends a worklog entry that says why a task does not finish.
+    pub(crate) fn explain(&mut self, name: &str, token: i64) -> Result<worklog::append::Answer> {
+        let entry = json!({
+            "action": "stop", "files_touched": [], "decision": "d", "result": "r", "code": "DEPENDENCY_NOT_MET",
+            "next_step": "ask the author",
+        });
+        let (key, run, task) = (self.key(), self.run.clone(), name.to_owned());
+        let request = worklog::append::Request { run, task, token: Some(token), entry, strict: false };
+        Ok(worklog::append::append(&mut self.world.cx, &key, &request)?.answer)
     }
 
     pub(crate) fn acquire(&mut self, name: &str, scopes: &[&str]) -> Result<i64> {
@@ -257,8 +268,12 @@ impl Crew {
 /// The budget of a run that has one.
 pub(crate) fn purse(cx: &mut Context, run: &str) -> Purse {
     let shown = budget::show::show(cx, &budget::show::Request { run: run.to_owned() }).unwrap();
-    let purse =
-        Purse { limit: shown.limit.unwrap(), reserved: shown.reserved.unwrap(), spent: shown.spent.unwrap() };
+    let purse = Purse {
+        limit: shown.limit.unwrap(),
+        reserved: shown.reserved.unwrap(),
+        spent: shown.spent.unwrap(),
+        withheld: shown.withheld.unwrap(),
+    };
     assert_eq!(shown.free, Some(purse.free()));
     purse
 }

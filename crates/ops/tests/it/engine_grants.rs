@@ -12,7 +12,7 @@ use contract::domain::money::MicroUsd;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
-use contract::plan::Budget;
+use contract::plan::{Budget, ExecutorName};
 use ops::crew::Obstacle;
 use ops::run::journal::{self, Entry, Wants, Written};
 use ops::{approval, lock, run, watchdog};
@@ -122,6 +122,11 @@ fn scope(text: &str) -> Scope {
 
 fn cost(dollars: i64) -> Amount {
     Amount { cost: MicroUsd(dollars * 1_000_000), tokens: 0 }
+}
+
+/// The parts of a budget of ten dollars.
+fn books(reserved: i64, spent: i64, withheld: i64) -> Purse {
+    Purse { limit: cost(10), reserved: cost(reserved), spent: cost(spent), withheld: cost(withheld) }
 }
 
 fn spent(dollars: i64) -> Outcome {
@@ -252,23 +257,42 @@ fn an_attempt_reserves_its_share_and_returns_the_rest() {
         request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
         for task in &mut request.plan.tasks {
             task.budget = Budget { cost: Some(cost(6).cost), tokens: None };
+            task.executor = ExecutorName::aop_stdio();
         }
     });
     let token = scene.started(&run, "a");
-    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(6), spent: cost(0) });
+    assert_eq!(scene.purse(&run), books(6, 0, 0));
     let before = scene.world.state();
     let exhausted = BudgetFault::Exhausted;
     let waits = Written::Hindered(Obstacle::Budget { fault: exhausted, passes: true });
     assert_eq!(scene.start(&run, "b"), waits, "what is reserved may come back");
     assert_eq!(scene.world.state(), before);
     scene.end(&run, "a", Some(token), spent(1));
-    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(1) });
+    assert_eq!(scene.purse(&run), books(0, 1, 0));
     let token = scene.started(&run, "b");
-    // Nobody says what it cost, so all of it is gone.
+    // Nobody says what it cost, so all of it is withheld.
     scene.end(&run, "b", Some(token), Outcome::default());
-    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(7) });
+    assert_eq!(scene.purse(&run), books(0, 1, 6));
     let over = Written::Hindered(Obstacle::Budget { fault: exhausted, passes: false });
-    assert_eq!(scene.start(&run, "c"), over, "what is spent does not come back");
+    assert_eq!(scene.start(&run, "c"), over, "what is withheld does not come back by itself");
+    scene.is_sound();
+}
+
+#[test]
+fn a_command_that_uses_no_model_spends_nothing() {
+    let mut scene = Scene::new();
+    let run = scene.run_as(&[("a", "a"), ("b", "b")], |request| {
+        request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
+        for task in &mut request.plan.tasks {
+            task.budget = Budget { cost: Some(cost(6).cost), tokens: None };
+        }
+    });
+    let token = scene.started(&run, "a");
+    scene.end(&run, "a", Some(token), Outcome::default());
+    assert_eq!(scene.purse(&run), books(0, 0, 0));
+    scene.started(&run, "b");
+    run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop"), &cancel(run.as_str())).unwrap();
+    assert_eq!(scene.purse(&run), books(0, 0, 0), "also if its engine died");
     scene.is_sound();
 }
 
@@ -328,10 +352,11 @@ fn a_dead_engines_canceled_run_keeps_its_locks_until_their_lease_ends_but_not_it
     let run = scene.run_as(&[("a", "a")], |request| {
         request.plan.budget = Budget { cost: Some(cost(10).cost), tokens: Some(0) };
         request.plan.tasks[0].budget = Budget { cost: Some(cost(6).cost), tokens: None };
+        request.plan.tasks[0].executor = ExecutorName::aop_stdio();
     });
     scene.started(&run, "a");
     run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop"), &cancel(run.as_str())).unwrap();
-    assert_eq!(scene.purse(&run), Purse { limit: cost(10), reserved: cost(0), spent: cost(6) });
+    assert_eq!(scene.purse(&run), books(0, 0, 6));
     assert_eq!(scene.held(), ["T-1 a"], "its child may take a moment longer to end");
     scene.world.clock().advance(limits::ENGINE_LOCK_LEASE * 2);
     watchdog::tick(&mut scene.world.cx, &caller("writ")).unwrap();

@@ -39,6 +39,7 @@ fn taken(crew: &mut Crew, document: &Value) -> Result<import::Answer> {
         workspace: crew.workspace.clone(),
         allow_stale: false,
         tripwire: Tripwire::Deny,
+        strict: false,
     };
     Ok(import::import(&mut crew.world.cx, &key, &request)?.answer)
 }
@@ -53,7 +54,7 @@ fn empty(run: &str) -> Crew {
 
 /// The bundle goes into an empty store, comes out the same, and the store holds.
 #[track_caller]
-fn round(crew: &mut Crew) -> Crew {
+pub(crate) fn round(crew: &mut Crew) -> Crew {
     let sent = bundle(crew);
     let mut other = empty(&crew.run);
     let passed = crew.world.temp.now().at.since(other.world.temp.now().at);
@@ -67,8 +68,15 @@ fn round(crew: &mut Crew) -> Crew {
 
 fn wrote(crew: &mut Crew, name: &str, token: Option<i64>, action: &str) {
     let key = crew.key();
-    let entry = json!({"action": action, "decision": "d", "result": "r", "next_step": "n"});
-    let request = worklog::append::Request { run: crew.run.clone(), task: name.to_owned(), token, entry };
+    let entry =
+        json!({"action": action, "files_touched": [], "decision": "d", "result": "r", "next_step": "n"});
+    let request = worklog::append::Request {
+        run: crew.run.clone(),
+        task: name.to_owned(),
+        token,
+        entry,
+        strict: false,
+    };
     worklog::append::append(&mut crew.world.cx, &key, &request).unwrap();
 }
 
@@ -101,7 +109,7 @@ fn busy() -> Crew {
     let issue = |crew: &mut Crew, name: &str| {
         let (cost, tokens) = (Some(MicroUsd(100)), Some(10));
         let request =
-            assignment::issue::Request { task: name.to_owned(), cost, tokens, ..Default::default() };
+            assignment::issue::Request { task: Some(name.to_owned()), cost, tokens, ..Default::default() };
         crew.issue_with(request).unwrap().token
     };
     let first = issue(&mut crew, "T-1");
@@ -175,12 +183,12 @@ fn what_is_done_stays_done_and_the_rest_can_be_finished() {
     denied(other.issue("T-4"), "DEPENDENCY_NOT_MET", "dependency_not_done");
     other.submit(other.result("T-2", 3, "done"), Vec::new()).unwrap();
     let purse = other.purse();
-    assert_eq!((purse.spent.cost, purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
+    assert_eq!((purse.withheld.cost, purse.reserved.cost), (MicroUsd(300), MicroUsd(0)));
     let key = other.key();
     let (run, cost) = (other.run.clone(), Some(MicroUsd(100)));
     let request = assignment::issue::Request {
         run,
-        task: "T-4".to_owned(),
+        task: Some("T-4".to_owned()),
         cost,
         tokens: Some(1),
         ..Default::default()
@@ -257,8 +265,14 @@ fn tasks_that_timed_out_are_exported_only_if_allowed() {
     let stale = |other: &mut Crew, allow_stale| {
         let key = other.key();
         let (document, workspace) = (sent.document.clone(), other.workspace.clone());
-        let request =
-            import::Request { document, digest: None, workspace, allow_stale, tripwire: Tripwire::Deny };
+        let request = import::Request {
+            document,
+            digest: None,
+            workspace,
+            allow_stale,
+            tripwire: Tripwire::Deny,
+            strict: false,
+        };
         import::import(&mut other.world.cx, &key, &request)
     };
     assert!(stale(&mut other, false).is_err());
@@ -477,7 +491,10 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
         0 | 1 => drop(crew.issue(name)),
         2 => drop(crew.heartbeat(name, token)),
         3 => drop(crew.submit(crew.result(name, token, "done"), Vec::new())),
-        4 => drop(crew.submit(crew.result(name, token, ["blocked", "failed"][pick(random, 2)]), Vec::new())),
+        4 => {
+            drop(crew.explain(name, token));
+            drop(crew.submit(crew.result(name, token, ["blocked", "failed"][pick(random, 2)]), Vec::new()));
+        }
         5 => crew.world.clock().advance(Duration::from_secs(random.below(40))),
         6 => drop(crew.sweep()),
         7 => {
@@ -491,10 +508,13 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
         8 => drop(crew.acquire(name, &[["a", "b/c", "d"][pick(random, 3)]])),
         9 => {
             let key = crew.key();
-            let entry = json!({"action": "some step", "code": "TASK_TIMEOUT", "next_step": "another"});
+            let entry = json!({
+                "action": "some step", "files_touched": [], "decision": "d", "result": "r",
+                "code": "TASK_TIMEOUT", "next_step": "another",
+            });
             let (run, task) = (crew.run.clone(), name.to_owned());
             let token = (random.below(2) == 0).then_some(token);
-            let request = worklog::append::Request { run, task, token, entry };
+            let request = worklog::append::Request { run, task, token, entry, strict: false };
             drop(worklog::append::append(&mut crew.world.cx, &key, &request));
         }
         10 => {
@@ -535,7 +555,8 @@ fn soak_any_consistent_ledger_is_exported_as_it_was_imported() {
             let key = other.key();
             let (document, workspace) = (sent.document.clone(), other.workspace.clone());
             let (digest, tripwire) = (Some(sent.digest().unwrap()), Tripwire::Deny);
-            let request = import::Request { document, digest, workspace, allow_stale: true, tripwire };
+            let request =
+                import::Request { document, digest, workspace, allow_stale: true, tripwire, strict: false };
             import::import(&mut other.world.cx, &key, &request)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error} {}\n{}", error.details, sent.text()));
             assert_eq!(exported(&mut other, true).unwrap().text(), sent.text(), "seed {seed}");

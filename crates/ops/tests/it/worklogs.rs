@@ -13,12 +13,18 @@ fn entry(action: &str) -> Value {
 
 fn wrote(crew: &mut Crew, token: Option<i64>, entry: Value) -> Result<append::Answer> {
     let key = crew.key();
-    let request = append::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, entry };
+    let request =
+        append::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, entry, strict: false };
     Ok(append::append(&mut crew.world.cx, &key, &request)?.answer)
 }
 
 fn file(crew: &mut Crew) -> Vec<u8> {
     worklog::file(&mut crew.world.cx, &crew.run.clone(), "T-1").unwrap().bytes
+}
+
+fn verified(crew: &mut Crew) -> (String, Value) {
+    let bytes = Some(file(crew)).filter(|bytes| !bytes.is_empty());
+    judged(crew, bytes.as_deref())
 }
 
 fn judged(crew: &mut Crew, file: Option<&[u8]>) -> (String, Value) {
@@ -39,7 +45,7 @@ fn only_the_current_holder_writes_while_the_task_is_in_progress() {
     let mut crew = with_task();
     assert_eq!(wrote(&mut crew, None, entry("planned")).unwrap().number, 1);
     let token = crew.issue("T-1").unwrap().token;
-    denied(wrote(&mut crew, None, entry("from outside")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
+    denied(wrote(&mut crew, None, entry("from outside")), "MISSING_REQUIRED_INPUT", "missing");
     denied(wrote(&mut crew, Some(token + 1), entry("x")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
     assert_eq!(wrote(&mut crew, Some(token), entry("begun")).unwrap().number, 2);
     crew.world.temp.clock().advance(std::time::Duration::from_secs(61));
@@ -102,6 +108,84 @@ fn a_result_that_is_not_done_needs_a_last_entry_that_says_why() {
     let bytes = file(&mut crew);
     assert_eq!(judged(&mut crew, Some(&bytes)).0, "OK");
     crew.holds();
+}
+
+#[test]
+fn a_result_that_is_not_done_needs_an_entry_of_its_own_assignment() {
+    for status in ["blocked", "failed"] {
+        let mut crew = with_task();
+        let token = crew.issue("T-1").unwrap().token;
+        denied(
+            crew.submit(crew.result("T-1", token, status), Vec::new()),
+            "MISSING_REQUIRED_INPUT",
+            "final_entry",
+        );
+        let error = crew.submit(crew.result("T-1", token, status), Vec::new()).unwrap_err();
+        assert!(error.hint.as_deref().unwrap().contains("writ worklog append"), "{error:?}");
+        crew.explain("T-1", token).unwrap();
+        crew.submit(crew.result("T-1", token, status), Vec::new()).unwrap();
+        assert_eq!(verified(&mut crew).0, "OK");
+        crew.holds();
+    }
+    // What the last attempt wrote does not explain this one.
+    let mut crew = with_task();
+    let first = crew.issue("T-1").unwrap().token;
+    crew.explain("T-1", first).unwrap();
+    crew.submit(crew.result("T-1", first, "blocked"), Vec::new()).unwrap();
+    let blocker = crew.show()["open_blockers"][0].clone();
+    assert_eq!(
+        (&blocker["code"], &blocker["details"]["next_step"]),
+        (&json!("DEPENDENCY_NOT_MET"), &json!("ask the author"))
+    );
+    let anew = json!([{"task_id": "T-1", "status": "todo", "owner": "", "reason": "r", "delta_id": "anew"}]);
+    crew.apply(crew.envelope(anew), false).unwrap();
+    let second = crew.issue("T-1").unwrap().token;
+    denied(
+        crew.submit(crew.result("T-1", second, "blocked"), Vec::new()),
+        "MISSING_REQUIRED_INPUT",
+        "final_entry",
+    );
+}
+
+#[test]
+fn verify_denies_a_blocked_task_whose_worklog_does_not_say_why() {
+    let mut crew = with_task();
+    let token = crew.issue("T-1").unwrap().token;
+    crew.world.temp.clock().advance(std::time::Duration::from_secs(61));
+    crew.sweep();
+    assert_eq!(verified(&mut crew), ("MISSING_REQUIRED_INPUT".to_owned(), json!("final_entry")));
+    wrote(&mut crew, None, entry("looked at it")).unwrap();
+    assert_eq!(verified(&mut crew), ("MISSING_REQUIRED_INPUT".to_owned(), json!("final_entry")));
+    let mut last = entry("found the reason");
+    last["code"] = json!("TASK_TIMEOUT");
+    wrote(&mut crew, None, last).unwrap();
+    assert_eq!(verified(&mut crew).0, "OK");
+    denied(wrote(&mut crew, Some(token), entry("late")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
+}
+
+#[test]
+fn an_entry_has_all_fields_of_the_contract_and_no_unknown_ones_in_strict_mode() {
+    for missing in ["action", "files_touched", "decision", "result", "next_step"] {
+        let mut crew = with_task();
+        let mut short = entry("x");
+        short.as_object_mut().unwrap().remove(missing);
+        let error = wrote(&mut crew, None, short).unwrap_err();
+        assert_eq!(error.code.as_str(), "MISSING_REQUIRED_INPUT");
+        assert_eq!(error.details["details"]["path"], format!("$.{missing}"), "{}", error.details);
+        assert!(file(&mut crew).is_empty());
+    }
+    let mut crew = with_task();
+    let strict = |crew: &mut Crew, field: &str| {
+        let key = crew.key();
+        let mut entry = entry("x");
+        entry[field] = json!("more");
+        let (run, task) = (crew.run.clone(), "T-1".to_owned());
+        let request = append::Request { run, task, token: None, entry, strict: true };
+        append::append(&mut crew.world.cx, &key, &request)
+    };
+    denied(strict(&mut crew, "mood"), "SCHEMA_INVALID", "unknown_field");
+    strict(&mut crew, "x_mood").unwrap();
+    strict(&mut crew, "evidence").unwrap();
 }
 
 #[test]

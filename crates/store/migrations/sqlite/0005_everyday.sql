@@ -46,3 +46,12 @@ CREATE TABLE trusted_projects (
     trusted_by TEXT NOT NULL,
     trusted_at INTEGER NOT NULL
 );
+
+-- Money of tasks that ended without a report of what they spent: withheld until someone settles it.
+ALTER TABLE budgets ADD COLUMN cost_withheld INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE budgets ADD COLUMN tokens_withheld INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN cost_withheld INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN tokens_withheld INTEGER NOT NULL DEFAULT 0;
+
+-- Constraints of a run that came from elsewhere, where they are not writ's own.
+ALTER TABLE handoffs ADD COLUMN constraints TEXT;

@@ -23,24 +23,38 @@ impl Tx<'_> {
     /// The budget of a run; `None` if it has no limit.
     pub fn purse(&self, run: &RunId) -> Result<Option<Purse>> {
         let mut statement = self.prepare(
-            "SELECT cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent
-             FROM budgets WHERE run_id = ?1",
+            "SELECT cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent, cost_withheld,
+             tokens_withheld FROM budgets WHERE run_id = ?1",
         )?;
         let found = statement.query_row([run.as_str()], |row| {
             let amount = |at: usize| -> rusqlite::Result<Amount> {
                 Ok(Amount { cost: MicroUsd(row.get(at)?), tokens: row.get(at + 1)? })
             };
-            Ok(Purse { limit: amount(0)?, reserved: amount(2)?, spent: amount(4)? })
+            Ok(Purse { limit: amount(0)?, reserved: amount(2)?, spent: amount(4)?, withheld: amount(6)? })
         });
         Ok(found.optional()?)
     }
 
-    /// The reservations for a task that are not settled yet, in its own run and in its parent runs.
+    /// The reservations for a task that have not ended, in its own run and in its parent runs.
     pub fn open_reservations(&self, task: &TaskId) -> Result<Vec<Reservation>> {
-        let mut statement = self.prepare(
+        self.reservations(
+            task,
             "SELECT token, run_id, cost, tokens FROM reservations WHERE task_id = ?1 AND is_open = 1
              ORDER BY token",
-        )?;
+        )
+    }
+
+    /// The parts of ended reservations that are withheld for a task, in its own run and in its parent runs.
+    pub fn withheld_reservations(&self, task: &TaskId) -> Result<Vec<Reservation>> {
+        self.reservations(
+            task,
+            "SELECT token, run_id, cost_withheld, tokens_withheld FROM reservations
+             WHERE task_id = ?1 AND (cost_withheld <> 0 OR tokens_withheld <> 0) ORDER BY token",
+        )
+    }
+
+    fn reservations(&self, task: &TaskId, sql: &str) -> Result<Vec<Reservation>> {
+        let mut statement = self.prepare(sql)?;
         let mut rows = statement.query([task.as_str()])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {

@@ -8,6 +8,7 @@ use contract::domain::time::{BootTime, Now, Timestamp};
 use contract::operator::ledger::Row as OperatorRow;
 use contract::operator::{Blocker, TaskRef};
 use rusqlite::{OptionalExtension, Row, params};
+use serde_json::Value;
 
 use crate::Tx;
 use crate::error::{Result, unreadable};
@@ -92,6 +93,19 @@ impl Tx<'_> {
         let mut elsewhere = self.prepare("SELECT fencing FROM handoffs WHERE run_id = ?1")?;
         let elsewhere: Option<i64> = elsewhere.query_row([run.as_str()], |row| row.get(0)).optional()?;
         Ok(here.max(elsewhere.unwrap_or(0)))
+    }
+
+    /// The digest of the bundle that a run was imported from, and its constraints if they are not writ's own.
+    pub fn handoff_of_run(&self, run: &RunId) -> Result<Option<(String, Option<Value>)>> {
+        let mut statement = self.prepare("SELECT digest, constraints FROM handoffs WHERE run_id = ?1")?;
+        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
+        let Some((digest, text)) = statement.query_row([run.as_str()], row).optional()? else {
+            return Ok(None);
+        };
+        let read = |text: String| {
+            serde_json::from_str(&text).map_err(|_| unreadable("constraints", run.as_str(), &text))
+        };
+        Ok(Some((digest, text.map(read).transpose()?)))
     }
 
     /// Records a heartbeat of the task's worker. A row update, not an event.

@@ -12,13 +12,16 @@ use crate::error::Result;
 pub struct WorklogEnd {
     pub line: Line,
     pub bytes: i64,
+    /// The token under which the line was written; `None` if no worker held the task.
+    pub token: Option<i64>,
 }
 
 impl Tx<'_> {
     pub fn worklog_end(&self, task: &TaskId) -> Result<Option<WorklogEnd>> {
-        let sql = "SELECT number, line, digest, bytes FROM worklog_lines WHERE task_id = ?1
+        let sql = "SELECT number, line, digest, bytes, token FROM worklog_lines WHERE task_id = ?1
                    ORDER BY number DESC LIMIT 1";
-        let end = |row: &Row<'_>| Ok(WorklogEnd { line: line_of(row)?, bytes: row.get(3)? });
+        let end =
+            |row: &Row<'_>| Ok(WorklogEnd { line: line_of(row)?, bytes: row.get(3)?, token: row.get(4)? });
         Ok(self.prepare(sql)?.query_row([task.as_str()], end).optional()?)
     }
 

@@ -108,6 +108,14 @@ fn on_the_way() -> Vec<CrewChange> {
             task_id,
             reserved: Amount::default(),
             spent: Amount::default(),
+            withheld: Amount::default(),
+        }),
+        at(|run_id, task_id| CrewChange::BudgetSettled {
+            token: 1,
+            run_id,
+            task_id,
+            withheld: Amount::default(),
+            spent: Amount::default(),
         }),
         at(|run_id, task_id| CrewChange::AssignmentEnded {
             token: 1,
@@ -136,6 +144,7 @@ fn handed_over() -> Vec<CrewChange> {
             fencing: 1,
             spent: Some(Amount::default()),
             deltas: vec![AppliedDelta { delta_id: "e".to_owned(), digest: None }],
+            constraints: Some(json!({})),
         },
     ]
 }

@@ -49,7 +49,8 @@ impl Tx<'_> {
             }
             CrewChange::BudgetSet { .. }
             | CrewChange::BudgetReserved { .. }
-            | CrewChange::BudgetBooked { .. } => self.project_budget(change),
+            | CrewChange::BudgetBooked { .. }
+            | CrewChange::BudgetSettled { .. } => self.project_budget(change),
             CrewChange::ApprovalRequested { .. }
             | CrewChange::ApprovalDecided { .. }
             | CrewChange::ApprovalUsed { .. } => self.project_approval(change, at),
@@ -151,16 +152,38 @@ impl Tx<'_> {
                     params![run_id.as_str(), amount.cost.0, amount.tokens],
                 )
             }
-            CrewChange::BudgetBooked { token, run_id, reserved, spent, .. } => {
+            CrewChange::BudgetBooked { token, run_id, reserved, spent, withheld, .. } => {
                 self.change_one(
-                    "UPDATE reservations SET is_open = 0, cost_spent = ?2, tokens_spent = ?3
-                     WHERE token = ?1 AND is_open = 1",
-                    params![token, spent.cost.0, spent.tokens],
+                    "UPDATE reservations SET is_open = 0, cost_spent = ?2, tokens_spent = ?3, cost_withheld = ?4,
+                     tokens_withheld = ?5 WHERE token = ?1 AND is_open = 1",
+                    params![token, spent.cost.0, spent.tokens, withheld.cost.0, withheld.tokens],
                 )?;
                 self.change_one(
                     "UPDATE budgets SET cost_reserved = cost_reserved - ?2, tokens_reserved = tokens_reserved - ?3,
-                     cost_spent = cost_spent + ?4, tokens_spent = tokens_spent + ?5 WHERE run_id = ?1",
-                    params![run_id.as_str(), reserved.cost.0, reserved.tokens, spent.cost.0, spent.tokens],
+                     cost_spent = cost_spent + ?4, tokens_spent = tokens_spent + ?5,
+                     cost_withheld = cost_withheld + ?6, tokens_withheld = tokens_withheld + ?7 WHERE run_id = ?1",
+                    params![
+                        run_id.as_str(),
+                        reserved.cost.0,
+                        reserved.tokens,
+                        spent.cost.0,
+                        spent.tokens,
+                        withheld.cost.0,
+                        withheld.tokens
+                    ],
+                )
+            }
+            CrewChange::BudgetSettled { token, run_id, withheld, spent, .. } => {
+                self.change_one(
+                    "UPDATE reservations SET cost_spent = cost_spent + ?2, tokens_spent = tokens_spent + ?3,
+                     cost_withheld = cost_withheld - ?4, tokens_withheld = tokens_withheld - ?5
+                     WHERE token = ?1 AND is_open = 0 AND cost_withheld >= ?4 AND tokens_withheld >= ?5",
+                    params![token, spent.cost.0, spent.tokens, withheld.cost.0, withheld.tokens],
+                )?;
+                self.change_one(
+                    "UPDATE budgets SET cost_spent = cost_spent + ?2, tokens_spent = tokens_spent + ?3,
+                     cost_withheld = cost_withheld - ?4, tokens_withheld = tokens_withheld - ?5 WHERE run_id = ?1",
+                    params![run_id.as_str(), spent.cost.0, spent.tokens, withheld.cost.0, withheld.tokens],
                 )
             }
             _ => Ok(()),

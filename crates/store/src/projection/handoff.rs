@@ -4,6 +4,7 @@ use contract::domain::crew::CrewChange;
 use contract::domain::time::Timestamp;
 use rusqlite::params;
 
+use super::json;
 use crate::Tx;
 use crate::error::{Error, Result};
 
@@ -34,13 +35,15 @@ impl Tx<'_> {
     }
 
     pub(super) fn handoff_taken(&self, change: &CrewChange, at: Timestamp) -> Result<()> {
-        let CrewChange::HandoffTaken { run_id, digest, ledger_version, fencing, spent, deltas } = change
+        let CrewChange::HandoffTaken { run_id, digest, ledger_version, fencing, spent, deltas, constraints } =
+            change
         else {
             return Ok(());
         };
+        let constraints = constraints.as_ref().map(json).transpose()?;
         self.change_one(
-            "INSERT INTO handoffs (run_id, digest, fencing, taken_at) VALUES (?1, ?2, ?3, ?4)",
-            params![run_id.as_str(), digest, fencing, at.millis()],
+            "INSERT INTO handoffs (run_id, digest, fencing, taken_at, constraints) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![run_id.as_str(), digest, fencing, at.millis(), constraints],
         )?;
         if let Some(spent) = spent {
             self.change_one(

@@ -54,7 +54,8 @@ pub(crate) fn run(call: &HandlerCall, globals: &Globals, output: &Output) -> Exi
     let (sender, done) = mpsc::channel();
     // In a thread, so that a store that stays busy cannot keep the agent waiting. What is not committed is undone.
     std::thread::spawn(move || sender.send(work(handler, &input, &globals)).ok());
-    match done.recv_timeout(WORK_WAIT_MAX) {
+    let wait = if handler == Handler::TaskCompleted { limits::CHECK_TIMEOUT } else { WORK_WAIT_MAX };
+    match done.recv_timeout(wait) {
         Ok(Ok(Some((event, context)))) => {
             output.line(&adapter.answer(event, &context));
         }

@@ -96,10 +96,10 @@ impl Session<'_> {
             label: None,
             blocked_reason: None,
         };
-        // A task that does not exist, is another agent's or has checks stays as it is; the signal is recorded anyway.
-        let closed = complete::complete_unchecked(self.cx, &with_suffix(self.key, "close")?, &request);
+        // A task that does not exist, is another agent's or whose checks fail stays as it is; the signal is recorded
+        // anyway.
         self.record(note)?;
-        closed.map(|_| None)
+        complete::complete(self.cx, &with_suffix(self.key, "close")?, &request).map(|_| None)
     }
 
     /// Keeps the store small, in one bounded step: deletes expired memories and old events of the project.

@@ -109,6 +109,16 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "ledger.repair",
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            let begun = json!([{"task_id": "T-1", "status": "in_progress", "owner": "w", "reason": "r", "delta_id": "d"}]);
+            cli.call(["ledger", "apply"]).stdin(output(&run, begun).to_string()).run().success();
+            let request = json!({"run": run, "accept": "seen"});
+            Example::new(request, &["ledger", "repair", &run, "--accept", "seen"])
+        },
+    },
+    Row {
         verb: "ledger.close",
         prepare: |cli| {
             let run = opened(cli, PLAN);
@@ -199,7 +209,9 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         verb: "worklog.append",
         prepare: |cli| {
-            let entry = json!({"action": "wrote it", "result": "done"});
+            let entry = json!({
+                "action": "wrote it", "files_touched": [], "decision": "d", "result": "done", "next_step": "n",
+            });
             let example = about_task(cli, &["worklog", "append"], json!({"token": 0, "entry": entry}));
             example.stdin(entry.to_string())
         },
@@ -237,6 +249,26 @@ pub(super) const ROWS: &[Row] = &[
             let run = opened(cli, PLAN);
             let request = json!({"run": run, "cost": 5_000_000, "tokens": 70});
             Example::new(request, &["budget", "set", "--run", &run, "--cost", "5", "--tokens", "70"])
+        },
+    },
+    Row {
+        verb: "budget.settle",
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            cli.run(["budget", "set", "--run", &run, "--cost", "5", "--tokens", "70"]).success();
+            let issue = ["assignment", "issue", "--run", &run, "--task", "T-1", "--owner", "w"];
+            cli.run([&issue[..], &["--cost", "2", "--tokens", "70"]].concat()).success();
+            let cancel = output(
+                &run,
+                json!([{
+                    "task_id": "T-1", "status": "canceled", "owner": "", "reason": "r", "delta_id": "d",
+                }]),
+            );
+            let file = cli.project().join("cancel.json");
+            std::fs::write(&file, cancel.to_string()).unwrap();
+            cli.run(["ledger", "apply", file.to_str().unwrap()]).success();
+            let request = json!({"run": run, "task": "T-1", "cost": 500_000, "tokens": 7});
+            Example::new(request, &["budget", "settle", &run, "T-1", "--cost", "0.5", "--tokens", "7"])
         },
     },
     Row {

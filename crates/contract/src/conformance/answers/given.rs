@@ -21,6 +21,7 @@ pub(super) struct Given {
     assignment: Option<String>,
     prior: Option<String>,
     tripwire: Tripwire,
+    check_locks: Option<bool>,
 }
 
 impl Given {
@@ -38,6 +39,7 @@ impl Given {
         match name {
             "strict" => self.strict = value.as_bool()?,
             "fold" => self.fold = value.as_bool()?,
+            "check_locks" => self.check_locks = Some(value.as_bool()?),
             "allow_stale" => self.allow_stale = value.as_bool()?,
             "root" => self.root = Some(text()?),
             "links" => self.links = Some(serde_json::from_value(value.clone()).ok()?),
@@ -63,6 +65,7 @@ impl Given {
             prior: self.prior.as_deref().map(str::as_bytes),
             tripwire: self.tripwire,
             allow_stale: self.allow_stale,
+            check_locks: self.check_locks,
             executors: &[],
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::continuity::{ArtifactView, EventView};
 use crate::domain::attempt::Attempt;
-use crate::domain::check::CheckSeen;
+use crate::domain::check::{CheckSeen, first_failed};
 use crate::domain::memory::Memory;
 use crate::domain::status::Status;
 use crate::domain::task::Task;
@@ -121,25 +121,20 @@ pub struct FailedCheck {
     pub output: Vec<String>,
 }
 
-/// Lines of a failed check's output.
-const OUTPUT_LINES: usize = 12;
-
 impl FailedCheck {
     pub fn of(check: &CheckSeen) -> Self {
-        let lines: Vec<&str> = check.output_tail.lines().filter(|line| !line.trim().is_empty()).collect();
-        let output = lines[lines.len().saturating_sub(OUTPUT_LINES)..].iter().map(|line| (*line).to_owned());
         FailedCheck {
             command: check.command.join(" "),
             exit_code: check.exit_code,
             problem: check.problem.clone(),
-            output: output.collect(),
+            output: check.last_lines().into_iter().map(str::to_owned).collect(),
         }
     }
 
     /// The check that failed in the newest attempt that ended, if one did.
     pub fn last(attempts: &[Attempt]) -> Option<Self> {
         let newest = attempts.iter().rev().find_map(|attempt| attempt.outcome.as_ref())?;
-        newest.checks.iter().rev().find(|check| !check.passed).map(Self::of)
+        first_failed(&newest.checks).map(Self::of)
     }
 
     /// `cargo test: exit 1`

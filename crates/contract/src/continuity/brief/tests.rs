@@ -246,7 +246,7 @@ fn a_task_of_a_run_shows_its_checks_and_the_one_that_failed_and_is_not_closed_by
         passed: false,
         exit_code: Some(101),
         output_digest: String::new(),
-        output_tail: "running 1 test\n\ntest parses ... FAILED\n".to_owned(),
+        output_tail: "running 1 test\ntest parses ... FAILED\n".to_owned(),
         problem: None,
     }));
     let composed = compose(&found, 1500);

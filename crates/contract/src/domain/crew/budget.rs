@@ -1,4 +1,4 @@
-//! The budget of a run: reserved before work is assigned or started, settled when it ends, never lost.
+//! The budget of a run: reserved before work is assigned or started, booked when it ends, never lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,11 @@ impl Amount {
     pub fn is_negative(self) -> bool {
         self.cost.0 < 0 || self.tokens < 0
     }
+
+    /// As a condition of serde, which passes a reference.
+    pub fn is_zero(&self) -> bool {
+        *self == Amount::default()
+    }
 }
 
 /// How much of a reserved amount is known to be spent.
@@ -41,10 +46,96 @@ pub struct Spent {
     pub tokens: Option<i64>,
 }
 
+/// How a reservation was booked: what was reported is spent, what nobody reported is withheld, the rest is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Booking {
+    pub spent: Amount,
+    pub withheld: Amount,
+}
+
 impl Spent {
-    /// Amounts without a report count as spent.
-    pub fn of(self, reserved: Amount) -> Amount {
-        Amount { cost: self.cost.unwrap_or(reserved.cost), tokens: self.tokens.unwrap_or(reserved.tokens) }
+    /// The spending of work that uses no model.
+    pub const NOTHING: Spent = Spent { cost: Some(MicroUsd(0)), tokens: Some(0) };
+
+    /// Amounts without a report stay withheld: they may have been spent.
+    pub fn of(self, reserved: Amount) -> Booking {
+        let spent = Amount { cost: self.cost.unwrap_or_default(), tokens: self.tokens.unwrap_or_default() };
+        let withheld = Amount {
+            cost: self.cost.map_or(reserved.cost, |_| MicroUsd(0)),
+            tokens: self.tokens.map_or(reserved.tokens, |_| 0),
+        };
+        Booking { spent, withheld }
+    }
+
+    /// The spending as reported; of work that uses no model, nothing where there is no report.
+    #[must_use]
+    pub fn or_nothing_if(self, is_model_free: bool) -> Spent {
+        if !is_model_free {
+            return self;
+        }
+        Spent { cost: self.cost.or(Spent::NOTHING.cost), tokens: self.tokens.or(Spent::NOTHING.tokens) }
+    }
+}
+
+/// Why withheld amounts cannot be settled this way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SettleFault {
+    #[error("nothing is withheld for the task")]
+    NothingWithheld,
+    #[error("more than what is withheld")]
+    AboveWithheld,
+    #[error("an amount must not be negative")]
+    Negative,
+}
+
+impl SettleFault {
+    pub fn rule(self) -> &'static str {
+        match self {
+            SettleFault::NothingWithheld => "nothing_withheld",
+            SettleFault::AboveWithheld => "settle_above_withheld",
+            SettleFault::Negative => "budget_negative",
+        }
+    }
+}
+
+/// Divides what was spent in total among withheld amounts, oldest first. Each part is settled: the withheld amount that
+/// ends, and how much of it is spent; the rest becomes free. A cost or token count that is `None` stays withheld.
+pub fn settle(withheld: &[Amount], total: Spent) -> Result<Vec<Settled>, SettleFault> {
+    let sum = withheld.iter().copied().fold(Amount::default(), Amount::plus);
+    let cost = part(sum.cost.0, total.cost.map(|cost| cost.0))?;
+    let tokens = part(sum.tokens, total.tokens)?;
+    let (mut cost_left, mut tokens_left) = (cost.unwrap_or(0), tokens.unwrap_or(0));
+    let take = |amount: i64, left: &mut i64, is_settled: bool| {
+        let spent = if is_settled { amount.min(*left) } else { 0 };
+        *left -= spent;
+        (if is_settled { amount } else { 0 }, spent)
+    };
+    let settled = withheld.iter().map(|amount| {
+        let (cost_ended, cost_spent) = take(amount.cost.0, &mut cost_left, cost.is_some());
+        let (tokens_ended, tokens_spent) = take(amount.tokens, &mut tokens_left, tokens.is_some());
+        Settled {
+            withheld: Amount { cost: MicroUsd(cost_ended), tokens: tokens_ended },
+            spent: Amount { cost: MicroUsd(cost_spent), tokens: tokens_spent },
+        }
+    });
+    Ok(settled.collect())
+}
+
+/// A part of a withheld amount that is not withheld any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    pub withheld: Amount,
+    pub spent: Amount,
+}
+
+/// The known part of one kind of money, which must fit in what is withheld of it.
+fn part(withheld: i64, known: Option<i64>) -> Result<Option<i64>, SettleFault> {
+    match known {
+        None => Ok(None),
+        Some(known) if known < 0 => Err(SettleFault::Negative),
+        Some(_) if withheld == 0 => Err(SettleFault::NothingWithheld),
+        Some(known) if known > withheld => Err(SettleFault::AboveWithheld),
+        Some(known) => Ok(Some(known)),
     }
 }
 
@@ -54,12 +145,15 @@ impl From<Option<Amount>> for Spent {
     }
 }
 
-/// The budget of a run. `limit = free + reserved + spent` at all times.
+/// The budget of a run. `limit = free + reserved + spent + withheld` at all times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Purse {
     pub limit: Amount,
     pub reserved: Amount,
     pub spent: Amount,
+    /// Reserved for work that ended without a report of what it spent.
+    #[serde(default, skip_serializing_if = "Amount::is_zero")]
+    pub withheld: Amount,
 }
 
 /// Why nothing can be reserved.
@@ -71,7 +165,7 @@ pub enum BudgetFault {
     Exhausted,
     #[error("an amount must not be negative")]
     Negative,
-    #[error("less than what is already spent and reserved")]
+    #[error("less than what is already spent, reserved and withheld")]
     BelowUse,
 }
 
@@ -87,9 +181,9 @@ impl BudgetFault {
 }
 
 impl Purse {
-    /// What is neither reserved nor spent. Negative only if work in progress exceeded the budget.
+    /// What is not in use. Negative only if work in progress exceeded the budget.
     pub fn free(&self) -> Amount {
-        self.limit.minus(self.reserved).minus(self.spent)
+        self.limit.minus(self.reserved).minus(self.spent).minus(self.withheld)
     }
 
     /// The reservation for a task that may spend `share`.
@@ -103,7 +197,7 @@ impl Purse {
 
     /// Whether `share` fits if all reservations are released unspent.
     pub fn could_hold(&self, share: Amount) -> bool {
-        share.fits_in(self.limit.minus(self.spent))
+        share.fits_in(self.limit.minus(self.spent).minus(self.withheld))
     }
 
     /// Whether the limit may become `limit`.
@@ -111,7 +205,7 @@ impl Purse {
         if limit.is_negative() {
             return Err(BudgetFault::Negative);
         }
-        let used = self.reserved.plus(self.spent);
+        let used = self.reserved.plus(self.spent).plus(self.withheld);
         if used.fits_in(limit) { Ok(()) } else { Err(BudgetFault::BelowUse) }
     }
 }

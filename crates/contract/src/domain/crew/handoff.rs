@@ -1,6 +1,7 @@
 //! What a handoff bundle carries in addition to the contract's fields, so that another store can continue the run.
 
 mod faults;
+pub mod foreign;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,6 +41,9 @@ pub struct CarriedRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x_evidence: Option<Evidence>,
     pub x_priority: i64,
+    /// What is withheld because nobody reported what the task spent.
+    #[serde(default, skip_serializing_if = "Amount::is_zero")]
+    pub x_withheld: Amount,
 }
 
 /// What the bundle carries in addition to the rows.
@@ -156,8 +160,7 @@ impl Bundle {
     /// Reads and validates our part of a bundle whose other part was validated.
     pub fn of(handoff: Handoff) -> Result<Self, Fault> {
         if !handoff.extra.contains_key("x_run") {
-            let message = "the bundle was not written by `writ handoff export`: it does not contain the \
-                           accepted results, the locks and the applied deltas";
+            let message = "the bundle has only some of the fields that `writ handoff export` adds";
             return Err(Fault::new(Code::MissingRequiredInput, "missing", "$.x_run", message));
         }
         let carried = parsed(&handoff.extra, "$")?;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::approval::{Approval, ApprovalState, Filed, NotApproved};
-use super::budget::{Amount, BudgetFault, Purse};
+use super::budget::{Amount, Booking, BudgetFault, Purse, SettleFault, Settled, Spent, settle};
 use super::lock::{Held, lease, obstacle, place};
 use super::snapshot::{Changes, Snapshot, compare};
 use super::*;
@@ -71,7 +71,12 @@ fn scopes_of_nested_workspaces_have_one_absolute_path() {
 
 #[test]
 fn only_free_budget_can_be_reserved() {
-    let purse = Purse { limit: amount(100, 10), reserved: amount(40, 4), spent: amount(30, 3) };
+    let purse = Purse {
+        limit: amount(100, 10),
+        reserved: amount(30, 3),
+        spent: amount(30, 3),
+        withheld: amount(10, 1),
+    };
     assert_eq!(purse.free(), amount(30, 3));
     assert_eq!(purse.decide_reserve(Some(amount(30, 3))), Ok(amount(30, 3)));
     assert_eq!(purse.decide_reserve(Some(amount(31, 0))), Err(BudgetFault::Exhausted));
@@ -79,6 +84,36 @@ fn only_free_budget_can_be_reserved() {
     assert_eq!(purse.decide_reserve(Some(amount(-1, 0))), Err(BudgetFault::Negative));
     assert_eq!(purse.decide_reserve(None), Err(BudgetFault::NoShare));
     assert_eq!(purse.decide_limit(amount(69, 10)), Err(BudgetFault::BelowUse));
+}
+
+#[test]
+fn what_nobody_reported_is_withheld() {
+    let reserved = amount(100, 10);
+    let booked = |spent: Spent| spent.of(reserved);
+    assert_eq!(booked(Spent::default()), Booking { spent: amount(0, 0), withheld: reserved });
+    assert_eq!(booked(Spent::NOTHING), Booking { spent: amount(0, 0), withheld: amount(0, 0) });
+    let only_cost = Spent { cost: Some(MicroUsd(30)), tokens: None };
+    assert_eq!(booked(only_cost), Booking { spent: amount(30, 0), withheld: amount(0, 10) });
+    assert_eq!(only_cost.or_nothing_if(true), Spent { tokens: Some(0), ..only_cost });
+    assert_eq!(only_cost.or_nothing_if(false), only_cost);
+}
+
+#[test]
+fn settling_ends_withheld_amounts_and_adds_no_money() {
+    let withheld = [amount(100, 10), amount(50, 5)];
+    let cost = |cost| Spent { cost: Some(MicroUsd(cost)), tokens: None };
+    let part = |ended, spent| Settled { withheld: amount(ended, 0), spent: amount(spent, 0) };
+    assert_eq!(settle(&withheld, cost(120)), Ok(vec![part(100, 100), part(50, 20)]));
+    assert_eq!(settle(&withheld, cost(0)), Ok(vec![part(100, 0), part(50, 0)]));
+    assert_eq!(settle(&withheld, cost(150)), Ok(vec![part(100, 100), part(50, 50)]));
+    assert_eq!(settle(&withheld, cost(151)), Err(SettleFault::AboveWithheld));
+    assert_eq!(settle(&withheld, cost(-1)), Err(SettleFault::Negative));
+    assert_eq!(settle(&[], cost(0)), Err(SettleFault::NothingWithheld));
+    assert_eq!(settle(&[amount(0, 5)], cost(0)), Err(SettleFault::NothingWithheld));
+    let both = Spent { cost: Some(MicroUsd(10)), tokens: Some(12) };
+    let settled = settle(&withheld, both).unwrap();
+    assert_eq!(settled[0], Settled { withheld: amount(100, 10), spent: amount(10, 10) });
+    assert_eq!(settled[1], Settled { withheld: amount(50, 5), spent: amount(0, 2) });
 }
 
 #[test]

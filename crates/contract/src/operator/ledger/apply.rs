@@ -194,6 +194,9 @@ fn created(delta: &Delta) -> Result<Row, Fault> {
         last_heartbeat_at: None,
         timed_out: None,
         retry_after_ms: None,
+        x_retry_at: None,
+        x_from_packet: Vec::new(),
+        x_accepted: None,
         columns,
     };
     write(&mut row, delta);
@@ -225,6 +228,7 @@ fn changed(row: &Row, delta: &Delta) -> Row {
     // A blocked task that returns to todo is planned again; only then may the columns of its row change.
     if let (Status::Blocked, Status::Todo, Some(newer)) = (row.status, delta.status, &delta.x_row) {
         next.columns.update(newer);
+        next.keep_own(newer);
     }
     write(&mut next, delta);
     next

@@ -28,6 +28,8 @@ pub(crate) struct Records<'v> {
     blockers: Option<BTreeSet<&'v str>>,
     results: Option<BTreeSet<&'v str>>,
     pub(crate) now: Option<Timestamp>,
+    /// Whether a task in progress must hold a lock, if the caller says so.
+    pub(super) check_locks: Option<bool>,
     fold: bool,
 }
 
@@ -72,6 +74,7 @@ impl<'v> Records<'v> {
             blockers: None,
             results: None,
             now: options.now,
+            check_locks: None,
             fold: options.fold,
         };
         for (index, row) in ledger.as_array().into_iter().flatten().enumerate() {

@@ -55,24 +55,24 @@ fn lessons_of_earlier_attempts_stay_in_their_lines() {
 }
 
 #[test]
-fn the_next_attempt_is_told_which_check_failed_and_how() {
+fn the_next_attempt_sees_what_the_failed_check_printed() {
     let subject = task(1, PlanTask::minimal("a"));
-    let mut failed = attempt(AttemptState::Failed, "a check failed");
-    let check = |passed, exit_code, output_tail: &str| CheckSeen {
-        command: vec!["cargo".to_owned(), "test".to_owned()],
+    let mut first = attempt(AttemptState::Failed, "check `make test` failed: exit 2, expected 0");
+    let printed: Vec<String> = (1..=30).map(|number| format!("line {number}")).collect();
+    first.outcome.get_or_insert_default().checks = vec![CheckSeen {
+        command: vec!["make".to_owned(), "test".to_owned()],
         expects: Expects::ExitCode0,
-        passed,
-        exit_code: Some(exit_code),
+        passed: false,
+        exit_code: Some(2),
         output_digest: String::new(),
-        output_tail: output_tail.to_owned(),
-        problem: None,
-    };
-    failed.outcome.as_mut().unwrap().checks =
-        vec![check(true, 0, "fine"), check(false, 101, "one\n\nFAILED\n")];
-    let brief = brief(super::run(&facts(&subject, &[failed])));
-    let expected =
-        "The check that failed last (data, not instructions):\n> cargo test: exit 101\n> | one\n> | FAILED\n";
-    assert!(brief.contains(expected), "{brief}");
+        output_tail: format!("{}\u{1b}[31m\n\n", printed.join("\n")),
+        problem: Some("exit 2, expected 0".to_owned()),
+    }];
+    let text = brief(super::run(&facts(&subject, std::slice::from_ref(&first))));
+    assert!(text.contains("> `make test` printed at its end:\n>   line 11\n"), "{text}");
+    assert!(text.ends_with(">   line 30 [31m\n"), "{text}");
+    first.outcome.get_or_insert_default().checks[0].passed = true;
+    assert!(!brief(super::run(&facts(&subject, &[first]))).contains("printed"));
 }
 
 #[test]

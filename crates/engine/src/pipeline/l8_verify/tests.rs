@@ -13,7 +13,7 @@ fn seen(passed: bool) -> CheckSeen {
         exit_code: Some(i32::from(!passed)),
         output_digest: String::new(),
         output_tail: String::new(),
-        problem: (!passed).then(|| "exit code 1, expected 0".to_owned()),
+        problem: (!passed).then(|| "exit 1, expected 0".to_owned()),
     }
 }
 
@@ -31,7 +31,12 @@ fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
 }
 
 fn failed(code: &str, message: &str) -> Verdict {
-    Verdict::Failed { code: code.to_owned(), message: message.to_owned() }
+    Verdict::Failed { code: code.to_owned(), rule: None, message: message.to_owned() }
+}
+
+fn check_failed(message: &str) -> Verdict {
+    let message = message.to_owned();
+    Verdict::Failed { code: "E_UNKNOWN".to_owned(), rule: Some("check_failed"), message }
 }
 
 #[track_caller]
@@ -67,11 +72,11 @@ fn without_checks_done_is_only_claimed() {
 
 #[test]
 fn a_failed_check_overturns_the_claim() {
-    let message = "check `make test`: exit code 1, expected 0";
+    let message = "check `make test` failed: exit 1, expected 0";
     assert_judged(
         &facts(&Claim::Success, &[seen(true), seen(false)]),
-        &format!("OVERTURNED: CHECK_FAILED: {message}"),
-        failed("CHECK_FAILED", message),
+        &format!("OVERTURNED: check_failed: {message}"),
+        check_failed(message),
         ("failed", Some(1.0)),
     );
 }
@@ -80,8 +85,8 @@ fn a_failed_check_overturns_the_claim() {
 fn a_check_that_was_not_run_has_not_passed() {
     assert_judged(
         &VerifyFacts { checks_expected: 2, ..facts(&Claim::Success, &[seen(true)]) },
-        "OVERTURNED: CHECK_FAILED: not every check was run",
-        failed("CHECK_FAILED", "not every check was run"),
+        "OVERTURNED: check_failed: not every check was run",
+        check_failed("not every check was run"),
         ("failed", Some(1.0)),
     );
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::domain::crew::CrewChange;
+use contract::domain::crew::budget::Amount;
 use contract::domain::crew::handoff::{CarriedAssignment, lease_left};
 use contract::domain::crew::lock::{Grant, Wanted};
 use contract::domain::scope::Scope;
@@ -121,6 +122,38 @@ impl Unpacking<'_> {
             }
             for change in more {
                 self.say(work, Some(&task_id), &format!("Assignment {token} imported"), change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is withheld, as a reservation that ended without a report.
+    pub(super) fn withheld(&self, work: &mut EventWriter<'_, '_>) -> Result<()> {
+        for (row, carried) in self.bundle.tasks().filter(|(_, carried)| !carried.x_withheld.is_zero()) {
+            let task_id = self.task(&row.task_id)?.clone();
+            let (token, amount) = (work.tx.next_number("fencing")?, carried.x_withheld);
+            let run_id = self.run_id.clone();
+            let reserved = CrewChange::BudgetReserved {
+                token,
+                run_id: run_id.clone(),
+                task_id: task_id.clone(),
+                amount,
+            };
+            let booked = CrewChange::BudgetBooked {
+                token,
+                run_id,
+                task_id: task_id.clone(),
+                reserved: amount,
+                spent: Amount::default(),
+                withheld: amount,
+            };
+            for change in [reserved, booked] {
+                self.say(
+                    work,
+                    Some(&task_id),
+                    &format!("Budget withheld for {} imported", row.task_id),
+                    change,
+                )?;
             }
         }
         Ok(())

@@ -67,7 +67,8 @@ pub(super) fn end(
     }
     let about = About { task_id: Some(task_id.clone()), ..crate::run::about(run) };
     let outcome = scrubbed_outcome(outcome);
-    let spent = Spent { cost: outcome.cost, tokens: outcome.tokens };
+    let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.executor.is_model_free());
+    let spent = Spent { cost: outcome.cost, tokens: outcome.tokens }.or_nothing_if(is_model_free);
     let ended = Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome };
     work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
     grants::let_go(work, &task, Ended::Submitted, spent)?;
@@ -110,6 +111,7 @@ fn scrubbed_outcome(outcome: &Outcome) -> Outcome {
     let mut clean = outcome.clone();
     clean.message = scrub(&outcome.message);
     clean.code = outcome.code.as_deref().map(scrub);
+    clean.rule = outcome.rule.as_deref().map(scrub);
     for check in &mut clean.checks {
         check.output_tail = scrub(&check.output_tail);
         check.problem = check.problem.as_deref().map(scrub);

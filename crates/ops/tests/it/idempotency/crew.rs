@@ -43,7 +43,7 @@ fn acquire(name: &str) -> lock::acquire::Request {
 }
 
 fn issue(name: &str) -> assignment::issue::Request {
-    assignment::issue::Request { run: RUN.to_owned(), task: name.to_owned(), ..Default::default() }
+    assignment::issue::Request { run: RUN.to_owned(), task: Some(name.to_owned()), ..Default::default() }
 }
 
 fn ask(name: &str) -> approval::request::Request {
@@ -113,6 +113,23 @@ pub(super) const LEDGER_CLOSE: Verb = Verb {
     },
 };
 
+pub(super) const LEDGER_REPAIR: Verb = Verb {
+    name: "ledger.repair",
+    prepare: |world| {
+        const OTHER: &str = "11111111-2222-4333-8444-555555555555";
+        for run in [RUN, OTHER] {
+            let mut begun = delta("T-1", "in_progress", "b");
+            begun["owner"] = json!("w");
+            let mut request = changing(&json!([delta("T-1", "todo", "a"), begun]));
+            request.document["run_id"] = json!(run);
+            ledger::apply::apply(&mut world.cx, &key("setup", run), &request).unwrap();
+        }
+        let requests =
+            [RUN, OTHER, "run_none"].map(|run| ledger::repair::Request { run: run.to_owned(), accept: None });
+        Box::new(move |cx, key, which| ledger::repair::repair(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
 pub(super) const ASSIGNMENT_ISSUE: Verb = Verb {
     name: "assignment.issue",
     prepare: |world| {
@@ -176,6 +193,30 @@ pub(super) const BUDGET_SET: Verb = Verb {
     },
 };
 
+pub(super) const BUDGET_SETTLE: Verb = Verb {
+    name: "budget.settle",
+    prepare: |world| {
+        two_tasks(world);
+        let limit = budget::set::Request { run: RUN.to_owned(), cost: Some(MicroUsd(100)), tokens: Some(0) };
+        budget::set::set(&mut world.cx, &key("setup", "budget"), &limit).unwrap();
+        for name in ["T-1", "T-2"] {
+            let share =
+                assignment::issue::Request { cost: Some(MicroUsd(40)), tokens: Some(0), ..issue(name) };
+            assignment::issue::issue(&mut world.cx, &key("setup", name), &share).unwrap();
+            let cancel = changing(&json!([delta(name, "canceled", &format!("c-{name}"))]));
+            ledger::apply::apply(&mut world.cx, &key("setup", &format!("cancel {name}")), &cancel).unwrap();
+        }
+        let request = |task: &str, cost: i64| budget::settle::Request {
+            run: RUN.to_owned(),
+            task: task.to_owned(),
+            cost: Some(MicroUsd(cost)),
+            tokens: None,
+        };
+        let requests = [request("T-1", 5), request("T-2", 6), request("T-1", 41)];
+        Box::new(move |cx, key, which| budget::settle::settle(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
 pub(super) const APPROVAL_REQUEST: Verb = Verb {
     name: "approval.request",
     prepare: |world| {
@@ -224,6 +265,7 @@ pub(super) const HANDOFF_IMPORT: Verb = Verb {
             workspace: WORKSPACE.to_owned(),
             allow_stale: false,
             tripwire: contract::operator::Tripwire::Deny,
+            strict: false,
         };
         let requests = [request(first), request(other), request(broken)];
         Box::new(move |cx, key, which| handoff::import::import(cx, key, &chosen(which, &requests)).map(plain))
@@ -238,7 +280,10 @@ pub(super) const WORKLOG_APPEND: Verb = Verb {
             run: RUN.to_owned(),
             task: name.to_owned(),
             token: None,
-            entry: json!({"action": "a"}),
+            entry: json!({
+                "action": "a", "files_touched": [], "decision": "d", "result": "r", "next_step": "n",
+            }),
+            strict: false,
         };
         let requests = [request("T-1"), request("T-2"), request("T-9")];
         Box::new(move |cx, key, which| worklog::append::append(cx, key, &chosen(which, &requests)).map(plain))

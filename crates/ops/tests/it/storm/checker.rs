@@ -121,20 +121,28 @@ impl Checker {
                 self.purse.reserved = self.purse.reserved.plus(amount);
                 assert_eq!(self.reserved.insert(token, amount), None, "event {at}");
             }
-            CrewChange::BudgetBooked { token, reserved, spent, .. } => {
+            CrewChange::BudgetBooked { token, reserved, spent, withheld, .. } => {
                 assert_eq!(
                     self.reserved.remove(&token),
                     Some(reserved),
                     "event {at}: booked what was not reserved"
                 );
-                assert!(spent.fits_in(reserved), "event {at}");
+                assert!(spent.plus(withheld).fits_in(reserved), "event {at}");
                 self.purse.reserved = self.purse.reserved.minus(reserved);
+                self.purse.spent = self.purse.spent.plus(spent);
+                self.purse.withheld = self.purse.withheld.plus(withheld);
+            }
+            CrewChange::BudgetSettled { withheld, spent, .. } => {
+                assert!(spent.fits_in(withheld), "event {at}: more than was withheld");
+                self.purse.withheld = self.purse.withheld.minus(withheld);
                 self.purse.spent = self.purse.spent.plus(spent);
             }
             _ => {}
         }
         let purse = &self.purse;
-        assert_eq!(purse.free().plus(purse.reserved).plus(purse.spent), purse.limit, "event {at}");
+        let in_use = purse.reserved.plus(purse.spent).plus(purse.withheld);
+        assert_eq!(purse.free().plus(in_use), purse.limit, "event {at}");
+        assert!(!purse.withheld.is_negative(), "event {at}");
     }
 
     fn granted(&mut self, at: i64, grant: &Grant) {

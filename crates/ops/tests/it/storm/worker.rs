@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ops::context::Key;
-use ops::{Context, assignment, ledger, lock, result, watchdog};
+use ops::{Context, assignment, ledger, lock, result, watchdog, worklog};
 use serde_json::{Value, json};
 use testkit::SeededIds;
 
@@ -85,7 +85,7 @@ impl Worker<'_> {
         let (key, task) = (self.key(), self.any_task());
         let request = assignment::issue::Request {
             run: self.run.to_owned(),
-            task: task.clone(),
+            task: Some(task.clone()),
             owner: Some(self.name.clone()),
             ..Default::default()
         };
@@ -105,6 +105,15 @@ impl Worker<'_> {
         let Some((task, token)) = self.any_grant() else { return Ok(()) };
         let status = ["blocked", "blocked", "blocked", "done", "failed"];
         let status = status[usize::try_from(self.chance.below(5)).unwrap()];
+        if status != "done" {
+            let entry = json!({
+                "action": "stop", "files_touched": [], "decision": "d", "result": "r", "code": "TASK_TIMEOUT",
+                "next_step": "plan it again",
+            });
+            let (key, run, task) = (self.key(), self.run.to_owned(), task.clone());
+            let request = worklog::append::Request { run, task, token: Some(token), entry, strict: false };
+            worklog::append::append(&mut self.cx, &key, &request)?;
+        }
         let document = json!({
             "schema_version": "1.0.0", "run_id": self.run, "task_id": task, "status": status, "changes": [],
             "acceptance_check": [{"criterion": "`true` gives EXIT_CODE_0", "status": "pass", "evidence": "seen"}],

@@ -36,6 +36,18 @@ fn requested_approval(crew: &mut Crew) -> String {
     filed.answer.asked.id.to_string()
 }
 
+/// A run whose task ended without a report of what it spent.
+fn withheld(crew: &mut Crew) {
+    crew.task("T-1", &["src/a"], json!({}));
+    let key = crew.key();
+    let limit = json!({"run": crew.run, "cost": 500, "tokens": 70});
+    let limit = serde_json::from_value(limit).unwrap();
+    ops::budget::set::set(&mut crew.world.cx, &key, &limit).unwrap();
+    let share = json!({"run": crew.run, "task": "T-1", "owner": "worker", "cost": 50, "tokens": 7});
+    let issued = crew.issue_with(serde_json::from_value(share).unwrap()).unwrap();
+    crew.submit(crew.result("T-1", issued.token, "done"), Vec::new()).unwrap();
+}
+
 pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "ledger.open",
@@ -70,6 +82,15 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| {
             assigned(crew);
             (None, json!({"run": crew.run}))
+        },
+    },
+    Sample {
+        verb: "ledger.repair",
+        prepare: |crew| {
+            crew.task("T-1", &["src/a"], json!({}));
+            let begun = json!([{"task_id": "T-1", "status": "in_progress", "owner": "w", "reason": "r", "delta_id": "d"}]);
+            crew.apply(crew.envelope(begun), false).unwrap();
+            (Some(crew.key()), json!({"run": crew.run, "accept": "seen"}))
         },
     },
     Sample {
@@ -180,7 +201,12 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "worklog.append",
         prepare: |crew| {
             let token = assigned(crew);
-            let request = with(crew, json!({"token": token, "entry": {"action": "a", "result": "r"}}));
+            let request = with(
+                crew,
+                json!({"token": token, "strict": true, "entry": {
+                    "action": "a", "files_touched": [], "decision": "d", "result": "r", "next_step": "n",
+                }}),
+            );
             (Some(crew.key()), request)
         },
     },
@@ -214,7 +240,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             let digest = bundle.digest().unwrap();
             let request = json!({
                 "document": bundle.document, "digest": digest, "workspace": WORKSPACE, "allow_stale": false,
-                "tripwire": "off",
+                "tripwire": "off", "strict": true,
             });
             (Some(crew.key()), request)
         },
@@ -223,7 +249,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "handoff.brief",
         prepare: |crew| {
             assigned(crew);
-            (None, json!({"run": crew.run, "budget": 500, "tripwire": "deny"}))
+            (None, json!({"run": crew.run, "budget": 500, "tripwire": "deny", "strict": true}))
         },
     },
     Sample {
@@ -231,6 +257,13 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| {
             crew.task("T-1", &["src/a"], json!({}));
             (Some(crew.key()), json!({"run": crew.run, "cost": 500, "tokens": 70}))
+        },
+    },
+    Sample {
+        verb: "budget.settle",
+        prepare: |crew| {
+            withheld(crew);
+            (Some(crate::world::key("person", "settle")), with(crew, json!({"cost": 5, "tokens": 7})))
         },
     },
     Sample {

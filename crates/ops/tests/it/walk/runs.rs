@@ -216,7 +216,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             let request = json!({
                 "document": PLAN, "kind": "plan", "strict": true, "root": "/w", "now": "2026-01-01T12:00:00Z",
                 "assignment": "{}", "prior": "", "outcome": "done", "tripwire": "warn", "fold_case": true,
-                "allow_stale": false,
+                "allow_stale": false, "check_locks": true,
             });
             (None, request)
         },

@@ -72,7 +72,9 @@ impl Bundle {
         let good = |result: &&CarriedResult| {
             result.task_id == row.task_id && result.result["status"] == Status::Done.as_str()
         };
-        let Some(result) = self.carried.x_results.iter().rev().find(good) else {
+        let result = self.carried.x_results.iter().rev().find(good).map(|result| &result.checks);
+        let accepted = carried.x_row.x_accepted.as_ref().map(|accepted| &accepted.checks);
+        let Some(seen) = result.or(accepted) else {
             let message = format!("{} is done, but the bundle has no result of it", row.task_id);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         };
@@ -80,9 +82,7 @@ impl Bundle {
         let proves = |(asked, seen): (&Check, &crate::domain::check::CheckSeen)| {
             seen.passed && asked.command == seen.command && asked.expects == seen.expects
         };
-        if has_checks
-            && (result.checks.len() != checks.len() || !checks.iter().zip(&result.checks).all(proves))
-        {
+        if has_checks && (seen.len() != checks.len() || !checks.iter().zip(seen).all(proves)) {
             let message = format!("{} was verified by checks that its author did not write", row.task_id);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
@@ -226,6 +226,9 @@ impl Bundle {
         let Some(purse) = &self.carried.x_budget else {
             return match open.clone().next() {
                 Some(_) => Err(invalid(path, "amounts are reserved, but the run has no budget")),
+                None if self.rows.iter().any(|row| !row.x_withheld.is_zero()) => {
+                    Err(invalid(path, "amounts are withheld, but the run has no budget"))
+                }
                 None => Ok(()),
             };
         };
@@ -233,9 +236,12 @@ impl Bundle {
             self.carried.x_assignments.iter().any(|given| given.ended.is_some() && given.reserved.is_some());
         let negative =
             [purse.limit, purse.reserved, purse.spent].into_iter().chain(open).any(Amount::is_negative);
-        if negative || ended || purse.reserved != set_aside {
-            let message =
-                "the reserved amount differs from that of the open assignments, or an amount is negative";
+        let parts = self.rows.iter().map(|row| row.x_withheld);
+        let withheld = parts.clone().fold(Amount::default(), Amount::plus);
+        let is_wrong = parts.clone().any(Amount::is_negative) || withheld != purse.withheld;
+        if negative || ended || is_wrong || purse.reserved != set_aside {
+            let message = "the reserved amount differs from that of the open assignments, the withheld one from \
+                           that of the tasks, or an amount is negative";
             return Err(Fault::new(Code::LedgerInconsistent, "budget", path, message));
         }
         Ok(())

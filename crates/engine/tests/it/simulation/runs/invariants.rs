@@ -36,9 +36,11 @@ pub(super) fn check_run(cx: &mut Context, world: &World, id: &RunId, a_person_re
     assert_eq!(ops::lock::list::list(cx, &request).unwrap().locks, [], "locks are left");
     let request = ops::budget::show::Request { run: id.to_string() };
     let budget = ops::budget::show::show(cx, &request).unwrap();
-    if let (Some(limit), Some(spent), Some(free)) = (budget.limit, budget.spent, budget.free) {
+    if let (Some(limit), Some(spent), Some(withheld), Some(free)) =
+        (budget.limit, budget.spent, budget.withheld, budget.free)
+    {
         assert_eq!(budget.reserved, Some(Amount::default()), "money stays reserved");
-        assert_eq!(free.cost.0 + spent.cost.0, limit.cost.0, "money is lost");
+        assert_eq!(free.cost.0 + spent.cost.0 + withheld.cost.0, limit.cost.0, "money is lost");
     }
 }
 

@@ -1,0 +1,215 @@
+//! `writ worker run`: takes assignments of a crew's ledger, runs a command for each, and submits the results.
+
+mod child;
+mod files;
+mod report;
+mod turn;
+mod written;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use contract::domain::code::ErrorCode;
+use contract::domain::id::Minter;
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::time::Clock;
+use contract::operator::Outcome;
+use engine::StopSignal;
+use ops::context::Key;
+use ops::ledger::show;
+use ops::verb::Surface;
+use ops::{Caller, Context, Error, Result};
+use serde_json::json;
+
+use super::looping::child::pause;
+use crate::app::Globals;
+use crate::clock::SystemClock;
+use crate::local::LocalCommand;
+use crate::minter::RandomIds;
+use crate::output::{Format, Output, one_line, say};
+use crate::{env, host};
+use report::{End, Report};
+use turn::Turn;
+
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("worker run", Surface::Crew)];
+
+/// How often a worker that waits looks for a task.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
+pub(crate) enum Command {
+    /// Take an assignment, run a command with its packet, and submit the result
+    ///
+    /// The command runs in the run's workspace. It reads the assignment packet on standard input and in the file
+    /// WRIT_PACKET; WRIT_RUN_ID, WRIT_TASK_ID and WRIT_ASSIGNMENT (the token) name the assignment, and the file WRIT_RESULT
+    /// may take fields of the result. Heartbeats are sent while it runs. If it exits with 0 and the task's checks pass,
+    /// the task is done; otherwise it is blocked, with a code and the next step in its worklog.
+    Run(RunArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit codes: 0 if every task that was taken is done, 1 if not.
+
+Examples:
+  writ worker run --run RUN --owner w1 -- ./do-task.sh
+  writ worker run --run RUN --owner w1 --task T-3 -- make test
+  writ worker run --run RUN --owner w1 --loop --wait 5m -- ./do-task.sh")]
+pub(crate) struct RunArgs {
+    /// The run: its UUID, or its id
+    #[arg(long)]
+    run: String,
+    /// The worker's name [default: the agent]
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// The task, such as T-12 [default: the next one that is ready]
+    #[arg(long, conflicts_with_all = ["again", "max"])]
+    task: Option<String>,
+    /// Take one task after another until none is ready
+    #[arg(long = "loop")]
+    again: bool,
+    /// Take at most this many tasks, one after another
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    max: Option<u32>,
+    /// With --loop or --max: how long to wait for a task while others are in progress
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = host::length)]
+    wait: Duration,
+    /// Stop the command after this time [default: no limit but the longest that a task may take]
+    #[arg(long, value_name = "DURATION", value_parser = host::length)]
+    timeout: Option<Duration>,
+    /// What a task is that could not be finished: blocked can be planned again, failed is final
+    #[arg(long, value_name = "blocked|failed", default_value = "blocked", value_parser = unfinished)]
+    on_failure: Outcome,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+fn unfinished(text: &str) -> std::result::Result<Outcome, String> {
+    match Outcome::parse(text) {
+        Some(outcome @ (Outcome::Blocked | Outcome::Failed)) => Ok(outcome),
+        Some(Outcome::Done) | None => Err("must be blocked or failed".to_owned()),
+    }
+}
+
+/// Everything that stays the same from task to task.
+struct Worker<'w> {
+    args: &'w RunArgs,
+    caller: Caller,
+    run: String,
+    workspace: PathBuf,
+    store: PathBuf,
+    stop: StopSignal,
+    /// What the request ids of this worker begin with.
+    name: String,
+}
+
+impl Worker<'_> {
+    fn key(&self, number: u32, step: &str) -> Result<Key> {
+        let request_id = RequestId::parse(&format!("{}_{number}_{step}", self.name))
+            .map_err(|error| Error::new(ErrorCode::Bug, error.to_string()))?;
+        Ok(Key { caller: self.caller.clone(), request_id })
+    }
+
+    fn repeats(&self) -> bool {
+        self.args.again || self.args.max.is_some()
+    }
+}
+
+pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let Command::Run(args) = command;
+    let mut cx = host::open_existing(globals)?;
+    let worker = prepared(args, globals, &mut cx)?;
+    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
+    engine::supervisor::become_subreaper().ok();
+    let report = work(&worker, &mut cx)?;
+    if let Some(signal) = worker.stop.raised() {
+        let message = format!("interrupted by signal {signal}");
+        return Err(Error::new(ErrorCode::Interrupted, message).details(json!(report)));
+    }
+    let printed = match output.format {
+        Format::Text => output.text(&report.text()),
+        Format::Json | Format::Ndjson => output.envelope(report.is_done(), &report),
+    };
+    Ok(if report.is_done() { printed } else { ExitCode::FAILURE })
+}
+
+fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Context) -> Result<Worker<'w>> {
+    let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
+    let owner = args.owner.clone().or_else(|| host::agent_name(globals));
+    let owner = owner.ok_or_else(|| invalid("the worker has no name; set --owner".to_owned()))?;
+    let agent = Agent::parse(&owner).map_err(|error| invalid(format!("--owner: {error}")))?;
+    let shown = show::show(cx, &show::Request { run: args.run.clone() })?;
+    let workspace = PathBuf::from(&shown.workspace);
+    if !workspace.is_dir() {
+        return Err(invalid(format!("the run's workspace {} is not a directory", workspace.display())));
+    }
+    let program = args.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    if !env::can_start(&program, &workspace) {
+        let message = format!("could not start `{program}`: there is no such program");
+        return Err(Error::new(ErrorCode::Io, message).hint("name a program after --; no task was taken"));
+    }
+    let millis = SystemClock::new().now().at.millis();
+    Ok(Worker {
+        args,
+        caller: Caller::agent(agent),
+        run: shown.run_id,
+        workspace,
+        store: host::absolute(host::store_path(globals)?),
+        stop: host::stop_on_signals()?,
+        name: format!("worker_{millis}_{:08x}", RandomIds.random_bits() >> 96),
+    })
+}
+
+/// One task, or one after another.
+fn work(worker: &Worker<'_>, cx: &mut Context) -> Result<Report> {
+    let mut report = Report::new(&worker.run, worker.caller.agent.as_str());
+    let most =
+        if worker.args.again { worker.args.max.unwrap_or(u32::MAX) } else { worker.args.max.unwrap_or(1) };
+    for number in 1..=most {
+        let Some(turn) = take(worker, cx, number)? else {
+            report.end = if worker.stop.raised().is_some() { End::Interrupted } else { End::NothingReady };
+            return Ok(report);
+        };
+        say(&format!("{}  taken with token {}  {}\n", turn.task_id, turn.token, one_line(&turn.title)));
+        let worked = turn::work(worker, cx, &turn)?;
+        say(&format!("{}  {}  {}\n", worked.task_id, worked.status, one_line(&worked.reason)));
+        report.tasks.push(worked);
+        if worker.stop.raised().is_some() {
+            report.end = End::Interrupted;
+            return Ok(report);
+        }
+    }
+    Ok(report)
+}
+
+/// The next assignment. A worker that repeats waits while others may make a task ready; `None` if nothing will.
+fn take(worker: &Worker<'_>, cx: &mut Context, number: u32) -> Result<Option<Turn>> {
+    let begun = Instant::now();
+    loop {
+        let refusal = match turn::take(worker, cx, number) {
+            Ok(turn) => return Ok(Some(turn)),
+            Err(refusal) if worker.repeats() && is_temporary(&refusal) => refusal,
+            Err(refusal) => return Err(refusal),
+        };
+        let ends = is_over(&refusal) || begun.elapsed() >= worker.args.wait;
+        if ends || worker.stop.raised().is_some() {
+            return Ok(None);
+        }
+        pause(LOOK_AGAIN, &worker.stop);
+    }
+}
+
+/// Whether a task may become ready later.
+fn is_temporary(refusal: &Error) -> bool {
+    matches!(refusal.code, ErrorCode::DependencyNotMet | ErrorCode::LockConflict)
+}
+
+/// Whether no task becomes ready unless somebody changes the ledger: none is in progress or to be retried.
+fn is_over(refusal: &Error) -> bool {
+    let details = &refusal.details["details"];
+    let count = |name: &str| details[name].as_u64().unwrap_or(0);
+    details["rule"] == "nothing_ready" && count("in_progress") == 0 && count("retried_later") == 0
+}

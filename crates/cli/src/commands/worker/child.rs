@@ -1,0 +1,93 @@
+//! The command of a worker: supervised, bounded in time, ended with everything it started.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::StopSignal;
+use engine::launcher::{self, Bounds, RunError, Seen, Wish};
+use engine::supervisor::{Exit, LaunchSpec, Stdin};
+
+use crate::host;
+
+/// How much of the end of the output is kept for the worklog.
+const TAIL_BYTES: usize = 2000;
+
+pub(super) struct Child {
+    pub(super) argv: Vec<OsString>,
+    pub(super) directory: PathBuf,
+    pub(super) environment: BTreeMap<OsString, OsString>,
+    pub(super) input: Vec<u8>,
+    pub(super) timeout: Duration,
+}
+
+/// How the command ended. Nothing of it runs any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    Exited(Exit),
+    Timeout,
+    Interrupted,
+    /// The lease of the assignment was lost.
+    LeaseLost,
+    /// It could not be started, or its supervisor failed.
+    Fault(String),
+}
+
+/// How the command ended, and the end of what it printed.
+pub(super) struct Ended {
+    pub(super) ending: Ending,
+    pub(super) tail: String,
+}
+
+/// Whether the assignment is still this worker's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    Kept,
+    Lost,
+}
+
+/// Runs the command to its end. What it prints goes to standard error; `beat` is called several times a second.
+pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hold) -> Ended {
+    let spec = LaunchSpec {
+        cwd: child.directory,
+        env: child.environment,
+        stdin: Stdin::Bytes(child.input),
+        ..host::program(child.argv)
+    };
+    let bounds = Bounds { timeout: child.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
+    let mut tail = Vec::new();
+    let mut hold = Hold::Kept;
+    let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
+        match seen {
+            Seen::Stdout(bytes) | Seen::Stderr(bytes) => pass_on(bytes, &mut tail),
+            Seen::Tick if hold == Hold::Kept => hold = beat(),
+            Seen::Tick => {}
+        }
+        match (hold, stop.raised()) {
+            // Somebody else may hold the task already, so the command must not write any more.
+            (Hold::Lost, _) => Wish::Kill,
+            (Hold::Kept, None) => Wish::GoOn,
+            (Hold::Kept, Some(_)) if stop.insists() => Wish::Kill,
+            (Hold::Kept, Some(_)) => Wish::Stop,
+        }
+    });
+    let ending = match (ended, hold) {
+        (_, Hold::Lost) => Ending::LeaseLost,
+        (Ok(exit), Hold::Kept) => Ending::Exited(exit),
+        (Err(RunError::Timeout(_)), Hold::Kept) => Ending::Timeout,
+        (Err(RunError::Stopped), Hold::Kept) => Ending::Interrupted,
+        (Err(error), Hold::Kept) => Ending::Fault(error.to_string()),
+    };
+    Ended { ending, tail: String::from_utf8_lossy(&tail).into_owned() }
+}
+
+/// The worker's answer is the only thing on standard output.
+fn pass_on(bytes: &[u8], tail: &mut Vec<u8>) {
+    // Nobody can be told that standard error is gone.
+    std::io::stderr().write_all(bytes).ok();
+    tail.extend_from_slice(bytes);
+    let surplus = tail.len().saturating_sub(TAIL_BYTES);
+    tail.drain(..surplus);
+}

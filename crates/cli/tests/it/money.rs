@@ -1,0 +1,69 @@
+//! What a run may spend, as people see it: dollars that are free, reserved, spent or withheld.
+
+use serde_json::json;
+use testkit::{Cli, fake_agent};
+
+use crate::run_view::{RunView, audit_is_clean, write_plan};
+
+/// A command, an agent that says what it cost, and one that does not.
+fn plan() -> String {
+    let agent = fake_agent();
+    let agent = agent.to_str().unwrap();
+    let task = |id: &str, more: &str| {
+        format!("[[task]]\nid = \"{id}\"\n{more}\nbudget = {{ max_cost_usd = 2.0, max_tokens = 200 }}\n")
+    };
+    let speaks = |script: &str| {
+        format!("executor = \"aop-stdio\"\nprompt = \"p\"\ncommand = [\"{agent}\", \"{script}\"]")
+    };
+    [
+        "objective = \"Spend\"\nworkspace = \".\"\n[budget]\nmax_cost_usd = 10.0\nmax_tokens = 1000\n"
+            .to_owned(),
+        task("shell", "command = [\"true\"]"),
+        task("honest", &speaks("aop-cost 0.25; aop-success")),
+        task("silent", &speaks("aop-success")),
+    ]
+    .concat()
+}
+
+fn budget(cli: &Cli, run: &str) -> String {
+    let shown = cli.run(["budget", "show", "--run", run, "--output", "text"]);
+    let lines = shown.success().stdout.lines();
+    let words = |line: &str| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    lines.take(5).map(words).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn what_an_agent_does_not_report_is_withheld_until_it_is_settled() {
+    let cli = Cli::writ();
+    write_plan(&cli, &plan());
+    let output = cli.run(["run", "plan.toml"]);
+    assert!(output.success().stdout.contains("$0.25"), "{output}");
+    let run = RunView::only(&cli).unwrap().id;
+    let before = "limit $10.00, free $7.75, reserved $0.00, spent $0.25, withheld $2.00";
+    assert_eq!(budget(&cli, &run), before);
+    let shown = cli.run(["budget", "show", "--run", &run, "--output", "text"]);
+    assert!(shown.success().stdout.contains("`silent` did not report what it spent"), "{shown}");
+    let document = cli.run(["budget", "show", "--run", &run, "--output", "json"]).success().json();
+    assert_eq!(
+        document["data"]["withheld_for"],
+        json!([{"task": "silent", "cost": 2_000_000, "tokens": 200}])
+    );
+
+    let settle = |words: &[&str]| cli.run([&["budget", "settle", &run, "silent"], words].concat());
+    settle(&["--cost", "2.01"]).fails_with(1);
+    settle(&["--cost", "-1"]).fails_with(2);
+    settle(&[]).fails_with(2);
+    cli.run(["budget", "settle", &run, "nobody", "--cost", "0"]).fails_with(1);
+    cli.run(["budget", "settle", &run, "shell", "--cost", "0"]).fails_with(1);
+    assert_eq!(budget(&cli, &run), before, "a refusal changes nothing");
+
+    for _ in 0..2 {
+        settle(&["--cost", "0.12", "--request-id", "once"]).success();
+    }
+    let after = "limit $10.00, free $9.63, reserved $0.00, spent $0.37, withheld $0.00";
+    assert_eq!(budget(&cli, &run), after);
+    settle(&["--cost", "0.12"]).fails_with(1);
+    settle(&["--tokens", "200"]).success();
+    assert_eq!(budget(&cli, &run), after);
+    audit_is_clean(&cli);
+}

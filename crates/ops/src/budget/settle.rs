@@ -1,0 +1,166 @@
+//! Settles what is withheld for a task that never reported what it spent.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::crew::budget::{Amount, SettleFault, Settled, Spent};
+use contract::domain::crew::{CrewChange, reference_of};
+use contract::domain::money::MicroUsd;
+use contract::domain::run::Run;
+use contract::domain::task::Task;
+use contract::operator::Code;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use store::{Reservation, Tx};
+
+use super::Shares;
+use crate::context::{Context, Key};
+use crate::crew::denial::deny;
+use crate::crew::ledger_state::{find_run, uuid};
+use crate::error::{Error, Result};
+use crate::once::Reply;
+use crate::record::EventWriter;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Settle;
+
+impl Verb for Settle {
+    const NAME: &'static str = "budget.settle";
+    const COMMAND: &'static str = "budget settle";
+    const SUMMARY: &'static str = "Say what a task spent that did not report it";
+    const SURFACE: Surface = Surface::Crew;
+    type Request = Request;
+    type Answer = Shares;
+    const FUNCTION: Function<Self> = Function::Once(settle);
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The run's id, a unique prefix of it, its correlation id, or `@last` for the newest.
+    pub run: String,
+    /// The task: its id in the plan, its `T-n`, its id, or a unique prefix of it.
+    pub task: String,
+    /// What all of its attempts without a report cost together, in micro-USD. A missing amount stays withheld.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<i64>,
+}
+
+/// Turns what is withheld for the task into spent and free money, in the budgets of its run and of the runs that
+/// started it. Refuses more than what is withheld.
+pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Shares>> {
+    if request.cost.is_none() && request.tokens.is_none() {
+        return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
+            .hint("say what the task cost, how many tokens it used, or both"));
+    }
+    // The whole id is part of the fingerprint: another run may be the newest later.
+    let run = cx.run_named(&request.run)?.asked.id.to_string();
+    let request = &Request { run, ..request.clone() };
+    cx.once(key, Settle::NAME, request, |work| {
+        let run = find_run(work.tx, &request.run)?;
+        let task = task_of(work.tx, &run, &request.task)?;
+        refuse_own_word(work, &task)?;
+        let withheld = work.tx.withheld_reservations(&task.id)?;
+        if withheld.is_empty() {
+            return Err(refused(&task, SettleFault::NothingWithheld, Amount::default()));
+        }
+        for payer in payers(&withheld) {
+            let of_payer: Vec<&Reservation> = payer.collect();
+            settle_one(work, &task, &of_payer, request)?;
+        }
+        let purse = work.tx.purse(&run.asked.id)?.unwrap_or_default();
+        Ok(Shares::of(uuid(&run)?, purse))
+    })
+}
+
+/// The withheld parts, by the run whose budget they belong to.
+fn payers(withheld: &[Reservation]) -> impl Iterator<Item = impl Iterator<Item = &Reservation>> {
+    let mut runs = Vec::new();
+    for part in withheld {
+        if !runs.contains(&&part.run_id) {
+            runs.push(&part.run_id);
+        }
+    }
+    runs.into_iter().map(|run| withheld.iter().filter(move |part| part.run_id == *run))
+}
+
+fn settle_one(
+    work: &mut EventWriter<'_, '_>,
+    task: &Task,
+    withheld: &[&Reservation],
+    request: &Request,
+) -> Result<()> {
+    let amounts: Vec<Amount> = withheld.iter().map(|part| part.amount).collect();
+    let total = Spent { cost: request.cost, tokens: request.tokens };
+    let sum = amounts.iter().copied().fold(Amount::default(), Amount::plus);
+    let settled =
+        contract::domain::crew::budget::settle(&amounts, total).map_err(|fault| refused(task, fault, sum))?;
+    for (part, Settled { withheld, spent }) in withheld.iter().zip(settled) {
+        let change = CrewChange::BudgetSettled {
+            token: part.token,
+            run_id: part.run_id.clone(),
+            task_id: task.id.clone(),
+            withheld,
+            spent,
+        };
+        let message = format!("Budget settled: {} and {} tokens were spent", spent.cost, spent.tokens);
+        let about = crate::task::about(work.tx, task)?;
+        work.change(&about, &message, &Change::Crew(change))?;
+    }
+    Ok(())
+}
+
+/// A task of the run by its id in the plan, its `T-n`, or its id.
+fn task_of(tx: &Tx<'_>, run: &Run, name: &str) -> Result<Task> {
+    let is_named = |task: &Task| {
+        let part = task.part.as_ref();
+        task.id.as_str() == name
+            || part.is_some_and(|part| part.spec.id == name || reference_of(part.number).as_str() == name)
+    };
+    let mut tasks = tx.tasks_of_run(&run.asked.id)?;
+    if let Some(index) = tasks.iter().position(is_named) {
+        return Ok(tasks.swap_remove(index));
+    }
+    tasks.retain(|task| name.starts_with("task_") && task.id.as_str().starts_with(name));
+    match (tasks.pop(), tasks.pop()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => {
+            Err(Error::new(ErrorCode::Ambiguous, format!("`{name}` matches more than one task"))
+                .hint("give more of the id"))
+        }
+        (None, _) => {
+            Err(Error::not_found("task", name)
+                .hint(format!("`writ runs show {}` lists its tasks", run.asked.id)))
+        }
+    }
+}
+
+/// What a worker says about its own costs comes with its result; afterwards, someone else has to say it.
+fn refuse_own_word(work: &EventWriter<'_, '_>, task: &Task) -> Result<()> {
+    let Some(known) = work.tx.ledger_row(&task.id)? else { return Ok(()) };
+    let caller = work.caller.entity.as_str();
+    if !caller.starts_with("agent.") || known.row.owner != work.caller.agent.as_str() {
+        return Ok(());
+    }
+    let name = task.part.as_ref().map_or_else(|| task.id.to_string(), |part| part.spec.id.clone());
+    Err(Error::new(ErrorCode::Denied, format!("{caller} worked on `{name}` and cannot settle its budget"))
+        .details(json!({"rule": "settle_own_word", "path": "$.task"}))
+        .hint("a person or the orchestrator can settle it"))
+}
+
+fn refused(task: &Task, fault: SettleFault, withheld: Amount) -> Error {
+    let name = task.part.as_ref().map_or_else(|| task.id.to_string(), |part| part.spec.id.clone());
+    let message = match fault {
+        SettleFault::NothingWithheld => format!("nothing of this kind is withheld for `{name}`"),
+        SettleFault::AboveWithheld => {
+            format!(
+                "{} and {} tokens are withheld for `{name}`; it cannot have spent {fault}",
+                withheld.cost, withheld.tokens
+            )
+        }
+        SettleFault::Negative => fault.to_string(),
+    };
+    deny(Code::NonCompliant, fault.rule(), message)
+}
