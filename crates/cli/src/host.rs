@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
@@ -98,6 +99,8 @@ impl Door for CommandLine {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = env::inherited();
         environment.insert("WRIT_DB".into(), self.store.clone().into_os_string());
+        // Some agents run their tools on a terminal, on which verbs print text unless they are told not to.
+        environment.insert("WRIT_OUTPUT".into(), "json".into());
         environment
     }
 
@@ -137,8 +140,9 @@ impl Door for CommandLine {
         Box::new(LiveView::new(tasks.iter(), if has_summary { Leave::Nothing } else { Leave::LastDrawn }))
     }
 
-    fn program(&self) -> String {
-        callable(&self.globals)
+    fn program(&self) -> Program {
+        let name = if persona::current().name() == "vybe" { ProgramName::Vybe } else { ProgramName::Writ };
+        Program { call: callable(&self.globals), name }
     }
 
     fn project_commands(&self, directory: &Path) -> Result<Option<ProjectCommands>> {

@@ -43,7 +43,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder, \
-     checks";
+     checks, claim_since";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -231,6 +231,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
             token: row.get(10)?,
             lease: Lease { boot_id: row.get(11)?, until_millis: row.get(12)? },
             holder: holder_of(&id, row.get(18)?)?,
+            since: row.get::<_, Option<i64>>(20)?.map(Timestamp::from_millis),
         }),
         None => None,
     };

@@ -10,10 +10,11 @@ use crate::test::{self, Program, Runner};
 /// The flag of `cargo xtask test` that selects this suite.
 pub(crate) const FLAG: &str = "--agents";
 
-/// The closing line of a run without the suite.
+/// The closing lines of a run without the suite.
 pub(crate) const LEFT_OUT: &str = "\
-left out: the tests with the real Claude Code, Codex, Gemini CLI and OpenCode, which downloads them (1.1 GB, once).
-run them: cargo xtask test --agents";
+left out: tests with the real Claude Code, Codex, Gemini CLI and OpenCode; run them with `cargo xtask test --agents`
+          (installs the programs from npm into your cache directory, 1.1 GB, once)
+left out: more rounds of the long tests; run them with `cargo xtask soak`";
 
 /// Where the harness looks for the programs: directories, separated as in PATH.
 const VARIABLE: &str = "WRIT_TEST_AGENTS";

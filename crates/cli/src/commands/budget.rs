@@ -90,9 +90,9 @@ fn shown(answer: &show::Answer) -> String {
         limit,
         reserved: part(answer.reserved),
         spent: part(answer.spent),
-        withheld: part(answer.withheld),
+        withheld: answer.withheld,
         free: part(answer.free),
-        cost_unit: String::new(),
+        cost_unit: None,
     });
     for withheld in &answer.withheld_for {
         let task = shlex::try_quote(&withheld.task).unwrap_or_else(|_| withheld.task.as_str().into());
@@ -115,7 +115,7 @@ fn text(shares: &Shares) -> String {
         ("free", shares.free),
         ("reserved", shares.reserved),
         ("spent", shares.spent),
-        ("withheld", shares.withheld),
+        ("withheld", shares.withheld.unwrap_or_default()),
     ]
     .map(line)
     .concat()

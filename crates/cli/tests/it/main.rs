@@ -29,6 +29,7 @@ mod kill_nine;
 mod layers;
 mod live_view;
 mod local;
+mod loop_programs;
 mod loops;
 mod memory;
 mod money;

@@ -181,3 +181,17 @@ fn a_store_is_not_deleted_while_a_run_is_working() {
     assert!(cli.db().is_file());
     drop(run);
 }
+
+#[test]
+fn a_person_at_a_terminal_is_asked_before_the_store_is_deleted() {
+    let cli = writ();
+    cli.run(["upgrade"]).success();
+    for (answer, remains) in [("n", true), ("", true), ("yes", false)] {
+        let mut asked = cli.call(["uninstall", "--purge"]).on_terminal(80, 24);
+        let question = || String::from_utf8_lossy(&asked.printed()).contains("everything in it? [y/N]");
+        testkit::eventually(std::time::Duration::from_secs(20), "the question is asked", question);
+        asked.press(&format!("{answer}\n"));
+        assert_eq!(asked.wait(std::time::Duration::from_secs(20)).success(), !remains);
+        assert_eq!(cli.db().exists(), remains, "{answer:?}");
+    }
+}

@@ -18,17 +18,17 @@ fn pages() -> Vec<(PathBuf, String)> {
 fn calls(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_shell = false;
-    let mut here_document = false;
+    let mut here_document: Option<String> = None;
     for line in page.replace("\\\n", " ").lines() {
         if let Some(info) = line.strip_prefix("```") {
             in_shell = !in_shell && info.split(' ').next() == Some("sh");
             continue;
         }
-        if here_document || !in_shell {
-            here_document &= line != "EOF";
+        if !in_shell || here_document.is_some() {
+            here_document.take_if(|end| *end == line);
             continue;
         }
-        here_document = line.contains("<<");
+        here_document = line.split_once("<<").map(|(_, end)| end.trim().trim_matches('\'').to_owned());
         let line = line.split(" #").next().unwrap_or_default();
         let parts = line.split(['|', '<', '>', ';', '&']).map(str::trim);
         found.extend(parts.filter(|part| part.starts_with("writ ")).map(str::to_owned));

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     #[arg(long)]
     title: String,
     /// Details
-    #[arg(long = "desc", default_value = "")]
+    #[arg(long = "desc", visible_alias = "description", default_value = "")]
     description: String,
     /// The project the task belongs to [default: the project of this directory]
     #[arg(long, value_name = "ID")]
