@@ -11,10 +11,10 @@ use contract::domain::code::ErrorCode;
 use ops::Error;
 use ops::verb::Surface;
 
-use crate::output::{Format, Output, say};
+use crate::output::{Format, Output, format_in_environment, one_line, say};
 use crate::persona::{self, Persona};
 use crate::words::flags::{self, Plain};
-use crate::{commands, env, host, local, words};
+use crate::{commands, env, local, words};
 use help::{CREW, DOCUMENTS, MEMORY, RUN, SETUP, START, STORE};
 
 pub(crate) use help::root as root_help;
@@ -49,9 +49,12 @@ pub(crate) struct Globals {
     /// An id for this request; a retry with the same id changes nothing twice [default: WRIT_REQUEST_ID]
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) request_id: Option<String>,
-    /// How to print the answer
+    /// How to print the answer [default: WRIT_OUTPUT, else text on a terminal]
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) output: Option<Format>,
+    /// Print long text without a pager [default: WRIT_PAGER, PAGER, else less]
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 // A command with subcommands. They are described only where the command is used: every call pays for the grammar. The
@@ -230,9 +233,16 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     let globals = &app.globals;
     if let Some(name) = env::unreadable() {
         let refused = Error::new(ErrorCode::Usage, format!("the environment variable {name} is not UTF-8"));
-        return Output::new(globals.output, surface, false).error(&refused);
+        return Output::new(globals.output, surface).error(&refused);
     }
-    let output = Output::new(globals.output, surface, host::agent_name(globals).is_some());
+    let output = match globals.output.map_or_else(format_in_environment, |format| Ok(Some(format))) {
+        Ok(asked) => Output::new(asked, surface).paged(!globals.no_pager && !shows_progress(&path)),
+        Err(word) => {
+            let refused =
+                Error::new(ErrorCode::Usage, format!("WRIT_OUTPUT is `{word}`, which is not a format"));
+            return Output::new(None, surface).error(&refused.hint("use text, json or ndjson"));
+        }
+    };
     let done = commands::run_command(&app.command, globals, &output);
     done.unwrap_or_else(|error| output.error(&words::naming_flags(error, &path)))
 }
@@ -252,12 +262,17 @@ fn parsed(words: Vec<OsString>) -> Result<(ArgMatches, Vec<OsString>), ExitCode>
         (None, None) => Plain { words, ignored: Vec::new() },
     };
     for word in &plain.ignored {
-        say(&format!("ignored the argument {word}\n"));
+        say(&format!("ignored the argument {}\n", one_line(word)));
     }
     match grammar().try_get_matches_from(&plain.words) {
         Ok(found) => Ok((found, plain.words)),
         Err(error) => Err(refuse(error, &plain.words)),
     }
+}
+
+/// Whether a command shows what it does while it works: its answer follows on the same screen.
+fn shows_progress(path: &str) -> bool {
+    matches!(path, "run" | "retry" | "loop" | "serve" | "worker run" | "orchestrate step")
 }
 
 /// The command that was called, without the program's name: `task create`.

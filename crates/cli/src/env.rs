@@ -15,6 +15,14 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "WRIT_DB", about: "the store's file" },
     Variable { name: "WRIT_AGENT", about: "the identity an agent acts under" },
     Variable { name: "WRIT_REQUEST_ID", about: "the key under which a retry is recognised" },
+    Variable {
+        name: "WRIT_OUTPUT",
+        about: "how answers are printed where --output is not given: text, json or ndjson",
+    },
+    Variable {
+        name: "WRIT_PAGER",
+        about: "the program that shows long text on a terminal; empty or cat for none",
+    },
     Variable { name: "WRIT_RUN", about: "set for children: the run they belong to" },
     Variable { name: "WRIT_TASK", about: "set for children: the task they work on" },
     Variable {
@@ -46,6 +54,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "XDG_CONFIG_HOME", about: "where the user's configuration is, in writ/config.toml" },
     Variable { name: "CLAUDE_CONFIG_DIR", about: "where Claude Code's settings are, for `hook install`" },
     Variable { name: "OPENCODE_CONFIG_DIR", about: "where OpenCode's plugins are, for `hook install`" },
+    Variable { name: "PAGER", about: "the same as WRIT_PAGER, for many programs" },
+    Variable { name: "LESS", about: "options of `less`; writ sets FRX where there are none" },
     Variable { name: "NO_COLOR", about: "no colors, whatever the terminal can do" },
     Variable { name: "CLICOLOR", about: "0 for no colors" },
     Variable { name: "TERM", about: "the kind of terminal; dumb gets plain lines" },
@@ -57,12 +67,18 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
 /// A variable that is set and not empty.
 pub(crate) fn get(name: &str) -> Option<String> {
-    debug_assert!(VARIABLES.iter().any(|variable| variable.name == name), "{name} is not declared");
-    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    given(name).filter(|value| !value.is_empty())
 }
 
-/// What children inherit: everything but writ's own variables, which describe this process and not theirs.
+/// A variable that is set, for those whose empty value means something.
+pub(crate) fn given(name: &str) -> Option<String> {
+    debug_assert!(VARIABLES.iter().any(|variable| variable.name == name), "{name} is not declared");
+    #[expect(clippy::disallowed_methods, reason = "this is the one place")]
+    std::env::var(name).ok()
+}
+
+/// What children inherit: everything but writ's own variables, which describe this process and not theirs. When they
+/// call writ they get JSON, because some agents run their tools on a pseudo-terminal.
 pub(crate) fn inherited() -> BTreeMap<OsString, OsString> {
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]
     let all = std::env::vars_os();
@@ -71,7 +87,8 @@ pub(crate) fn inherited() -> BTreeMap<OsString, OsString> {
         let own = name.starts_with("WRIT_") || name == "VYBE_REQUEST_ID";
         own && !matches!(name.as_ref(), "WRIT_DB" | "WRIT_AGENT")
     };
-    all.filter(|(name, _)| !own(name)).collect()
+    let json = ("WRIT_OUTPUT".into(), "json".into());
+    all.filter(|(name, _)| !own(name)).chain([json]).collect()
 }
 
 /// Where a kind of file belongs. `None` where neither the variable nor HOME names an absolute directory: the current

@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
-use contract::domain::id::{Attempt, Id, Minter, Request, mint};
+use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
-use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
@@ -24,9 +24,9 @@ use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
 use ops::host::{HowToWork, Installation};
-use ops::names::Names;
+use ops::names::{LAST, Names};
 use ops::verb::{self, Effect, Surface, Verb};
-use ops::{Caller, Context, Error, Result};
+use ops::{Context, Error, Result};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
@@ -38,6 +38,10 @@ use crate::output::{Format, Output, say};
 use crate::persona::{self, Persona};
 use crate::screen::Leave;
 use crate::{env, original, person, project};
+
+pub(crate) use crate::identity::{
+    agent_is_required, agent_name, agent_or_user, any_key, mints_request_id, person_key, required_key,
+};
 
 /// The hidden first argument that makes this program the supervising process.
 pub(crate) const SHIM_WORD: &str = "__shim";
@@ -95,6 +99,8 @@ impl Door for CommandLine {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = env::inherited();
         environment.insert("WRIT_DB".into(), self.store.clone().into_os_string());
+        // Some agents run their tools on a terminal, on which verbs print text unless they are told not to.
+        environment.insert("WRIT_OUTPUT".into(), "json".into());
         environment
     }
 
@@ -134,8 +140,9 @@ impl Door for CommandLine {
         Box::new(LiveView::new(tasks.iter(), if has_summary { Leave::Nothing } else { Leave::LastDrawn }))
     }
 
-    fn program(&self) -> String {
-        callable(&self.globals)
+    fn program(&self) -> Program {
+        let name = if persona::current().name() == "vybe" { ProgramName::Vybe } else { ProgramName::Writ };
+        Program { call: callable(&self.globals), name }
     }
 
     fn project_commands(&self, directory: &Path) -> Result<Option<ProjectCommands>> {
@@ -160,8 +167,19 @@ impl CommandLine {
     }
 }
 
-/// The key that a verb's contract asks for.
+/// The key that a verb's contract asks for. An id that was made here is shown, so that the call can be repeated.
 fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
+    let key = own_key_for::<V>(globals)?;
+    if let Some(key) = &key
+        && V::FUNCTION.effect() == Effect::Once
+        && mints_request_id(globals)
+    {
+        say(&format!("request {}\n", key.request_id.as_str()));
+    }
+    Ok(key)
+}
+
+fn own_key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
     Ok(match (V::FUNCTION.effect(), V::SURFACE) {
         (Effect::Reads, _) => None,
         (Effect::Once, Surface::Continuity) => Some(required_key(globals)?),
@@ -176,7 +194,20 @@ fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
 /// Calls a verb under the key that its contract asks for, and returns its answer.
 pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
     let key = key_for::<V>(globals)?;
-    Ok(verb::call::<V>(&mut open(globals)?, key.as_ref(), request)?.answer)
+    called::<V>(&mut open(globals)?, key.as_ref(), request)
+}
+
+/// Calls the verb, with the run that `@last` means in the place of that name.
+fn called<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<V::Answer> {
+    let is_used = std::env::args_os().any(|word| word == LAST || word == "--run=@last");
+    if is_used
+        && let Ok(mut document) = serde_json::to_value(request)
+        && document.get("run").is_some_and(|run| run == LAST)
+    {
+        document["run"] = ops::names::run_id(cx, LAST)?.to_string().into();
+        return Ok(verb::call::<V>(cx, key, &V::read(document)?)?.answer);
+    }
+    Ok(verb::call::<V>(cx, key, request)?.answer)
 }
 
 /// The same on a store that is open.
@@ -186,7 +217,7 @@ pub(crate) fn call_on<V: Verb>(
     request: &V::Request,
 ) -> Result<V::Answer> {
     let key = key_for::<V>(globals)?;
-    Ok(verb::call::<V>(cx, key.as_ref(), request)?.answer)
+    called::<V>(cx, key.as_ref(), request)
 }
 
 /// The same for verbs that copy or judge what is there: a store made by them would be an answer to a mistyped path.
@@ -245,67 +276,6 @@ pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
         );
     }
     open(globals)
-}
-
-/// The agent identity that was given, if one was, in the form in which it is stored.
-pub(crate) fn agent_name(globals: &Globals) -> Option<String> {
-    let named = || persona::first_set(persona::current().agent_variables()).map(|(_, name)| name);
-    let given = globals.agent.clone().filter(|name| !name.trim().is_empty()).or_else(named);
-    given.map(|name| name.trim().to_lowercase())
-}
-
-fn invalid(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::InvalidInput, error.to_string())
-}
-
-/// In the words of the agent contract.
-pub(crate) fn agent_is_required() -> Error {
-    let variable = persona::current().agent_variables()[0];
-    Error::new(ErrorCode::InvalidInput, format!("agent is required (set --agent or {variable})"))
-}
-
-/// The key of a continuity mutation: both parts are required by its contract.
-pub(crate) fn required_key(globals: &Globals) -> Result<Key> {
-    let agent = agent_name(globals).ok_or_else(agent_is_required)?;
-    let request = given_request(globals).ok_or_else(|| {
-        let variable = persona::current().request_variables()[0];
-        let message = format!("--request-id or {variable} is required for idempotent operations");
-        Error::new(ErrorCode::InvalidInput, message)
-    })?;
-    let caller = Caller::agent(Agent::parse(&agent).map_err(invalid)?);
-    Ok(Key { caller, request_id: RequestId::parse(&request).map_err(invalid)? })
-}
-
-/// The key of any other mutation: a person needs no identity, and a request id is made where none was given.
-pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
-    let caller = match agent_name(globals) {
-        Some(name) => Caller::agent(Agent::parse(&name).map_err(invalid)?),
-        None => {
-            let user = env::get("USER").unwrap_or_else(|| "user".to_owned());
-            Caller::human(Agent::parse(&user).map_err(invalid)?)
-        }
-    };
-    let request_id = match given_request(globals) {
-        Some(text) => RequestId::parse(&text).map_err(invalid)?,
-        None => {
-            let ids: &mut dyn Minter = &mut RandomIds;
-            let minted = mint::<Request>(ids, SystemClock::new().now().at);
-            RequestId::parse(minted.as_str()).map_err(invalid)?
-        }
-    };
-    Ok(Key { caller, request_id })
-}
-
-/// The key of a person's decision, whatever agent name is set.
-pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
-    let key = any_key(&Globals { agent: None, ..globals.clone() })?;
-    let user = env::get("USER").unwrap_or_else(|| "user".to_owned());
-    Ok(Key { caller: Caller::human(Agent::parse(&user).map_err(invalid)?), ..key })
-}
-
-fn given_request(globals: &Globals) -> Option<String> {
-    let named = || persona::first_set(persona::current().request_variables()).map(|(_, id)| id);
-    globals.request_id.clone().filter(|id| !id.is_empty()).or_else(named)
 }
 
 /// Where attempts' output is kept: beside the store.

@@ -58,6 +58,11 @@ pub(crate) fn local(path: &str) -> Option<&'static LocalCommand> {
     commands::LOCAL.iter().copied().flatten().find(|local| local.command == path)
 }
 
+/// The surface of a command; `None` for a group of commands.
+pub(crate) fn declared(path: &str) -> Option<Surface> {
+    exact(path)
+}
+
 fn exact(path: &str) -> Option<Surface> {
     registry::of_command(path).map(|verb| verb.surface).or_else(|| local(path).map(|local| local.surface))
 }

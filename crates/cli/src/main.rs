@@ -9,15 +9,18 @@ mod exit;
 mod failed_check;
 mod hooks;
 mod host;
+mod identity;
 mod live_view;
 mod local;
 mod minter;
 mod original;
 mod output;
+mod pager;
 mod person;
 mod persona;
 mod project;
 mod screen;
+mod visible;
 mod word;
 mod words;
 

@@ -13,14 +13,18 @@ use crate::{env, host};
 /// The original's own configuration, for all users of a machine.
 const SYSTEM_CONFIG: &str = "/etc/vybe/config.yaml";
 
-/// The database of the original, if there is one: where its variable, its configuration or its default says.
-pub(crate) fn database() -> Option<PathBuf> {
+/// The database of the original, if there is one: where its variable, its configuration or its default says. A file
+/// that is open as our store is not looked at.
+pub(crate) fn database(store: Option<&Path>) -> Option<PathBuf> {
     let variable = env::get("VYBE_DB_PATH").map(PathBuf::from);
     let homes = homes();
     let files = homes.iter().map(|home| home.join("config.yaml")).chain([PathBuf::from(SYSTEM_CONFIG)]);
     let configured = files.filter_map(|file| configured(&file));
     let usual = homes.iter().map(|home| home.join("vybe.db"));
-    variable.into_iter().chain(configured).chain(usual).find(|path| ops::vybe::is_database(path))
+    let store = store.and_then(|store| store.canonicalize().ok());
+    let is_other = |path: &PathBuf| path.canonicalize().is_ok_and(|path| Some(path) != store);
+    let candidates = variable.into_iter().chain(configured).chain(usual);
+    candidates.filter(is_other).find(|path| ops::vybe::may_be_database(path))
 }
 
 /// The directories in which its versions keep their files.
@@ -80,8 +84,7 @@ pub(crate) fn diagnostic(globals: &Globals) -> Option<Diagnostic> {
 
 /// The database, unless it is named as the store itself: that is refused with its own hint.
 fn found(globals: &Globals) -> Option<PathBuf> {
-    let store = host::store_path(globals).ok().map(host::absolute);
-    database().filter(|path| Some(host::absolute(path.clone())) != store)
+    database(host::store_path(globals).ok().as_deref())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use contract::domain::code::{ErrorCode, Retry};
 use contract::domain::time::Clock;
 use ops::Error;
@@ -12,8 +13,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::clock::SystemClock;
-use crate::exit;
 use crate::persona::{self, Persona};
+use crate::{env, exit, pager};
+
+pub(crate) use crate::visible::{harmless, one_line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
@@ -26,21 +29,29 @@ pub(crate) enum Format {
 pub(crate) struct Output {
     pub(crate) format: Format,
     pub(crate) surface: Surface,
+    /// Whether long text goes through a pager.
+    pub(crate) pages: bool,
 }
 
 impl Output {
-    /// People at a terminal get text; agents and pipes get what their contract says.
-    pub(crate) fn new(asked: Option<Format>, surface: Surface, has_agent: bool) -> Self {
-        let is_contract = persona::current() == Persona::Vybe;
-        let person = io::stdout().is_terminal() && !has_agent && !is_contract;
-        let default = match surface {
-            Surface::Continuity | Surface::Validator | Surface::Crew if !person => Format::Json,
-            Surface::Continuity | Surface::Validator | Surface::Crew => Format::Text,
-            // A handler speaks to its agent in that agent's form, and complains on standard error.
-            Surface::Handler | Surface::Writ | Surface::Conformance => Format::Text,
+    /// A terminal gets text. Elsewhere the agent contract, the crew and validators print JSON, and all others text.
+    /// `asked` is what the flag or the variable says. Under its own name the agent contract always prints JSON, and a
+    /// handler speaks to its agent in that agent's form.
+    pub(crate) fn new(asked: Option<Format>, surface: Surface) -> Self {
+        let format = match (surface, persona::current()) {
+            (Surface::Handler, _) => Format::Text,
+            (_, Persona::Vybe) => Format::Json,
+            (_, Persona::Writ) => asked.unwrap_or_else(|| match surface.prints_json() && !is_terminal() {
+                true => Format::Json,
+                false => Format::Text,
+            }),
         };
-        let asked = asked.filter(|_| surface != Surface::Handler && !is_contract);
-        Self { format: asked.unwrap_or(default), surface }
+        Self { format, surface, pages: false }
+    }
+
+    /// The same, with a pager for long text.
+    pub(crate) fn paged(self, pages: bool) -> Self {
+        Self { pages: pages && self.format == Format::Text, ..self }
     }
 
     /// The answer of a continuity verb, in the envelope of its contract; or as text for people.
@@ -58,7 +69,15 @@ impl Output {
 
     pub(crate) fn text(&self, text: &str) -> ExitCode {
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        write_out(&format!("{}{newline}", harmless(text)))
+        self.show(&format!("{}{newline}", harmless(text)))
+    }
+
+    /// Text of our own, in colors perhaps.
+    pub(crate) fn show(&self, text: &str) -> ExitCode {
+        if self.pages && pager::is_long(text) && pager::show(text) {
+            return ExitCode::SUCCESS;
+        }
+        write_out(text)
     }
 
     /// A document of some contract as it is, byte for byte, whatever form was asked for.
@@ -70,6 +89,8 @@ impl Output {
         let print =
             if persona::current().is_pretty() { serde_json::to_string_pretty } else { serde_json::to_string };
         match print(value) {
+            // JSON has control characters of its own that a terminal would obey.
+            Ok(line) if is_terminal() => write_out(&format!("{}\n", harmless(&line))),
             Ok(line) => write_out(&format!("{line}\n")),
             Err(_) => ExitCode::from(70),
         }
@@ -95,7 +116,7 @@ impl Output {
         match self.format {
             // Agent programs show what hooks say; one line is enough.
             Format::Text if self.surface == Surface::Handler => {
-                say(&format!("writ hook: {}\n", full_message(error).replace('\n', " ")));
+                say(&format!("writ hook: {}\n", one_line(&full_message(error))));
             }
             Format::Text => say(&error_text(error)),
             Format::Json | Format::Ndjson => {
@@ -104,6 +125,17 @@ impl Output {
         }
         ExitCode::from(exit::code(self.surface, error.code))
     }
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// The format that the environment asks for, or a word that is not one.
+pub(crate) fn format_in_environment() -> std::result::Result<Option<Format>, String> {
+    let word = env::get("WRIT_OUTPUT").filter(|_| persona::current() == Persona::Writ);
+    word.map(|word| Format::from_str(&word, true).map_err(|_| word)).transpose()
 }
 
 /// The agent contract's envelope, its fields in the order its readers know.
@@ -156,13 +188,13 @@ fn full_message(error: &Error) -> String {
 }
 
 fn error_text(error: &Error) -> String {
-    let mut text = format!("error: {}\n", full_message(error));
+    let mut text = format!("error: {}\n", one_line(&full_message(error)));
     if let Some(findings) =
         error.details.get("findings").and_then(Value::as_array).filter(|list| list.len() > 1)
     {
         for finding in findings {
             let field = |name: &str| finding.get(name).and_then(Value::as_str).unwrap_or("");
-            text.push_str(&format!("  {}: {}\n", field("path"), field("message")));
+            text.push_str(&format!("  {}: {}\n", one_line(field("path")), one_line(field("message"))));
         }
     }
     // The end of what a failed check printed.
@@ -171,7 +203,7 @@ fn error_text(error: &Error) -> String {
         text.push_str(&format!("  {line}\n"));
     }
     if let Some(hint) = &error.hint {
-        text.push_str(&format!("hint: {hint}\n"));
+        text.push_str(&format!("hint: {}\n", one_line(hint)));
     }
     text
 }
@@ -204,40 +236,4 @@ fn logged(line: &str) -> String {
     let level = if is_error { "ERROR" } else { "INFO" };
     let time = SystemClock::new().now().at;
     format!("{}\n", json!({"time": time, "level": level, "msg": line}))
-}
-
-/// Text for people with whatever a terminal would obey written out; documents are not to command it. The form is
-/// that of JSON, so that printed JSON still means the same.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_obeyed) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::new();
-    for c in text.chars() {
-        if is_obeyed(c) { shown.push_str(&format!("\\u{:04x}", u32::from(c))) } else { shown.push(c) }
-    }
-    Cow::Owned(shown)
-}
-
-/// What others wrote, as a part of one line: a line break in it would look like one more row of ours.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::new();
-    for c in text.chars() {
-        match c {
-            '\n' => shown.push_str("\\n"),
-            '\r' => shown.push_str("\\r"),
-            '\t' => shown.push_str("\\t"),
-            c => shown.push(c),
-        }
-    }
-    Cow::Owned(shown)
-}
-
-/// Control characters except line breaks and tabs, and those that turn the direction of a line.
-fn is_obeyed(c: char) -> bool {
-    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || (c.is_control() && c != '\n' && c != '\t')
 }

@@ -15,6 +15,22 @@ use crate::output::harmless;
 const ANSWER_WAIT_SECONDS: i64 = 600;
 /// An answer is a word.
 const ANSWER_BYTES_MAX: u64 = 1000;
+/// Programs whose commands are an agent's and not a person's.
+const AGENT_PROGRAMS: &[&str] = &[
+    "claude",
+    "codex",
+    "gemini",
+    "opencode",
+    "goose",
+    "copilot",
+    "qwen",
+    "aider",
+    "cursor-agent",
+    "amp",
+    "droid",
+    "cline",
+    "crush",
+];
 
 /// Shows the question and reads yes or no from the terminal, whatever standard input is.
 pub(crate) fn ask(question: &str) -> Result<bool> {
@@ -50,10 +66,19 @@ fn no_terminal(error: &std::io::Error) -> Error {
 
 /// A terminal that an agent opened proves nothing: what it types is not a person's decision.
 fn refuse_agents() -> Result<()> {
+    let refused = |message: String| {
+        Err(Error::new(ErrorCode::Denied, message).hint("run the command yourself in a terminal"))
+    };
+    if let Some(agent) = engine::ancestor::find(AGENT_PROGRAMS) {
+        let (program, pid) = (&agent.program, agent.process.pid);
+        return refused(format!(
+            "a person has to decide this, but `{program}` (process {pid}) runs this command"
+        ));
+    }
     let Some(marked) = marked_ancestor() else { return Ok(()) };
     let message = format!(
         "a person has to decide this, but process {} was started by writ for an agent",
         marked.process.pid
     );
-    Err(Error::new(ErrorCode::Denied, message).hint("run the command yourself in a terminal"))
+    refused(message)
 }

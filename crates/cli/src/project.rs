@@ -22,3 +22,8 @@ pub(crate) fn here() -> Option<String> {
         Persona::Vybe => None,
     }
 }
+
+/// The project that a flag names; without the flag, the one this command was called in.
+pub(crate) fn named_or_here(flag: Option<&str>) -> Option<String> {
+    flag.map(host::workspace).or_else(here)
+}

@@ -13,16 +13,15 @@ use ops::verb::Surface;
 use serde_json::{Value, json};
 
 use crate::app::{grammar, root_help};
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, format_in_environment, is_terminal, one_line, say};
 use crate::persona::{self, Persona};
-use crate::{commands, exit, local};
+use crate::{commands, env, exit, local};
 use understood::Understood;
 
 /// Called without arguments: people get help, programs the list of commands.
 pub(crate) fn index() -> ExitCode {
     let persona = persona::current();
-    let has_agent = persona::first_set(persona.agent_variables()).is_some();
-    let output = Output::new(None, Surface::Continuity, has_agent);
+    let output = Output::new(format_in_environment().ok().flatten(), Surface::Continuity).paged(true);
     if output.format == Format::Text {
         return output.text(&root_help());
     }
@@ -45,7 +44,9 @@ pub(crate) fn index() -> ExitCode {
 pub(crate) fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
     let understood = Understood::of(words);
     let surface = local::surface(&understood.path());
-    let output = Output::new(understood.format, surface, understood.has_agent);
+    let asked = understood.format.or_else(|| format_in_environment().ok().flatten());
+    let pages = !words.iter().any(|word| word == "--no-pager");
+    let output = Output::new(asked, surface).paged(pages);
     if !error.use_stderr() {
         return print_help(error, &understood, &output);
     }
@@ -62,9 +63,19 @@ pub(crate) fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
         let refused = Error::new(ErrorCode::Usage, message(error, &understood, words));
         return output.error(&refused.hint("run the command with `--help` to see its arguments"));
     }
-    // A closed pipe must not turn help into a failure.
-    error.print().ok();
+    say(&usage(error, words));
     ExitCode::from(exit::code(surface, ErrorCode::Usage))
+}
+
+/// A usage error repeats arguments, and the parser drops some of what it cannot print. So the arguments are made
+/// visible first, and parsed again: they are as wrong as before.
+fn usage(error: &clap::Error, words: &[OsString]) -> String {
+    let visible = |word: &OsString| OsString::from(one_line(&word.to_string_lossy()).into_owned());
+    let shown: Vec<OsString> = words.iter().map(visible).collect();
+    match grammar().try_get_matches_from(&shown) {
+        Err(again) if shown != words => again.render().to_string(),
+        Err(_) | Ok(_) => error.render().to_string(),
+    }
 }
 
 /// What was asked for instead of a command: a version or a help text.
@@ -76,11 +87,27 @@ fn print_help(error: &clap::Error, understood: &Understood, output: &Output) -> 
         (Persona::Writ, ErrorKind::DisplayHelp) if understood.names.is_empty() => output.text(&root_help()),
         // The examples are written for writ.
         (Persona::Vybe, _) => output.text(&error.render().to_string().replace("\n  writ ", "\n  vybe ")),
-        (Persona::Writ, _) => {
-            // A closed pipe must not turn help into a failure.
-            error.print().ok();
-            ExitCode::SUCCESS
+        (Persona::Writ, kind) => {
+            let is_colored = is_terminal() && env::get("NO_COLOR").is_none();
+            let rendered = error.render();
+            let text = if is_colored { rendered.ansi().to_string() } else { rendered.to_string() };
+            let prints = if kind == ErrorKind::DisplayHelp { prints(&understood.path()) } else { "" };
+            output.show(&(text + prints))
         }
+    }
+}
+
+/// What a command prints where nothing else is asked for.
+fn prints(path: &str) -> &'static str {
+    match local::declared(path) {
+        Some(Surface::Continuity | Surface::Crew | Surface::Validator) => {
+            "\nOutput: text on a terminal, JSON elsewhere; --output and WRIT_OUTPUT override it\n"
+        }
+        Some(Surface::Writ | Surface::Conformance) => {
+            "\nOutput: text; --output and WRIT_OUTPUT override it\n"
+        }
+        // A group of commands prints nothing, and a handler answers in the form of its agent program.
+        Some(Surface::Handler) | None => "",
     }
 }
 

@@ -8,6 +8,7 @@ pub mod focus;
 pub mod memory;
 pub mod push;
 pub mod state;
+pub mod substance;
 pub mod vybe;
 
 pub use artifact::ArtifactView;

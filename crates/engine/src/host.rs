@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
@@ -48,8 +49,8 @@ pub trait Door {
     /// Who is told about the progress of a run.
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer>;
     /// How a shell calls this program.
-    fn program(&self) -> String {
-        "writ".to_owned()
+    fn program(&self) -> Program {
+        Program { call: "writ".to_owned(), name: ProgramName::Writ }
     }
     /// The commands in the `.writ/` of the nearest project at or above this directory.
     fn project_commands(&self, _: &Path) -> Result<Option<ProjectCommands>> {
@@ -205,7 +206,7 @@ impl Host for LocalHost {
         crate::ancestor::find(programs)
     }
 
-    fn program(&self) -> String {
+    fn program(&self) -> Program {
         self.door.program()
     }
 

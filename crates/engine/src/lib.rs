@@ -1,5 +1,6 @@
 //! Makes the world match the store: the control pipeline, the scheduler, supervised executors, recovery.
 
+pub mod agent_program;
 pub mod ancestor;
 pub mod disk;
 pub mod git;

@@ -8,7 +8,8 @@ use contract::domain::crew::budget::{Amount, Purse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A run's budget in its four parts: `limit = free + reserved + spent + withheld`.
+/// A run's budget in its four parts: `limit = free + reserved + spent + withheld`. Answers of older versions have no
+/// withheld part, and are returned as they were stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shares {
     pub run_id: String,
@@ -16,12 +17,12 @@ pub struct Shares {
     pub reserved: Amount,
     pub spent: Amount,
     /// Reserved for work that ended without a report of what it spent.
-    #[serde(default)]
-    pub withheld: Amount,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Amount>,
     pub free: Amount,
     /// In which unit costs are: `micro_usd`, millionths of a dollar.
-    #[serde(default = "cost_unit")]
-    pub cost_unit: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_unit: Option<String>,
 }
 
 fn cost_unit() -> String {
@@ -35,9 +36,9 @@ impl Shares {
             limit: purse.limit,
             reserved: purse.reserved,
             spent: purse.spent,
-            withheld: purse.withheld,
+            withheld: Some(purse.withheld),
             free: purse.free(),
-            cost_unit: cost_unit(),
+            cost_unit: Some(cost_unit()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod list;
 pub mod note;
+pub(crate) mod target;
 
 use contract::aee::{Envelope, Type};
 use contract::continuity::EventView;

@@ -29,6 +29,9 @@ fn refuse_contradiction(judged: &Verdict, allow_stale: bool) -> Result<()> {
             let hint = "run `writ watchdog sweep`, or set allow_stale to leave that to the receiver";
             Err(denied(judged).hint(hint))
         }
+        (false, false) if judged.details.kind == "handoff" => {
+            Err(denied(judged).hint("correct the bundle; `writ validate handoff` lists every fault"))
+        }
         (false, false) => Err(denied(judged)),
     }
 }

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use contract::continuity::brief::Program;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
@@ -69,7 +70,7 @@ pub trait Host {
     /// and tools under shells that end at once, so the parent alone says nothing.
     fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
     /// How a shell calls this program, for commands that are printed to agents.
-    fn program(&self) -> String;
+    fn program(&self) -> Program;
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation;
     /// Runs a program of the caller's with this input, and returns what it printed.

@@ -25,6 +25,7 @@ pub mod registry;
 pub mod result;
 pub mod resume;
 pub mod run;
+pub mod session;
 pub mod status;
 pub mod task;
 pub mod transfer;

@@ -7,7 +7,7 @@ mod find;
 
 use contract::domain::id::Id;
 use contract::domain::memory::{Place, Scope};
-use contract::domain::run::Run;
+use contract::domain::run::{Run, RunId};
 use contract::domain::task::TaskId;
 use contract::operator::TaskRef;
 use store::Tx;
@@ -54,15 +54,6 @@ impl Context {
         })
     }
 
-    /// The same for a list of tasks that must exist.
-    pub(crate) fn task_ids<const N: usize>(&mut self, key: &Key, texts: [&str; N]) -> Result<[String; N]> {
-        let mut ids = texts.map(str::to_owned);
-        for id in &mut ids {
-            *id = self.task_id(Some(key), id)?;
-        }
-        Ok(ids)
-    }
-
     /// The place of a memory, with the task it belongs to under its id.
     pub(crate) fn memory_place(&mut self, key: Option<&Key>, place: Place) -> Result<Place> {
         Ok(match place.scope {
@@ -97,13 +88,18 @@ enum Lookup {
     Unknown,
 }
 
+/// The id of the run that `text` names.
+pub fn run_id(cx: &mut Context, text: &str) -> Result<RunId> {
+    Ok(cx.run_named(text)?.asked.id)
+}
+
 /// The name that operator documents give a task of a run, whatever the caller called it.
 pub fn reference_in(cx: &mut Context, run: &str, text: &str) -> Result<String> {
     if TaskRef::parse(text).is_some() {
         return Ok(text.to_owned());
     }
+    let run = cx.run_named(run)?;
     let tx = cx.store.read()?;
-    let run = crate::run::find(&tx, run)?;
     let id = find::task_in(&tx, run.asked.id.as_str(), text)?;
     let id = id.ok_or_else(|| find::unknown_in(&tx, &run.asked.id, text))?;
     reference_of(&tx, &id).map(|reference| reference.to_string())

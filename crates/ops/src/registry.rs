@@ -3,8 +3,8 @@
 use crate::verb::Entry;
 use crate::{
     agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
-    lock, memory, orchestrate, push, result, resume, run, status, task, transfer, trust, vybe, watchdog,
-    worklog,
+    lock, memory, orchestrate, push, result, resume, run, session, status, task, transfer, trust, vybe,
+    watchdog, worklog,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -33,6 +33,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<artifact::list::List>(),
     Entry::of::<event::list::List>(),
     Entry::of::<event::note::Note>(),
+    Entry::of::<session::checkpoint::Checkpoint>(),
     Entry::of::<agent::Leave>(),
     Entry::of::<status::Show>(),
     // Crew: the operator contracts.

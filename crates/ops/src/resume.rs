@@ -3,10 +3,10 @@
 mod focus;
 pub(crate) mod orphans;
 pub mod peek;
-mod situation;
+pub(crate) mod situation;
 
 use contract::continuity::EventView;
-use contract::continuity::brief::{Brief, compose};
+use contract::continuity::brief::{Brief, Program, compose};
 use contract::continuity::focus::FocusRule;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -28,7 +28,7 @@ use crate::once::Reply;
 use crate::record::{About, EventWriter, stream_of};
 use crate::verb::{Function, Surface, Verb};
 use focus::{Asked, Chosen};
-use situation::Place;
+use situation::{Extent, Place};
 
 pub struct Resume;
 
@@ -57,6 +57,9 @@ pub struct Request {
     /// Tokens for the brief, and as many for the prompt.
     #[serde(default)]
     pub budget: Option<i64>,
+    /// The task that the caller was started for: it is told about this one and no other, and claims nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_task: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +95,7 @@ struct Wanted<'r> {
     limit: usize,
     focus: Option<&'r str>,
     budget: usize,
+    only_task: Option<&'r str>,
 }
 
 impl Wanted<'_> {
@@ -128,6 +132,7 @@ impl Request {
             limit: usize::try_from(limit).unwrap_or(1),
             focus: self.focus.as_deref().filter(|id| !id.is_empty()),
             budget,
+            only_task: self.only_task.as_deref().filter(|id| !id.is_empty()),
         })
     }
 }
@@ -137,65 +142,117 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     let focus = wanted.focus.map(|task| cx.task_id(Some(key), task)).transpose()?;
     wanted.focus = focus.as_deref();
     let program = cx.host().program();
-    cx.once_viewing(key, Resume::NAME, request, |work| {
-        let agent = work.caller.agent.clone();
-        if let Some(project) = &wanted.project_dir {
-            ensure_project(work, project)?;
-        }
-        let project = wanted.project(work.tx, &agent)?;
-        orphans::end(work, project.as_deref())?;
-        let found = find(work.tx, work.now, (&agent, project), &wanted, &[])?;
-        let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
-        if let Some(task) = &task {
-            not_held_by_another(task, &agent, work.now)?;
-        }
-        let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);
-        let claim = task.as_mut().map(|task| hold(work, task)).transpose()?.flatten();
-        crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
-        let focused = Change::AgentFocused {
-            agent: agent.as_str().to_owned(),
-            task_id: task.as_ref().map(|task| task.id.clone()),
-            project_id: project.clone(),
-        };
-        let same = known.is_some_and(|state| {
-            state.focus_task_id.as_deref() == task.as_ref().map(|task| task.id.as_str())
-                && state.focus_project_id == project
-        });
-        if !same {
-            let about = about(&agent, project.as_deref(), task.as_ref());
-            work.change_in_resume(
-                &about,
-                &crate::agent::focus_message(task.as_ref().map(|task| &task.id)),
-                &focused,
-            )?;
-        }
-        work.tx.advance_cursor(agent.as_str(), project.as_deref(), new_cursor, work.now.at)?;
-        let place = Place {
-            agent: &agent,
-            project: project.as_deref(),
-            program: &program,
-            now: work.now,
-            as_of: None,
-        };
-        let composed = compose(&situation::gather(work.tx, &place, task.as_ref())?, wanted.budget);
-        let handed: Vec<i64> = composed.brief.relevant_memory.iter().map(|memory| memory.id).collect();
-        work.tx.memories_handed_out(&handed, work.now.at)?;
-        let views: Vec<EventView> = deltas.iter().map(event::view).collect();
-        Ok(Answer {
-            agent_name: agent.as_str().to_owned(),
-            old_cursor,
-            new_cursor,
-            deltas: Some(views).filter(|views| !views.is_empty()),
-            focus_task_id: task.map(|task| task.id.to_string()).unwrap_or_default(),
-            focus_project_id: project,
-            brief: composed.brief,
-            prompt: composed.prompt,
-            focus_rule: rule,
-            claim,
-            as_of: work.now.at,
-            digest: composed.digest,
-        })
+    cx.once_viewing(key, Resume::NAME, request, |work| match wanted.only_task {
+        Some(id) => show_task(work, id, &wanted, &program),
+        None => take_task(work, &wanted, &program),
     })
+}
+
+/// Tells an agent about the task it was started for. Writes nothing: the task belongs to whoever started the agent.
+fn show_task(
+    work: &mut EventWriter<'_, '_>,
+    id: &str,
+    wanted: &Wanted<'_>,
+    program: &Program,
+) -> Result<Answer> {
+    let agent = work.caller.agent.clone();
+    let task = crate::task::required(work.tx, id)?;
+    let project = task.project_id.clone().or_else(|| wanted.project_dir.clone());
+    let place = Place {
+        agent: &agent,
+        project: project.as_deref(),
+        program,
+        now: work.now,
+        as_of: None,
+        extent: Extent::TaskOnly,
+    };
+    let composed = compose(&situation::gather((work.tx, work.view), &place, Some(&task))?, wanted.budget);
+    let cursor = work.tx.cursor(agent.as_str(), project.as_deref())?;
+    Ok(Answer {
+        agent_name: agent.as_str().to_owned(),
+        old_cursor: cursor,
+        new_cursor: cursor,
+        deltas: None,
+        focus_task_id: task.id.to_string(),
+        focus_project_id: project,
+        brief: composed.brief,
+        prompt: composed.prompt,
+        focus_rule: FocusRule::Asked,
+        claim: None,
+        as_of: work.now.at,
+        digest: composed.digest,
+    })
+}
+
+/// Chooses a task, claims it, and tells the agent about it.
+fn take_task(work: &mut EventWriter<'_, '_>, wanted: &Wanted<'_>, program: &Program) -> Result<Answer> {
+    let agent = work.caller.agent.clone();
+    if let Some(project) = &wanted.project_dir {
+        ensure_project(work, project)?;
+    }
+    let project = wanted.project(work.tx, &agent)?;
+    orphans::end(work, project.as_deref())?;
+    let found = find(work.tx, work.now, (&agent, project), wanted, &[])?;
+    let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
+    if let Some(task) = &task {
+        not_held_by_another(task, &agent, work.now)?;
+    }
+    let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);
+    let claim = task.as_mut().map(|task| hold(work, task)).transpose()?.flatten();
+    crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
+    turn_focus(work, known.as_ref(), project.as_deref(), task.as_ref())?;
+    work.tx.advance_cursor(agent.as_str(), project.as_deref(), new_cursor, work.now.at)?;
+    let place = Place {
+        agent: &agent,
+        project: project.as_deref(),
+        program,
+        now: work.now,
+        as_of: None,
+        extent: Extent::Project,
+    };
+    let composed = compose(&situation::gather((work.tx, work.view), &place, task.as_ref())?, wanted.budget);
+    let handed: Vec<i64> = composed.brief.relevant_memory.iter().map(|memory| memory.id).collect();
+    work.tx.memories_handed_out(&handed, work.now.at)?;
+    let views: Vec<EventView> = deltas.iter().map(event::view).collect();
+    Ok(Answer {
+        agent_name: agent.as_str().to_owned(),
+        old_cursor,
+        new_cursor,
+        deltas: Some(views).filter(|views| !views.is_empty()),
+        focus_task_id: task.map(|task| task.id.to_string()).unwrap_or_default(),
+        focus_project_id: project,
+        brief: composed.brief,
+        prompt: composed.prompt,
+        focus_rule: rule,
+        claim,
+        as_of: work.now.at,
+        digest: composed.digest,
+    })
+}
+
+/// Records the agent's focus if it changes.
+fn turn_focus(
+    work: &mut EventWriter<'_, '_>,
+    known: Option<&AgentState>,
+    project: Option<&str>,
+    task: Option<&Task>,
+) -> Result<()> {
+    let is_same = known.is_some_and(|state| {
+        state.focus_task_id.as_deref() == task.map(|task| task.id.as_str())
+            && state.focus_project_id.as_deref() == project
+    });
+    if is_same {
+        return Ok(());
+    }
+    let agent = work.caller.agent.clone();
+    let focused = Change::AgentFocused {
+        agent: agent.as_str().to_owned(),
+        task_id: task.map(|task| task.id.clone()),
+        project_id: project.map(str::to_owned),
+    };
+    let message = crate::agent::focus_message(task.map(|task| &task.id));
+    work.change_in_resume(&about(&agent, project, task), &message, &focused)?;
+    Ok(())
 }
 
 /// Where an agent is: what it knew, what has happened since, and its next task.

@@ -91,7 +91,7 @@ pub(crate) fn carry_out_alone(
 }
 
 /// The reason of a task that waits for others and for nothing else.
-pub(crate) const WAITS: &str = "dependency";
+pub const WAITS: &str = "dependency";
 
 /// Tasks that waited for this one alone can be started.
 pub(crate) fn unblock_dependents(work: &mut EventWriter<'_, '_>, done: &Task) -> Result<()> {

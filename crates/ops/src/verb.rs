@@ -94,6 +94,16 @@ pub enum Surface {
     Handler,
 }
 
+impl Surface {
+    /// Whether programs get JSON without asking for it.
+    pub fn prints_json(self) -> bool {
+        match self {
+            Surface::Continuity | Surface::Crew | Surface::Validator => true,
+            Surface::Writ | Surface::Conformance | Surface::Handler => false,
+        }
+    }
+}
+
 /// Calls a verb with a typed request. A verb that changes something once needs a key.
 pub fn call<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<Reply<V::Answer>> {
     let key = || key.ok_or_else(|| key_required(V::NAME));

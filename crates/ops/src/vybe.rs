@@ -49,9 +49,9 @@ pub struct Answer {
     pub request_id: String,
 }
 
-/// Whether a file is a vybe database. It is only read.
-pub fn is_database(path: &Path) -> bool {
-    path.is_file() && Vybe::open(path).is_ok()
+/// Whether a file may be a vybe database. Only its first bytes are read; it must not be open in this process.
+pub fn may_be_database(path: &Path) -> bool {
+    Vybe::may_be_at(path)
 }
 
 /// Imports everything in one transaction, once for this key. What is in the store already is left as it is.

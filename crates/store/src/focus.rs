@@ -92,13 +92,6 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    /// The newest events of a project.
-    pub fn newest_in_project(&self, project: &str, limit: usize) -> Result<Vec<Event>> {
-        let columns = events::COLUMNS;
-        let sql = format!("SELECT {columns} FROM events WHERE project_id = ?1 ORDER BY id DESC LIMIT ?2");
-        self.event_list(&sql, params![project, rows(limit)])
-    }
-
     /// The done tasks of a project, last finished first.
     pub fn finished_tasks(&self, project: Option<&str>, limit: usize) -> Result<Vec<Task>> {
         let sql = format!(

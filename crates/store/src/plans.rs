@@ -20,7 +20,8 @@ use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
 use crate::{
-    EventFilter, NewEvent, RunFilter, Store, StoredAnswer, Stream, TakeableState, TaskFilter, TaskSearch, Tx,
+    EventFilter, EventScope, NewEvent, RunFilter, Store, StoredAnswer, Stream, TakeableState, TaskFilter,
+    TaskSearch, Tx,
 };
 
 thread_local! {
@@ -60,6 +61,19 @@ fn faults(tx: &Tx<'_>, call: impl FnOnce(&Tx<'_>)) -> Vec<String> {
 #[track_caller]
 fn looks_up(tx: &Tx<'_>, what: &str, call: impl FnOnce(&Tx<'_>)) {
     assert_eq!(faults(tx, call), Vec::<String>::new(), "{what}");
+}
+
+/// Every statement of the call uses an index whose name begins so.
+#[track_caller]
+fn uses(tx: &Tx<'_>, index: &str, call: impl FnOnce(&Tx<'_>)) {
+    NOTED.take();
+    call(tx);
+    for sql in NOTED.take() {
+        let mut explained = tx.sql.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut rows = explained.raw_query();
+        let line: String = rows.next().unwrap().unwrap().get(3).unwrap();
+        assert!(line.contains(&format!("USING INDEX {index}")), "{line}: {sql}");
+    }
 }
 
 fn id<K: Kind>(bits: u128) -> Id<K> {
@@ -114,6 +128,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "a task of a plan", |tx| drop(tx.task_of_plan("run_1", "tests").unwrap()));
     looks_up(&tx, "tasks of a plan", |tx| drop(tx.tasks_of_plan_with_prefix("run_1", "te", 2).unwrap()));
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
+    looks_up(&tx, "ready tasks of a project", |tx| drop(tx.ready_in_project("p", 10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
     looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
@@ -146,7 +161,12 @@ fn what_a_resuming_agent_reads_are_look_ups() {
         looks_up(&tx, "tallies", |tx| drop(tx.task_tallies(project).unwrap()));
         looks_up(&tx, "claimed tasks", |tx| drop(tx.claimed_tasks(project, &now, 10).unwrap()));
     }
-    looks_up(&tx, "events of a project", |tx| drop(tx.newest_in_project("p", 10).unwrap()));
+    for scope in [EventScope::Task(&id(1)), EventScope::Project("p")] {
+        looks_up(&tx, "what was said", |tx| drop(tx.said(scope, 10).unwrap()));
+        uses(&tx, "events_said", |tx| drop(tx.said(scope, 10).unwrap()));
+        looks_up(&tx, "what repeats", |tx| drop(tx.repeated(scope, "last_words", 10).unwrap()));
+        uses(&tx, "events_repeated", |tx| drop(tx.repeated(scope, "last_words", 10).unwrap()));
+    }
     looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
     looks_up(&tx, "dependents", |tx| drop(tx.dependents(&id(1), 10).unwrap()));
     looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1), "x").unwrap()));
@@ -363,6 +383,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         token: 1,
         lease: Lease::starting(now, std::time::Duration::ZERO),
         holder: None,
+        since: None,
     };
     vec![
         Change::RunSubmitted { run },

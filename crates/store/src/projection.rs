@@ -166,7 +166,8 @@ impl Tx<'_> {
              claim_agent = CASE WHEN ?7 = 1 THEN claim_agent END, claim_token = CASE WHEN ?7 = 1 THEN claim_token END,
              claim_boot_id = CASE WHEN ?7 = 1 THEN claim_boot_id END,
              claim_until = CASE WHEN ?7 = 1 THEN claim_until END,
-             claim_holder = CASE WHEN ?7 = 1 THEN claim_holder END WHERE id = ?1 AND status = ?2",
+             claim_holder = CASE WHEN ?7 = 1 THEN claim_holder END,
+             claim_since = CASE WHEN ?7 = 1 THEN claim_since END WHERE id = ?1 AND status = ?2",
             params![
                 task_id.as_str(),
                 from.as_str(),
@@ -187,7 +188,7 @@ impl Tx<'_> {
         let holder = claim.and_then(|claim| claim.holder.as_ref()).map(json).transpose()?;
         self.change_one(
             "UPDATE tasks SET claim_agent = ?2, claim_token = ?3, claim_boot_id = ?4, claim_until = ?5,
-             claim_holder = ?7, version = version + 1, updated_at = ?6 WHERE id = ?1",
+             claim_holder = ?7, claim_since = ?8, version = version + 1, updated_at = ?6 WHERE id = ?1",
             params![
                 task_id.as_str(),
                 claim.map(|c| c.agent.as_str()),
@@ -195,7 +196,8 @@ impl Tx<'_> {
                 claim.map(|c| c.lease.boot_id.as_str()),
                 claim.map(|c| c.lease.until_millis),
                 at.millis(),
-                holder
+                holder,
+                claim.and_then(|c| c.since).map(Timestamp::millis)
             ],
         )
     }

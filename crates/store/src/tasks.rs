@@ -43,7 +43,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder, \
-     checks";
+     checks, claim_since";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -95,6 +95,15 @@ impl Tx<'_> {
              ORDER BY priority DESC, created_at, id LIMIT ?1"
         );
         self.task_list(&sql, params![rows(limit)])
+    }
+
+    /// The same of one project, without tasks of runs.
+    pub fn ready_in_project(&self, project: &str, limit: usize) -> Result<Vec<Task>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks WHERE project_id = ?1 AND status = 'todo' AND open_dependencies = 0
+             AND run_id IS NULL ORDER BY priority DESC, created_at, id LIMIT ?2"
+        );
+        self.task_list(&sql, params![project, rows(limit)])
     }
 
     /// A run's tasks in the order of its plan.
@@ -222,6 +231,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
             token: row.get(10)?,
             lease: Lease { boot_id: row.get(11)?, until_millis: row.get(12)? },
             holder: holder_of(&id, row.get(18)?)?,
+            since: row.get::<_, Option<i64>>(20)?.map(Timestamp::from_millis),
         }),
         None => None,
     };

@@ -1,6 +1,8 @@
 //! Reads a vybe database. Its columns differ between versions, so rows are read by the columns that exist.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use contract::continuity::vybe::{from_number, parse_time};
@@ -21,7 +23,20 @@ pub struct VybeRow(BTreeMap<String, Value>);
 /// Tables that every vybe database has.
 const NEEDED: [&str; 3] = ["events", "tasks", "memory"];
 
+/// What a database of SQLite begins with, and where its header names the program it belongs to.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+const APPLICATION_ID: std::ops::Range<usize> = 68..72;
+const HEADER_BYTES: usize = 100;
+
 impl Vybe {
+    /// Whether a file is a database that no program has marked as its own, as vybe's are. SQLite is not asked: it would
+    /// leave files beside a database that is not ours.
+    pub fn may_be_at(path: &Path) -> bool {
+        let mut header = [0; HEADER_BYTES];
+        let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+        read.is_ok() && header.starts_with(MAGIC) && header[APPLICATION_ID] == [0; 4]
+    }
+
     pub fn open(path: &Path) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened =

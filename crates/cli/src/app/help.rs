@@ -61,7 +61,7 @@ pub(super) fn version_of_vybe() -> Arg {
     Arg::new("version").short('v').long("version").action(ArgAction::Version).help("Print the version")
 }
 
-/// An option as the agent contract has it: its variables, and no choice of a format.
+/// An option as the agent contract has it: its variables, and no choice of a format or a pager.
 pub(super) fn in_the_words_of_vybe(argument: &Arg) -> Arg {
     let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
     let (ours, theirs) = (Persona::Writ, Persona::Vybe);
@@ -71,5 +71,6 @@ pub(super) fn in_the_words_of_vybe(argument: &Arg) -> Arg {
         (ours.request_variables(), theirs.request_variables()),
     ];
     let help = variables.iter().fold(help, |help, ([ours, _], [theirs, _])| help.replace(ours, theirs));
-    argument.clone().help(help).hide(argument.get_id() == "output")
+    let is_ours = matches!(argument.get_id().as_str(), "output" | "no_pager");
+    argument.clone().help(help).hide(is_ours)
 }

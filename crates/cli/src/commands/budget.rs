@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use contract::domain::crew::budget::Amount;
 use ops::Result;
 use ops::budget::{Shares, set, settle, show};
+use ops::names::LAST;
 
 use super::assignment::dollars;
 use crate::app::Globals;
@@ -47,11 +48,14 @@ pub(crate) enum Command {
     },
     /// Show the budget of a run: what is free, reserved, spent and withheld of its limit
     #[command(after_help = "Examples:
-  writ budget show --run RUN")]
+  writ budget show
+  writ budget show RUN")]
     Show {
-        /// The run
-        #[arg(long)]
-        run: String,
+        /// The run's id, a unique prefix of it, or its correlation id [default: @last]
+        which: Option<String>,
+        /// The same, as the crew's other commands have it
+        #[arg(long, conflicts_with = "which")]
+        run: Option<String>,
     },
 }
 
@@ -68,8 +72,9 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let request = settle::Request { run, task, cost, tokens: *tokens };
             host::answer::<settle::Settle>(globals, output, &request, text)
         }
-        Command::Show { run } => {
-            let request = show::Request { run: run.clone() };
+        Command::Show { which, run } => {
+            let run = which.as_deref().or(run.as_deref()).unwrap_or(LAST).to_owned();
+            let request = show::Request { run };
             host::answer::<show::Show>(globals, output, &request, shown)
         }
     }
@@ -85,9 +90,9 @@ fn shown(answer: &show::Answer) -> String {
         limit,
         reserved: part(answer.reserved),
         spent: part(answer.spent),
-        withheld: part(answer.withheld),
+        withheld: answer.withheld,
         free: part(answer.free),
-        cost_unit: String::new(),
+        cost_unit: None,
     });
     for withheld in &answer.withheld_for {
         let task = shlex::try_quote(&withheld.task).unwrap_or_else(|_| withheld.task.as_str().into());
@@ -110,7 +115,7 @@ fn text(shares: &Shares) -> String {
         ("free", shares.free),
         ("reserved", shares.reserved),
         ("spent", shares.spent),
-        ("withheld", shares.withheld),
+        ("withheld", shares.withheld.unwrap_or_default()),
     ]
     .map(line)
     .concat()

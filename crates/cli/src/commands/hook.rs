@@ -6,6 +6,7 @@ mod call;
 pub(crate) mod everywhere;
 mod handle;
 mod install;
+mod session;
 mod show;
 mod telling;
 mod uninstall;

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 }
 
 fn import_vybe(file: Option<PathBuf>, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let file = file.or_else(original::database).ok_or_else(|| {
+    let file = file.or_else(|| original::database(None)).ok_or_else(|| {
         Error::new(ErrorCode::NotFound, "no vybe database was found")
             .hint("name its file: `writ import --from vybe FILE`")
     })?;

@@ -151,7 +151,10 @@ fn repaired(answer: &repair::Answer) -> String {
 
 /// Each lock that the document and the store disagree about, on a line.
 pub(crate) fn lock_differences(found: &[LockDifference]) -> impl Iterator<Item = String> {
-    found.iter().map(|one| format!("lock list: {}\n", one_line(&one.message)))
+    found.iter().map(|one| {
+        let path = one.path.as_ref().map(|path| format!("{path}: ")).unwrap_or_default();
+        format!("{path}{}\n", one_line(&one.message))
+    })
 }
 
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {

@@ -18,10 +18,8 @@ use crate::host;
 use crate::output::{Format, Output, one_line, say};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  writ logs\n  writ logs tests\n  writ logs task_01k2 --attempt 1 --stream stderr\n  \
-                  writ logs tests --raw > tests.log"
-)]
+#[command(after_help = "Examples:\n  writ logs\n  writ logs tests --attempt 1 --stream stderr\n  \
+                  writ logs tests --raw > tests.log")]
 pub(crate) struct Args {
     /// A task (its id, a unique prefix of it, its id in a plan, or its T-n), or a run, whose tasks are all shown
     /// [default: @last]

@@ -1,8 +1,10 @@
 //! `writ loop`: runs an agent program on one task after another, until there is none or too many failed.
 
+mod call;
 pub(crate) mod child;
 mod dry_run;
 mod post_hook;
+mod progress;
 mod prompt;
 mod stats;
 mod tally;
@@ -14,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Minter;
+use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Clock;
 use engine::StopSignal;
@@ -28,14 +31,19 @@ use crate::clock::SystemClock;
 use crate::local::LocalCommand;
 use crate::minter::RandomIds;
 use crate::output::{Output, one_line, say};
-use crate::{env, host};
+use crate::persona::{self, Persona};
+use crate::{host, project};
+use call::AgentCommand;
 use tally::{Report, Tally};
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surface::Continuity), stats::LOCAL];
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  writ loop --agent ann --project-dir .\n  writ loop --agent ann --command \"my-agent --quiet\" --max-tasks 3 --dry-run"
+    after_help = "Agent programs:\n  claude, codex, gemini and opencode are called in their own headless way, also behind a path or `env X=1`, with the \
+                  context on standard input. Any other program gets the context on standard input. {prompt_file}, {task_id} \
+                  and {project} in its arguments are replaced; with {prompt_file} the context is in that file instead.\n\n\
+                  Examples:\n  writ loop --command codex --project-dir .\n  writ loop --command \"my-agent --file {prompt_file}\" --max-tasks 3 --dry-run"
 )]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -56,9 +64,12 @@ pub(crate) struct Args {
     /// Wait this long between two tasks
     #[arg(long, default_value = "5s", value_name = "DURATION", allow_hyphen_values = true, value_parser = host::length)]
     cooldown: Duration,
-    /// Show which tasks would be worked on, but do nothing
+    /// Show which tasks would be worked on and what would be started, but do nothing
     #[arg(long)]
     dry_run: bool,
+    /// How often the agent program is started for a task whose checks fail
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100))]
+    attempts: u32,
     /// The agent program and its arguments, quoted as for a shell
     #[arg(long, default_value = "claude")]
     command: String,
@@ -80,7 +91,7 @@ enum Command {
 /// Everything that stays the same from task to task.
 struct Loop<'l> {
     args: &'l Args,
-    words: Vec<String>,
+    command: AgentCommand,
     caller: Caller,
     project: Option<String>,
     directory: PathBuf,
@@ -132,38 +143,54 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 }
 
 fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
-    let agent = host::agent_name(globals).ok_or_else(host::agent_is_required)?;
+    let agent = match (host::agent_name(globals), persona::current()) {
+        (Some(agent), _) => agent,
+        (None, Persona::Vybe) => return Err(host::agent_is_required()),
+        (None, Persona::Writ) => format!("loop-{:08x}", RandomIds.random_bits() >> 96),
+    };
     let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
     let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
-    let words = shlex::split(&args.command).filter(|words| !words.is_empty());
-    let words = words.ok_or_else(|| invalid(format!("--command `{}` must name a program", args.command)))?;
+    let command = AgentCommand::parse(&args.command)?;
     let project = match &args.project_dir {
-        None => None,
+        None => project::here(),
         Some(path) => {
             let text = path.to_str().ok_or_else(|| invalid("--project-dir is not UTF-8".to_owned()))?;
             Some(host::workspace(text))
         }
     };
-    // A project may be a plain word; then the agent program works here.
-    let named = args.project_dir.as_deref().filter(|path| path.is_dir() || path.components().count() > 1);
-    let directory = host::absolute(named.map_or_else(|| PathBuf::from("."), Path::to_path_buf));
+    let directory = directory(args, project.as_deref());
     if !directory.is_dir() {
         return Err(invalid(format!("{} is not a directory", directory.display())));
     }
-    if !args.dry_run && !env::can_start(&words[0], &directory) {
-        return Err(child::unstartable(&words[0], "there is no such program"));
+    if let Some(missing) = command.missing(&directory).filter(|_| !args.dry_run) {
+        return Err(child::unstartable(missing, "there is no such program"));
     }
     let millis = SystemClock::new().now().at.millis();
     Ok(Loop {
         args,
-        words,
-        caller: Caller::agent(agent),
+        command,
+        caller: caller(agent),
         project,
         directory,
         store: host::absolute(host::store_path(globals)?),
         stop: host::stop_on_signals()?,
         name: format!("run_{millis}_{:08x}", RandomIds.random_bits() >> 96),
     })
+}
+
+/// Where the agent program works: in the project. A project may also be a plain word; then it works here.
+fn directory(args: &Args, project: Option<&str>) -> PathBuf {
+    let named = match &args.project_dir {
+        Some(path) => Some(path.as_path()).filter(|path| path.is_dir() || path.components().count() > 1),
+        None => project.map(Path::new),
+    };
+    host::absolute(named.map_or_else(|| PathBuf::from("."), Path::to_path_buf))
+}
+
+/// A loop that dies is replaced at once, because its claims name its process.
+fn caller(agent: Agent) -> Caller {
+    let process = engine::launcher::Launcher::owner(&host::shim());
+    Caller::agent(agent).held_by(Some(Holder { program: "writ".to_owned(), process }))
 }
 
 /// Task after task. Ends when there is none, when it is enough, or when somebody asks.
@@ -196,7 +223,12 @@ fn note(job: &Loop<'_>, cx: &mut Context, report: &Report) -> Result<()> {
         "total": report.total,
         "duration_sec": report.duration_sec,
     });
-    let request =
-        Note { kind: "run_completed".to_owned(), message, metadata, project_id: job.project.clone() };
+    let request = Note {
+        kind: "run_completed".to_owned(),
+        message,
+        metadata,
+        project_id: job.project.clone(),
+        task_id: None,
+    };
     ops::event::note::note(cx, &job.key("done")?, &request).map(|_| ())
 }

@@ -16,8 +16,8 @@ use ops::Result;
 use ops::memory::{Name, Page};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::project;
 use crate::word::Words;
 
 #[derive(Debug, clap::Subcommand)]
@@ -72,7 +72,7 @@ pub(crate) struct PlaceArgs {
     /// Which memories
     #[arg(short, long, default_value = "global", value_parser = Words::of(Scope::WORDS))]
     scope: String,
-    /// The project, task or agent of the scope
+    /// The project, task or agent of the scope [default for projects: the project of this directory]
     #[arg(long, value_name = "ID")]
     scope_id: Option<String>,
 }
@@ -84,8 +84,10 @@ impl PlaceArgs {
 
     /// A project may be named by the directory it is in.
     fn id(&self) -> Option<String> {
-        let is_project = self.scope == "project";
-        self.scope_id.as_deref().map(|id| if is_project { host::workspace(id) } else { id.to_owned() })
+        match self.scope.as_str() {
+            "project" => project::named_or_here(self.scope_id.as_deref()),
+            _ => self.scope_id.clone(),
+        }
     }
 }
 

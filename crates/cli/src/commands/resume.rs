@@ -8,8 +8,8 @@ use ops::resume::{Request, Resume, peek};
 use ops::{Error, Result};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::{host, project};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// Return at most this many events, 1 to 1000
     #[arg(long, default_value_t = 1000, allow_negative_numbers = true)]
     limit: i64,
-    /// The project's directory [default: the project the agent was in]
+    /// The project's directory [default: the project of this directory, else the one the agent was in]
     #[arg(long, value_name = "DIR")]
     project_dir: Option<String>,
     /// Show the state without claiming a task or moving the cursor
@@ -31,23 +31,27 @@ pub(crate) struct Args {
     /// Token budget of the brief, and of the prompt
     #[arg(long, default_value_t = 1500, value_name = "TOKENS", allow_negative_numbers = true)]
     budget: i64,
+    /// With --peek: also a short prompt, as subagents get
+    #[arg(long, requires = "peek")]
+    short: bool,
     /// With --peek: leave out everything written after this time
     #[arg(long, value_name = "TIME", requires = "peek")]
     as_of: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let project_dir = args.project_dir.as_deref().map(host::workspace);
+    let project_dir = project::named_or_here(args.project_dir.as_deref());
     let (limit, focus, budget) = (Some(args.limit), args.focus.clone(), Some(args.budget));
     if !args.peek {
-        let request = Request { project_dir, limit, focus, budget };
+        let request = Request { project_dir, limit, focus, budget, only_task: None };
         return host::answer::<Resume>(globals, output, &request, |answer| answer.prompt.clone());
     }
-    let agent = host::agent_name(globals).ok_or_else(host::agent_is_required)?;
+    let agent = host::agent_or_user(globals)?;
     let as_of = args.as_of.as_deref().map(Timestamp::parse).transpose();
     let as_of = as_of.map_err(|error| Error::new(ErrorCode::InvalidInput, format!("--as-of: {error}")))?;
-    let request = peek::Request { agent, project_dir, limit, focus, budget, as_of };
-    host::answer::<peek::Peek>(globals, output, &request, |answer| {
-        serde_json::to_string_pretty(&answer.brief).unwrap_or_default()
+    let request = peek::Request { agent, project_dir, limit, focus, budget, as_of, short: args.short };
+    host::answer::<peek::Peek>(globals, output, &request, |answer| match &answer.prompt {
+        Some(prompt) => prompt.clone(),
+        None => serde_json::to_string_pretty(&answer.brief).unwrap_or_default(),
     })
 }

@@ -30,7 +30,6 @@ use crate::{env, exit, host};
 #[command(after_help = "Examples:\n  \
     writ run plan.toml\n  \
     writ run plan.toml --dry-run\n  \
-    writ run --continue\n  \
     writ run --continue run_3f56")]
 pub(crate) struct Args {
     /// A plan (TOML or JSON), an AOP TASK or an AEE task; - for standard input
@@ -80,7 +79,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         parent_task: env::get("WRIT_TASK").and_then(|text| Id::parse(&text).ok()),
     };
     let key = host::any_key(globals)?;
-    let minted = globals.request_id.is_none().then(|| key.request_id.as_str().to_owned());
+    let minted = host::mints_request_id(globals).then(|| key.request_id.as_str().to_owned());
     let announce = move |run: &contract::domain::run::Run| {
         if let Some(id) = &minted {
             say(&format!("request {id}\n"));

@@ -157,13 +157,14 @@ fn summary(shown: &show::Answer) -> String {
         let state = format!("{}{evidence}", task.status);
         let cost = cost(task).filter(|_| has_cost).map(|cost| cost.to_string()).unwrap_or_default();
         let cost = if has_cost { format!(" {cost:>9}") } else { String::new() };
-        text.push_str(&format!(
-            "{}{}  {state:<15} {:>7}{cost}{}\n",
+        let line = format!(
+            "{}{}  {state:<15} {:>7}{cost}{}",
             name(task),
             " ".repeat(width.saturating_sub(columns(name(task)))),
             took.unwrap_or_default(),
             reason.unwrap_or_default()
-        ));
+        );
+        text.push_str(&format!("{}\n", line.trim_end()));
         if let Some(check) = failed(task) {
             text.push_str(&failed_check::text(check, 0));
         }

@@ -14,6 +14,7 @@ mod set_status;
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
+use contract::domain::status::Status;
 use ops::Result;
 
 use crate::app::Globals;
@@ -81,12 +82,16 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }
 }
 
-/// One line for people.
+/// One line for people, in the contract's words.
 pub(crate) fn line(task: &TaskView) -> String {
-    let state = match &task.evidence {
-        Some(evidence) if task.self_checked => format!("{} ({evidence}, self-checked)", task.state()),
-        Some(evidence) => format!("{} ({evidence})", task.state()),
-        None => task.state().to_string(),
+    let more = match task.state() {
+        Status::Failed => Some("failed".to_owned()),
+        Status::Canceled => Some("canceled".to_owned()),
+        Status::Todo | Status::InProgress | Status::Blocked | Status::Done => match &task.evidence {
+            Some(evidence) if task.self_checked => Some(format!("{evidence}, self-checked")),
+            evidence => evidence.clone(),
+        },
     };
+    let state = more.map_or_else(|| task.status.clone(), |more| format!("{} ({more})", task.status));
     format!("{}  {state:<16}  {:>3}  {}", task.id, task.priority, one_line(&task.title))
 }

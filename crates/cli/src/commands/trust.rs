@@ -23,16 +23,15 @@ use crate::output::{Output, one_line};
                   Nothing in .writ runs before that.",
     after_help = "Examples:\n  writ trust\n  writ trust path/to/project --check\n  writ trust --list"
 )]
-#[group(id = "action", multiple = false, args = ["list", "check", "revoke"])]
 pub(crate) struct Args {
     /// The project, or a directory below it
     #[arg(value_name = "DIR", default_value = ".", conflicts_with = "list")]
     directory: PathBuf,
     /// List the trusted projects
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["check", "revoke"])]
     list: bool,
     /// Print whether the commands are trusted, and exit with 1 if they are not
-    #[arg(long)]
+    #[arg(long, conflicts_with = "revoke")]
     check: bool,
     /// Stop trusting the commands
     #[arg(long)]

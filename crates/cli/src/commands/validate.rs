@@ -164,14 +164,14 @@ pub(crate) fn print(verdict: &Verdict, output: &Output) -> ExitCode {
 
 /// The answer to arguments that could not be parsed; the explanation goes to standard error.
 pub(crate) fn refuse_words(reason: &str) {
-    let output = Output { format: Format::Json, surface: Surface::Validator };
+    let output = Output { format: Format::Json, surface: Surface::Validator, pages: false };
     print(&could_not_work(None, "usage", reason), &output);
 }
 
 /// A bug must not look like a verdict on the document.
 fn answer_even_to_a_bug(format: Format) {
     std::panic::set_hook(Box::new(move |panic| {
-        let output = Output { format, surface: Surface::Validator };
+        let output = Output { format, surface: Surface::Validator, pages: false };
         print(&could_not_work(None, "bug", panic.to_string()), &output);
         #[expect(clippy::exit, reason = "the answer is printed; unwinding would only change the exit code")]
         std::process::exit(2);

@@ -56,8 +56,10 @@ pub(crate) enum Act {
         heartbeat: Note,
         last_words: Option<Note>,
     },
-    /// Write down where the work stands before the agent forgets its context.
-    Checkpoint(Note),
+    /// Record what the session has done, before the agent program compacts its context.
+    Checkpoint {
+        reason: String,
+    },
     /// Release what the session holds.
     End,
     /// Nothing worth a note, but the session is alive.
@@ -80,6 +82,7 @@ pub(crate) enum Then {
 const PROMPT_CHARS_MAX: usize = 500;
 const LAST_WORDS_CHARS_MAX: usize = 2000;
 const SUBAGENT_CHARS_MAX: usize = 300;
+const TRIGGER_CHARS_MAX: usize = 40;
 /// Items of an agent's own list that are stored.
 const TODOS_MAX: usize = 20;
 const TODO_CHARS_MAX: usize = 150;
@@ -132,7 +135,7 @@ impl Handler {
             Handler::Prompt => prompted(input),
             Handler::ToolFailure => tool_failed(input),
             Handler::ToolSuccess => tool_succeeded(input),
-            Handler::Checkpoint => Act::Checkpoint(compacting(input)),
+            Handler::Checkpoint => Act::Checkpoint { reason: compacting(input) },
             Handler::SessionEnd => Act::End,
             Handler::SubagentStart => {
                 let note = subagent(input, "agent_spawned", "subagent started");
@@ -207,15 +210,11 @@ fn tool_ended(input: &Input, call: &tool::ToolCall, outcome: Outcome<'_>) -> Act
     Act::Note { note, then: Then::Silence }
 }
 
-fn compacting(input: &Input) -> Note {
-    let trigger = excerpt::line(input.text("trigger").unwrap_or("unknown"), 40);
+fn compacting(input: &Input) -> String {
+    let trigger = excerpt::line(input.text("trigger").unwrap_or("unknown"), TRIGGER_CHARS_MAX);
     let asked = input.text("custom_instructions").map(|text| excerpt::line(text, PROMPT_CHARS_MAX));
     let asked = asked.map(|text| format!(": {text}")).unwrap_or_default();
-    Note {
-        kind: "checkpoint",
-        message: format!("context compacted ({trigger}){asked}"),
-        metadata: input.metadata(&["trigger"]).into(),
-    }
+    format!("context compacted ({trigger}){asked}")
 }
 
 fn stopped(input: &Input) -> Act {

@@ -1,4 +1,4 @@
-//! What the parser understands of a command line that is wrong somewhere: the command, the format and the agent.
+//! What the parser understands of a command line that is wrong somewhere: the command and the format.
 
 use std::ffi::OsString;
 
@@ -8,13 +8,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::app::{grammar, path_of};
 use crate::output::Format;
-use crate::persona;
 
 pub(super) struct Understood {
     /// The command's names, from the outermost: `task`, `create`.
     pub(super) names: Vec<String>,
     pub(super) format: Option<Format>,
-    pub(super) has_agent: bool,
 }
 
 impl Understood {
@@ -59,8 +57,6 @@ fn parsed(words: &[OsString]) -> Understood {
     Understood {
         names: path.split_whitespace().map(str::to_owned).collect(),
         format: text("output").and_then(|word| Format::from_str(&word, false).ok()),
-        has_agent: text("agent").is_some()
-            || persona::first_set(persona::current().agent_variables()).is_some(),
     }
 }
 

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod lab;
+mod loops;
 mod sessions;
 mod turns;

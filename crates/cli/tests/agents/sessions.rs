@@ -186,3 +186,29 @@ fn a_subagent_is_told_the_task_of_its_session() {
     assert_eq!(stopped, ["subagent stopped: general-purpose: GREP:Paint the fence"]);
     assert_eq!(messages(&lab, "agent_spawned"), ["subagent started: general-purpose"]);
 }
+
+#[test]
+fn a_session_inside_a_run_is_told_its_own_task_and_claims_nothing_else() {
+    let lab = lab();
+    let steps = json!([
+        {"tool": "Bash", "args": {"command": "touch gate.txt"}},
+        {"grep": "Oil the g\\w+"},
+    ]);
+    lab.cli.scratch().write("project/prompt.txt", script(steps));
+    let line = "claude -p --permission-mode acceptEdits --allowedTools Bash < prompt.txt";
+    let plan = json!({"task": [{"id": "gate", "title": "Oil the gate", "command": line, "shell": true}]});
+    lab.cli.scratch().write("project/plan.json", plan.to_string());
+    let before = lab.requests().len();
+    let ran = lab.cli.call(["run", "plan.json"]).deadline(PATIENCE).run();
+    assert!(ran.success().status.success(), "{ran}");
+    let told = told_since(&lab, before);
+    assert!(told.contains("GREP:Oil the gate") || told.contains("Oil the gate"), "{told}");
+    assert!(!told.contains(TITLE), "a task outside of the run is not told:\n{told}");
+    assert_eq!(claims(&lab), Vec::<Value>::new());
+    let noted = events(&lab, "tool_success");
+    assert_eq!(noted.len(), 1, "{noted:?}");
+    let task = noted[0]["task_id"].as_str().unwrap();
+    assert_eq!(project_of_task(&lab, task)["title"], "Oil the gate");
+    assert_eq!(events(&lab, "last_words")[0]["task_id"], task);
+    assert_eq!(events(&lab, "last_words")[0]["message"], "GREP:Oil the gate");
+}

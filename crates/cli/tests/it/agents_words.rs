@@ -33,7 +33,7 @@ fn the_commands_of_a_prompt_work_as_they_stand_there() {
     let prompt = full["prompt"].as_str().unwrap();
     let begin = full["brief"]["next_action"].as_str().unwrap().strip_prefix("begin the task: ").unwrap();
     assert_eq!(begin, line(prompt, "BEGIN"));
-    for word in ["BEGIN", "LOG", "REJECT", "THINK", "SAVE", "DONE"] {
+    for word in ["BEGIN", "LOG", "REJECT", "THINK", "SAVE", "STUCK", "DONE"] {
         typed(&line(prompt, word));
     }
     let done = said(&["task", "list", "--status", "completed"]);

@@ -119,7 +119,7 @@ fn on_a_full_disk_nothing_is_half_written_and_nothing_acknowledged_is_lost() {
     let refused: serde_json::Value = serde_json::from_str(lines[0]).unwrap();
     assert_eq!(
         (&refused["error_code"], &refused["retry"]),
-        (&json!("STORE_UNAVAILABLE"), &json!("same_request")),
+        (&json!("STORE_UNAVAILABLE"), &json!("later")),
         "{output}"
     );
     assert!(refused["error"].as_str().unwrap().contains("the disk that holds the store is full"), "{output}");

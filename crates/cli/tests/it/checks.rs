@@ -117,7 +117,7 @@ fn a_check_that_needs_a_shell_is_refused_with_the_flag_that_gives_one() {
         ("--check", "a | b", "--check-shell"),
         ("--check", "a > b", "--check-shell"),
         ("--check", "echo 'open", "--check-shell"),
-        ("--check", "", "cargo test"),
+        ("--check", "'' x", "cargo test"),
     ] {
         let words = ["task", "create", "--title", "t", "--request-id", "r", flag, line];
         let refused = cli.run(words).fails_with(1).json();
@@ -211,4 +211,62 @@ fn checks_in_the_users_own_configuration_are_refused() {
     cli.scratch().write("home/.config/writ/config.toml", CHECKS);
     let refused = cli.run(["config", "show", "--output", "json"]).fails_with(1).json();
     assert!(refused["error"].as_str().unwrap().contains("$.checks: belongs in"), "{refused}");
+}
+
+/// A person at a terminal who types this; `script` gives the program a terminal.
+fn typed(cli: &Cli, keys: &str, words: &str) -> Output {
+    let person = Cli::new("script").env("WRIT_DB", cli.db()).env("USER", "eve");
+    let line = format!("cd {} && exec {} {words}", cli.project().display(), env!("CARGO_BIN_EXE_writ"));
+    let mut shown = person.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
+    eventually(Duration::from_secs(20), "the question", || shown.stdout().contains("[y/N]"));
+    shown.send(keys);
+    shown.wait(Duration::from_secs(20))
+}
+
+#[test]
+fn a_person_trusts_the_commands_they_saw_until_they_change() {
+    let cli = ann();
+    cli.scratch().write("project/.writ/config.toml", "[checks]\ntest = \"sh .writ/check.sh\"\n");
+    cli.scratch().write("project/.writ/check.sh", "test -e proof\n");
+    let id = created(&cli, &[]);
+    let refused = typed(&cli, "n\n", "trust");
+    assert!(refused.fails_with(1).stdout.contains("  sh .writ/check.sh"), "{refused}");
+    cli.run(["trust", "--check"]).fails_with(1);
+    typed(&cli, "y\n", "trust").success();
+    assert!(cli.run(["trust", "--check"]).success().stdout.contains("is trusted"));
+    let listed = cli.run(["trust", "--list", "--output", "json"]).success().json();
+    assert_eq!(listed["data"]["trusted"][0]["trusted_by"], "human.eve");
+    let refused = complete(&cli, "ann", &id).fails_with(1).json();
+    assert_eq!(refused["error_code"], "CHECK_FAILED");
+    cli.scratch().write("project/proof", "");
+    // A script in .writ is a part of what was trusted.
+    cli.scratch().write("project/.writ/check.sh", "touch ran; test -e proof\n");
+    let refused = complete(&cli, "ann", &id).fails_with(1).json();
+    assert_eq!(
+        (&refused["error_code"], &refused["error_context"]["state"]),
+        (&json!("DENIED"), &json!("changed"))
+    );
+    assert!(!cli.project().join("ran").exists());
+    let asked = typed(&cli, "yes\n", "trust");
+    assert!(asked.success().stdout.contains("changed since they were trusted"), "{asked}");
+    assert_eq!(data(&complete(&cli, "ann", &id))["task"]["evidence"], "verified");
+    cli.run(["trust", "--revoke"]).success();
+    cli.run(["trust", "--check"]).fails_with(1);
+    cli.run(["trust", "--revoke"]).fails_with(1);
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn an_agent_at_a_terminal_cannot_trust_a_project() {
+    use std::os::unix::fs::PermissionsExt;
+    let cli = ann();
+    cli.scratch().write("project/.writ/config.toml", CHECKS);
+    let agent =
+        cli.scratch().write("bin/claude", format!("#!/bin/sh\n{} trust\n", env!("CARGO_BIN_EXE_writ")));
+    std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let terminal = Cli::new("script").env("WRIT_DB", cli.db());
+    let line = format!("cd {} && {}", cli.project().display(), agent.display());
+    let refused = terminal.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").stdin("y\n").run();
+    assert!(refused.fails_with(1).stdout.contains("`claude` (process"), "{refused}");
+    cli.run(["trust", "--check"]).fails_with(1);
 }

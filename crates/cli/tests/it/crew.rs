@@ -74,7 +74,7 @@ fn done_is_granted_after_writ_ran_the_checks_and_saw_the_files() {
     // The same request again is the same answer; another one comes too late.
     assert_eq!(submit(&document, "r1").success().json()["data"], done);
     let stale = submit(&document, "r2");
-    assert_eq!(stale.fails_with(75).json()["error_code"], "CONCURRENCY_CONFLICT");
+    assert_eq!(stale.fails_with(1).json()["error_code"], "CONCURRENCY_CONFLICT");
     assert_eq!(cli.run(["ledger", "reconcile", &run]).success().json()["allow"], true);
     cli.run(["audit", "verify", "--replay"]).success();
 }

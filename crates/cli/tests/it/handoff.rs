@@ -52,7 +52,8 @@ for step in a b; do
     if "$writ" worklog show --run "$run" --task "$task" | grep -q "\"action\":\"step $step\""; then continue; fi
     "$writ" heartbeat --run "$run" --task "$task" --token "$token" > worker.json
     echo "$step" >> "out/$task/effects"
-    printf '{"action": "step %s", "result": "done", "next_step": "what follows %s"}' "$step" "$step" |
+    printf '{"action": "step %s", "files_touched": [], "decision": "go on", "result": "done",
+        "next_step": "what follows %s"}' "$step" "$step" |
         "$writ" worklog append --run "$run" --task "$task" --token "$token" --request-id "$task $step" > worker.json
     if [ "$step" = "$stop" ]; then
         echo here > stopped
@@ -154,7 +155,7 @@ fn another_worker_elsewhere_finishes_what_a_killed_one_began_and_nothing_is_done
     let token = issue(&other, &run, "T-2");
     assert_eq!(token, "3");
     let shell = shell(&other);
-    worker(&shell, &other, &[&run, "T-2", "2"]).run().fails_with(75);
+    worker(&shell, &other, &[&run, "T-2", "2"]).run().fails_with(1);
     assert_eq!(
         effects(&other, "T-2"),
         "a ",
@@ -163,7 +164,7 @@ fn another_worker_elsewhere_finishes_what_a_killed_one_began_and_nothing_is_done
     worker(&shell, &other, &[&run, "T-2", &token]).deadline(DEADLINE).run().success();
     let result = other.scratch().read(other.project().join("result.json")).replace(": 3}", ": 2}");
     let stale = other.call(["result", "submit"]).stdin(result).run();
-    assert_eq!(stale.fails_with(75).json()["error_code"], "CONCURRENCY_CONFLICT");
+    assert_eq!(stale.fails_with(1).json()["error_code"], "CONCURRENCY_CONFLICT");
     let token = issue(&other, &run, "T-3");
     worker(&shell, &other, &[&run, "T-3", &token]).deadline(DEADLINE).run().success();
 
@@ -186,7 +187,7 @@ fn a_bundle_is_refused_if_the_run_has_moved_on_or_the_bundle_was_changed() {
     let import = |cli: &Cli, words: &[&str]| cli.run([&["handoff", "import", path], words].concat());
     assert_eq!(import(&cli, &[]).success().json()["data"]["created"], false);
     cli.run(["heartbeat", "--run", &run, "--task", "T-2", "--token", "2"]).success();
-    let conflict = import(&cli, &[]).fails_with(75).json();
+    let conflict = import(&cli, &[]).fails_with(1).json();
     assert_eq!(conflict["error_code"], "CONCURRENCY_CONFLICT");
 
     let other = elsewhere(&cli);

@@ -359,6 +359,9 @@ fn without_a_flag_claude_code_alone_is_meant() {
     let gone = data(&hook(&cli, &["uninstall"]));
     assert_eq!((gone["claude"]["removed"].as_array().unwrap().len(), gone.get("opencode")), (10, None));
     assert!(cli.scratch().has(PLUGIN), "what was not named stays");
+    assert_eq!(gone["still_installed"], json!(["opencode"]));
+    let text = hook(&cli, &["uninstall", "--output", "text"]);
+    assert!(text.success().stdout.contains("writ hook uninstall --opencode"), "{text}");
 }
 
 #[test]

@@ -300,7 +300,7 @@ fn die_in_the_middle(cli: &Cli, plan: &str) -> String {
     drop(writ.kill_nine());
     all_gone(cli);
     let view = RunView::of(cli, &run);
-    assert_eq!((view.state.as_str(), view.task("careful").attempts()), ("running", vec!["started"]));
+    assert_eq!((view.state.as_str(), view.task("careful").attempts()), ("interrupted", vec!["started"]));
     run
 }
 

@@ -344,7 +344,15 @@ fn l6_the_time_an_envelope_requires_is_kept() {
 #[test]
 fn l6_a_child_finds_the_store_and_the_run_but_not_the_callers_request() {
     let cli = writ();
-    let names = ["WRIT_DB", "WRIT_RUN", "WRIT_TASK", "WRIT_DEPTH", "WRIT_REQUEST_ID", "VYBE_REQUEST_ID"];
+    let names = [
+        "WRIT_DB",
+        "WRIT_RUN",
+        "WRIT_TASK",
+        "WRIT_DEPTH",
+        "WRIT_OUTPUT",
+        "WRIT_REQUEST_ID",
+        "VYBE_REQUEST_ID",
+    ];
     let script = names.map(|name| format!("env {name}")).join("; ");
     cli.scratch().write("project/plan.json", plan([scripted("a", &script)]).to_string());
     let call = cli.call(["run", "plan.json", "--output", "json", "--db-path", "../other.db"]);
@@ -354,7 +362,7 @@ fn l6_a_child_finds_the_store_and_the_run_but_not_the_callers_request() {
     let printed = cli.run(["logs", task, "--db-path", "../other.db"]);
     let db = cli.project().join("../other.db");
     let expected = format!(
-        "WRIT_DB={}\nWRIT_RUN={run}\nWRIT_TASK={task}\nWRIT_DEPTH=1\n\
+        "WRIT_DB={}\nWRIT_RUN={run}\nWRIT_TASK={task}\nWRIT_DEPTH=1\nWRIT_OUTPUT=json\n\
          WRIT_REQUEST_ID is not set\nVYBE_REQUEST_ID is not set\n",
         db.display()
     );

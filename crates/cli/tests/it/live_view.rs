@@ -158,41 +158,73 @@ fn the_screen_shows_state_elapsed_cost_and_the_last_line_of_each_task() {
         viewer.shows("编译中 🦀 第三步");
         viewer.shows("red");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(viewer.screen(), @"");
+            insta::assert_snapshot!(viewer.screen(), @r"
+            request req_ID
+            run run_ID
+            agent    done        TIME    $0.13  claimed
+            build    done        TIME           verified
+            compile  running     TIME           编译中 🦀 第三步
+            hostile  running     TIME           \u001b[2J\u001b[31mred\u001b[0m
+            last     waiting
+            ");
         }
         go(&cli);
         assert!(viewer.program.wait(SOON).success());
         insta::allow_duplicates! {
-            insta::assert_snapshot!(viewer.everything(), @"");
+            insta::assert_snapshot!(viewer.everything(), @r"
+            request req_ID
+            run run_ID
+            agent    done, claimed      TIME    $0.125
+            build    done, verified     TIME
+            compile  done, claimed      TIME
+            hostile  done, claimed      TIME
+            last     done, claimed      TIME
+            run done: 5 of 5 tasks done, 4 only claimed
+            inspect it with `writ trace run_ID`
+            ");
         }
     }
 }
 
-#[test]
-fn tasks_that_do_not_fit_are_counted_and_the_final_table_has_all_of_them_once() {
-    for (size, shown) in [((80, 24), 22), ((80, 10), 8), ((200, 50), 48)] {
-        let cli = Cli::writ();
-        write_plan(&cli, &many(500));
-        let mut viewer = Viewer::start(&cli, size);
-        let rest = format!("… {} more: {} waiting", 500 - shown, 500 - shown);
-        viewer.shows(&rest);
-        viewer.shows("second");
-        let screen = viewer.screen();
-        let lines: Vec<&str> = screen.lines().collect();
-        assert!(lines.len() <= usize::from(size.1), "{screen}");
-        assert_eq!(lines.iter().filter(|line| line.starts_with('t')).count(), shown, "{screen}");
-        assert_eq!(lines.last(), Some(&rest.as_str()), "{screen}");
-        assert!(screen.contains("t000  running") && screen.contains("t001  running"), "{screen}");
-        go(&cli);
-        assert_eq!(viewer.program.wait(LONG).code(), Some(1));
-        let all = viewer.everything();
-        for number in 0..500 {
-            let name = format!("t{number:03}  ");
-            let rows = all.lines().filter(|line| line.starts_with(&name)).count();
-            assert_eq!(rows, 1, "{name} in\n{all}");
-        }
-        assert!(!all.contains("more:"), "{all}");
+/// A test each: hundreds of tasks take a while.
+macro_rules! five_hundred {
+    ($($name:ident: $size:expr, $shown:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            counts_what_does_not_fit($size, $shown);
+        })*
+    };
+}
+
+five_hundred! {
+    five_hundred_tasks_fit_in_80x24_and_the_final_table_has_all_of_them_once: (80, 24), 22;
+    five_hundred_tasks_fit_in_80x10_and_the_final_table_has_all_of_them_once: (80, 10), 8;
+    five_hundred_tasks_fit_in_200x50_and_the_final_table_has_all_of_them_once: (200, 50), 48;
+}
+
+#[track_caller]
+fn counts_what_does_not_fit(size: (u16, u16), shown: usize) {
+    let cli = Cli::writ();
+    write_plan(&cli, &many(500));
+    let mut viewer = Viewer::start(&cli, size);
+    let rest = format!("… {} more: {} waiting", 500 - shown, 500 - shown);
+    viewer.shows(&rest);
+    viewer.shows("second");
+    let screen = viewer.screen();
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(lines.len() <= usize::from(size.1), "{screen}");
+    assert_eq!(lines.iter().filter(|line| line.starts_with('t')).count(), shown, "{screen}");
+    assert_eq!(lines.last(), Some(&rest.as_str()), "{screen}");
+    assert!(screen.contains("t000  running") && screen.contains("t001  running"), "{screen}");
+    go(&cli);
+    assert_eq!(viewer.program.wait(LONG).code(), Some(1));
+    let all = viewer.everything();
+    for number in 0..500 {
+        let name = format!("t{number:03}  ");
+        let rows = all.lines().filter(|line| line.starts_with(&name)).count();
+        assert_eq!(rows, 1, "{name} in\n{all}");
     }
+    assert!(!all.contains("more:"), "{all}");
 }
 
 #[test]
@@ -201,12 +233,14 @@ fn the_screen_follows_the_size_of_the_terminal_and_leaves_nothing_behind() {
     write_plan(&cli, &many(30));
     let mut viewer = Viewer::start(&cli, (80, 24));
     viewer.shows("… 8 more: 8 waiting");
+    viewer.shows("first");
+    viewer.shows("second");
     let mut seen = vec![format!("80x24\n{}", viewer.screen())];
     for (size, more) in [
         ((80, 10), "… 22 more"),
         ((40, 10), "… 22 more"),
         ((120, 40), "t029"),
-        ((20, 5), "… 27 more: 27 wa"),
+        ((24, 5), "… 27 more: 27 waiti"),
         ((80, 24), "… 8 more"),
     ] {
         viewer.resize(size);
@@ -247,7 +281,17 @@ fn ctrl_c_leaves_the_last_state_and_a_usable_terminal() {
     viewer.program.press("\u{3}");
     assert_eq!(viewer.program.wait(SOON).code(), Some(130));
     let all = viewer.everything();
-    insta::assert_snapshot!(all, @"");
+    insta::assert_snapshot!(all, @r"
+    request req_ID
+    run run_ID
+    stopping (signal 2); again to end everything at once
+    agent    done        TIME    $0.13  claimed
+    build    done        TIME           verified
+    compile  blocked     TIME           interrupted by a signal
+    hostile  blocked     TIME           interrupted by a signal
+    last     waiting
+    interrupted; continue with `writ run --continue run_ID`
+    ");
     let screen = viewer.parser.screen();
     assert!(!screen.hide_cursor() && !screen.alternate_screen());
     let (row, column) = screen.cursor_position();

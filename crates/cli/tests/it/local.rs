@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::limits;
 use contract::domain::retention::Retention;
 use contract::domain::run::Run;
@@ -59,8 +60,9 @@ impl Door for TestDoor {
         })
     }
 
-    fn program(&self) -> String {
-        env!("CARGO_BIN_EXE_writ").to_owned()
+    fn program(&self) -> Program {
+        let call = env!("CARGO_BIN_EXE_writ").to_owned();
+        Program { call, name: ProgramName::Writ }
     }
 
     /// A machine on which no agent program calls writ, with the store named by its variable.

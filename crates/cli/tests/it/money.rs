@@ -10,7 +10,7 @@ fn plan() -> String {
     let agent = fake_agent();
     let agent = agent.to_str().unwrap();
     let task = |id: &str, more: &str| {
-        format!("[[task]]\nid = \"{id}\"\n{more}\nbudget = {{ max_cost_usd = 2.0, max_tokens = 100 }}\n")
+        format!("[[task]]\nid = \"{id}\"\n{more}\nbudget = {{ max_cost_usd = 2.0, max_tokens = 200 }}\n")
     };
     let speaks = |script: &str| {
         format!("executor = \"aop-stdio\"\nprompt = \"p\"\ncommand = [\"{agent}\", \"{script}\"]")
@@ -46,7 +46,7 @@ fn what_an_agent_does_not_report_is_withheld_until_it_is_settled() {
     let document = cli.run(["budget", "show", "--run", &run, "--output", "json"]).success().json();
     assert_eq!(
         document["data"]["withheld_for"],
-        json!([{"task": "silent", "cost": 2_000_000, "tokens": 100}])
+        json!([{"task": "silent", "cost": 2_000_000, "tokens": 200}])
     );
 
     let settle = |words: &[&str]| cli.run([&["budget", "settle", &run, "silent"], words].concat());
@@ -63,7 +63,7 @@ fn what_an_agent_does_not_report_is_withheld_until_it_is_settled() {
     let after = "limit $10.00, free $9.63, reserved $0.00, spent $0.37, withheld $0.00";
     assert_eq!(budget(&cli, &run), after);
     settle(&["--cost", "0.12"]).fails_with(1);
-    settle(&["--tokens", "100"]).success();
+    settle(&["--tokens", "200"]).success();
     assert_eq!(budget(&cli, &run), after);
     audit_is_clean(&cli);
 }

@@ -139,8 +139,25 @@ fn every_old_store_opens_replays_and_shows_what_it_showed() {
         for read in old.expected["reads"].as_array().unwrap() {
             let output = old.call(read["agent"].as_str().unwrap(), &words(&read["read"]), "");
             let found = output.success().json();
-            assert!(holds(&read["holds"], &found), "{}: {} is not in {found}", old.name, read["holds"]);
+            let expected = shown_today(&read["holds"]);
+            assert!(holds(&expected, &found), "{}: {expected} is not in {found}", old.name);
         }
+    }
+}
+
+/// A run whose engine had died was shown as running when these stores were made.
+fn shown_today(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let is_run = fields.contains_key("objective") && fields.get("state") == Some(&json!("running"));
+            let today = |(name, field): (&String, &Value)| match name.as_str() {
+                "state" if is_run => (name.clone(), json!("interrupted")),
+                _ => (name.clone(), shown_today(field)),
+            };
+            Value::Object(fields.iter().map(today).collect())
+        }
+        Value::Array(items) => items.iter().map(shown_today).collect(),
+        other => other.clone(),
     }
 }
 
@@ -217,7 +234,7 @@ fn the_ledger_of_an_old_crew_goes_on() {
         let swept = old.data(&["watchdog", "sweep"]);
         assert_eq!(swept["timed_out"][0]["task_id"], task, "{swept}");
         assert_eq!(swept["denied"], json!([old.text("approval")]), "{swept}");
-        assert_eq!(old.code(&beat, 75), "CONCURRENCY_CONFLICT");
+        assert_eq!(old.code(&beat, 1), "CONCURRENCY_CONFLICT");
         let replan = json!({
             "schema_version": "1.0.0", "run_id": run, "assignments": [], "active_locks": [], "blockers": [],
             "next_actions": [],

@@ -474,7 +474,8 @@ fn an_id_that_fits_more_than_one_task_is_not_guessed() {
 #[test]
 fn only_what_waits_for_nothing_is_ready() {
     let cli = writ();
-    assert_eq!(cli.run(["ready"]).success().stdout, "nothing is ready\n");
+    let none = cli.run(["ready", "--output", "text"]);
+    assert_eq!(none.success().stdout, "nothing is ready\n");
     let make = |title: &str, priority: &str, request: &str| {
         let words = ["task", "create", "--title", title, "--priority", priority];
         let made = cli.run(words.iter().chain(&["--agent", "ann", "--request-id", request])).success().json();
@@ -497,7 +498,7 @@ fn only_what_waits_for_nothing_is_ready() {
     assert_eq!(titles(), ["urgent", "older", "newer", "first", "low"]);
     cli.run(["cancel", &low]).success();
     assert_eq!(titles(), ["urgent", "older", "newer", "first"]);
-    let text = cli.run(["ready", "--limit", "1"]);
+    let text = cli.run(["ready", "--limit", "1", "--output", "text"]);
     assert!(text.success().stdout.trim_end().ends_with("urgent"), "{text}");
 }
 

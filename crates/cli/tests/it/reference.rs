@@ -2,6 +2,7 @@
 //! JSON. Each row is a call and what it prints, under both names of the program where it applies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -375,4 +376,34 @@ fn forty_events_are_a_resume_of_fifteen_kilobytes() {
     assert_eq!(deltas.as_array().unwrap().len(), 40, "{resumed}");
     let bytes = deltas.to_string().len();
     assert!(bytes <= 15_000, "{bytes}");
+}
+
+#[test]
+fn events_of_an_old_store_are_printed_in_the_same_words() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stores/0001-f434e81.db");
+    let cli = writ();
+    std::fs::copy(fixture, cli.db()).unwrap();
+    let list = |more: &[&str]| {
+        let words = ["events", "list", "--all", "--limit", "1000"];
+        let listed = cli.call(words.iter().chain(more)).named("vybe").run();
+        listed.success().json()["data"]["events"].as_array().unwrap().clone()
+    };
+    let first = |kind: &str| list(&["--kind", kind])[0].clone();
+    assert_eq!(first("task_priority_changed")["metadata"], json!({"priority": 7}));
+    assert_eq!(first("memory_delete")["metadata"], json!({"key": "forgotten", "scope": "global"}));
+    let closed = json!({"outcome": "completed", "summary": "it works", "label": "good"});
+    assert!(list(&["--kind", "task_closed"]).iter().any(|event| event["metadata"] == closed));
+    let file = "/tmp/writ-store-fixture/notes.txt";
+    assert_eq!(first("artifact_added")["metadata"]["file_path"], file);
+    for event in list(&[]) {
+        let text = event.to_string();
+        assert!(!text.contains("boot_id") && !text.contains("\"change\""), "{text}");
+        let kind = event["kind"].as_str().unwrap();
+        assert!(
+            !["task_claimed", "task_released", "project_created", "task_priority"].contains(&kind),
+            "{text}"
+        );
+        let names_status = kind != "task_status" || text.contains("Status changed to: ");
+        assert!(names_status, "{text}");
+    }
 }

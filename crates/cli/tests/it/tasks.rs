@@ -277,14 +277,12 @@ fn every_refusal_is_an_envelope_that_says_what_is_wrong() {
 #[test]
 fn an_agent_is_required_where_the_contract_says_so() {
     let cli = writ();
-    let create: &[&str] = &["task", "create", "--title", "t", "--request-id", "r"];
-    for (words, required) in [
-        (create, "agent is required (set --agent or WRIT_AGENT)"),
-        (&["events", "list"], "agent is required unless --all is set (set --agent or WRIT_AGENT)"),
-    ] {
-        let said = error(&cli.run(words));
-        assert_eq!((&said["error_code"], &said["error"]), (&json!("INVALID_INPUT"), &json!(required)));
-    }
+    let required = "agent is required unless --all is set (set --agent or WRIT_AGENT)";
+    let said = error(&cli.run(["events", "list"]));
+    assert_eq!((&said["error_code"], &said["error"]), (&json!("INVALID_INPUT"), &json!(required)));
+    // A person needs no name; under the contract's own name everyone does.
+    let said = error(&cli.call(["task", "create", "--title", "t", "--request-id", "r"]).named("vybe").run());
+    assert_eq!(said["error"], json!("agent is required (set --agent or VYBE_AGENT)"));
     assert!(!cli.db().exists() || data(&cli.run(["events", "list", "--all"]))["count"] == 0);
     data(&cli.run(["task", "list"]));
     data(&cli.run(["status"]));
@@ -426,10 +424,10 @@ fn people_get_text_when_they_ask_for_it() {
     let cli = ann();
     let id = created(&cli, "Fix it", "r1");
     let text = |words: &[&str]| cli.run(words.iter().chain(&["--output", "text"]));
-    assert_eq!(text(&["task", "list"]).success().stdout, format!("{id}  todo                0  Fix it\n"));
+    assert_eq!(text(&["task", "list"]).success().stdout, format!("{id}  pending             0  Fix it\n"));
     assert_eq!(
         text(&["task", "get", "--id", &id]).success().stdout,
-        format!("{id}  todo                0  Fix it\n")
+        format!("{id}  pending             0  Fix it\n")
     );
     let began = text(&["task", "begin", "--id", &id, "--request-id", "r2"]);
     assert_eq!(began.success().stdout, format!("began {id}\n"));
@@ -445,7 +443,10 @@ fn people_get_text_when_they_ask_for_it() {
     assert!(status.success().stdout.contains("tasks    1 completed\n"), "{status}");
     let refused = text(&["task", "get", "--id", "task_nowhere"]);
     assert_eq!(refused.fails_with(1).stdout, "");
-    assert_eq!(refused.stderr, "error: failed to get task: task not found: task_nowhere\n");
+    assert_eq!(
+        refused.stderr,
+        "error: failed to get task: task not found: task_nowhere\nhint: `writ task list` lists tasks\n"
+    );
     let refused = text(&["task", "create", "--titel", "t"]);
     assert!(refused.fails_with(1).stderr.contains("unexpected argument '--titel' found"), "{refused}");
 }

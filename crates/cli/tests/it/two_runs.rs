@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use testkit::{Background, Cli, Signal, eventually};
+use testkit::{Background, Cli, Signal, eventually, fake_agent};
 
 use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id};
 
@@ -263,7 +263,12 @@ fn a_task_waits_for_the_approval_that_somebody_asked_for() {
 fn what_a_plan_may_not_spend_is_not_started() {
     let cli = cli();
     let share = "[task.budget]\nmax_cost_usd = 0.6\n";
-    let tasks = [task("first", "one", "true") + share, task("second", "two", "true") + share];
+    // Nobody knows what an agent spent that does not say so, and a command spends nothing.
+    let agent = format!(
+        "executor = \"aop-stdio\"\nprompt = \"p\"\ncommand = [{:?}, \"aop-success\"]\n",
+        fake_agent()
+    );
+    let tasks = ["first", "second"].map(|id| format!("[[task]]\nid = \"{id}\"\n{agent}{share}"));
     let plan = format!(
         "objective = \"Cheap\"\nworkspace = \".\"\nmax_parallel = 1\n[budget]\nmax_cost_usd = 1.0\n{}",
         tasks.concat()

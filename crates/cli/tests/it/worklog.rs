@@ -21,9 +21,13 @@ command = "src/a/a.txt"
 expects = "FILE_EXISTS"
 "#;
 
+fn entry(action: &str) -> Value {
+    json!({"action": action, "files_touched": [], "decision": "d", "result": "r", "next_step": "n"})
+}
+
 fn append(cli: &Cli, run: &str, token: &str, id: &str, action: &str) -> Value {
     let words = ["worklog", "append", "--run", run, "--task", "T-1", "--token", token, "--request-id", id];
-    cli.call(words).stdin(json!({"action": action}).to_string()).run().success().json()["data"].clone()
+    cli.call(words).stdin(entry(action).to_string()).run().success().json()["data"].clone()
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The brief of an agent that resumes: built from the store alone, within a budget of tokens, the same bytes for
 //! the same state and the same moment.
 
+mod checkpoint;
 mod commands;
 pub(crate) mod fit;
+mod found;
 mod prompt;
-
-use std::collections::BTreeSet;
+mod short;
+mod situation;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,96 +16,20 @@ use serde_json::Value;
 use super::{ArtifactView, EventView, MemoryView, TaskView};
 use crate::digest;
 use crate::domain::limits;
-use crate::domain::memory::{Memory, Scope};
-use crate::domain::status::Status;
-use crate::domain::task::Task;
-use crate::domain::time::Timestamp;
+pub use checkpoint::{Checkpoint, checkpoint};
 use fit::{Group, choose, clip};
+use found::Found;
+pub use short::short;
+pub use situation::{
+    Counts, FailedCheck, HeldTask, History, Program, ProgramName, ProjectView, Situation, TaskLine,
+};
 
 /// Bytes that are counted as one token.
 pub(crate) const TOKEN_BYTES: usize = 4;
 /// The largest share of the budget that one item may take.
 const PARTS: usize = 12;
-/// Kinds of events in which an agent rejects an approach, and in which it explains its reasoning.
-const REJECTED: &[&str] = &["rejected", "rejected_approach"];
-const REASONING: &str = "reasoning";
-const NEXT_ACTION: &str = "next_action";
 const PIPELINE_MAX: usize = 5;
-const EVENTS_MAX: usize = 20;
-const REASONING_MAX: usize = 10;
-const FILES_MAX: usize = 50;
-const MEMORIES_MAX: usize = 50;
 const DEPENDENCIES_MAX: usize = 10;
-
-/// Everything the brief is built from. The lists are ordered by importance.
-#[derive(Debug, Clone)]
-pub struct Situation<'s> {
-    /// What printed commands begin with, as a shell reads it.
-    pub program: &'s str,
-    pub agent: &'s str,
-    pub as_of: Timestamp,
-    pub project_id: Option<&'s str>,
-    /// The project; `None` if no agent has worked there.
-    pub project: Option<ProjectView>,
-    pub task: Option<&'s Task>,
-    /// Dependencies of the task that are not done.
-    pub waits_for: Vec<TaskLine>,
-    pub memories: Vec<Memory>,
-    /// The newest events of the task, newest first.
-    pub events: Vec<EventView>,
-    /// What users asked for in the project, newest first.
-    pub prompts: Vec<EventView>,
-    pub artifacts: Vec<ArtifactView>,
-    pub counts: Counts,
-    /// Tasks that can be started next.
-    pub pipeline: Vec<TaskLine>,
-    /// Tasks that wait for this one.
-    pub unlocks: Vec<TaskLine>,
-    /// Tasks of the project that were done last.
-    pub finished: Vec<TaskLine>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProjectView {
-    pub id: String,
-    pub name: String,
-    pub metadata: String,
-    pub created_at: String,
-}
-
-/// A task in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskLine {
-    pub id: String,
-    pub title: String,
-    pub priority: i64,
-}
-
-impl From<&Task> for TaskLine {
-    fn from(task: &Task) -> Self {
-        TaskLine { id: task.id.to_string(), title: task.title.clone(), priority: task.priority }
-    }
-}
-
-/// How many tasks there are, in the agent contract's states.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
-    pub pending: i64,
-    pub in_progress: i64,
-    pub completed: i64,
-    pub blocked: i64,
-}
-
-impl Counts {
-    pub fn add(&mut self, status: Status, tasks: i64) {
-        match status {
-            Status::Todo => self.pending += tasks,
-            Status::InProgress => self.in_progress += tasks,
-            Status::Done => self.completed += tasks,
-            Status::Blocked | Status::Failed | Status::Canceled => self.blocked += tasks,
-        }
-    }
-}
 
 /// The agent contract's brief, then our own fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -112,7 +38,7 @@ pub struct Brief {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectView>,
     pub relevant_memory: Vec<MemoryView>,
-    // Answers of earlier versions have null for none.
+    /// What agents did and said, without bookkeeping. Older answers have null where it is empty.
     #[serde(default, deserialize_with = "null_as_empty")]
     pub recent_events: Vec<EventView>,
     pub artifacts: Vec<ArtifactView>,
@@ -126,6 +52,21 @@ pub struct Brief {
     pub rejected: Vec<String>,
     pub touched_files: Vec<String>,
     pub blockers: Vec<String>,
+    // The fields from here on are left out where they are empty: answers of earlier versions are replayed unchanged.
+    /// What failed and how.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<String>,
+    /// What the agents before said last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_words: Vec<String>,
+    /// What must be true before the task is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<FailedCheck>,
+    /// Tasks that other agents hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldTask>,
     pub budget_tokens: usize,
     /// How many items did not fit.
     pub omitted: usize,
@@ -153,94 +94,6 @@ pub fn compose(situation: &Situation<'_>, budget: usize) -> Composed {
     Composed { brief, prompt, digest: both }
 }
 
-/// What was collected from events and rows.
-struct Found {
-    memories: Vec<MemoryView>,
-    events: Vec<EventView>,
-    reasoning: Vec<EventView>,
-    rejected: Vec<String>,
-    files: Vec<String>,
-    blockers: Vec<String>,
-    next_action: String,
-}
-
-impl Found {
-    fn in_situation(situation: &Situation<'_>, most: usize) -> Self {
-        let events = || situation.events.iter();
-        let rejected = events().filter(|event| REJECTED.contains(&event.kind.as_str()));
-        let reasoning = events().filter(|event| event.kind == REASONING);
-        Found {
-            memories: ranked(&situation.memories, situation.as_of),
-            reasoning: reasoning.take(REASONING_MAX).cloned().collect(),
-            rejected: rejected.map(|event| event.message.clone()).collect(),
-            files: touched_files(situation),
-            blockers: blockers(situation),
-            next_action: next_action(situation, most),
-            events: events().take(EVENTS_MAX).cloned().collect(),
-        }
-    }
-}
-
-/// Pinned memories first, then by relevance; those of the task before global ones.
-fn ranked(memories: &[Memory], at: Timestamp) -> Vec<MemoryView> {
-    let mut alive: Vec<&Memory> = memories.iter().filter(|memory| !memory.is_expired(at)).collect();
-    let nearness = |memory: &Memory| match memory.written.place.scope {
-        Scope::Task => 0,
-        Scope::Project => 1,
-        Scope::Agent => 2,
-        Scope::Global => 3,
-    };
-    alive.sort_by(|a, b| {
-        let by_pin = b.written.pinned.cmp(&a.written.pinned);
-        let by_relevance = b.relevance(at).total_cmp(&a.relevance(at));
-        let by_nearness = nearness(a).cmp(&nearness(b));
-        by_pin.then(by_relevance).then(by_nearness).then(b.written.id.cmp(&a.written.id))
-    });
-    alive.into_iter().take(MEMORIES_MAX).map(|memory| MemoryView::at(memory, at)).collect()
-}
-
-/// Registered files first, then those that events name.
-fn touched_files(situation: &Situation<'_>) -> Vec<String> {
-    let registered = situation.artifacts.iter().map(|artifact| artifact.file_path.as_str());
-    let named = situation.events.iter().flat_map(|event| {
-        let one = event.metadata.get("file_path").into_iter();
-        let many = event.metadata.get("files").and_then(Value::as_array).into_iter().flatten();
-        one.chain(many).filter_map(Value::as_str)
-    });
-    let mut seen = BTreeSet::new();
-    registered.chain(named).filter(|path| seen.insert(*path)).take(FILES_MAX).map(str::to_owned).collect()
-}
-
-fn blockers(situation: &Situation<'_>) -> Vec<String> {
-    let waits = situation.waits_for.iter().map(|task| format!("waits for {} ({})", task.title, task.id));
-    let reason = situation.task.and_then(Task::continuity_reason).filter(|reason| reason != "dependency");
-    reason.into_iter().chain(waits).collect()
-}
-
-/// The next action that an agent recorded last, or one derived from the state of the task.
-fn next_action(situation: &Situation<'_>, most: usize) -> String {
-    let Some(task) = situation.task else {
-        return "no task is ready; ask for work or create a task".to_owned();
-    };
-    let said = situation.events.iter().find_map(|event| {
-        let named = ["next_action", "next_step"].iter().find_map(|name| event.metadata.get(*name)?.as_str());
-        named.or_else(|| (event.kind == NEXT_ACTION).then_some(event.message.as_str()))
-    });
-    match (said, task.status) {
-        (Some(said), _) => said.to_owned(),
-        (None, Status::Todo) => {
-            let whole = format!("begin the task: {}", commands::begin(situation, &task.id));
-            // Half a command is worse than none.
-            if whole.len() <= most { whole } else { "begin the task".to_owned() }
-        }
-        (None, Status::InProgress) => format!("continue the task: {}", task.title),
-        (None, Status::Blocked) => "the task is blocked; resolve what blocks it or take another".to_owned(),
-        (None, Status::Done | Status::Failed | Status::Canceled) => {
-            "the task is closed; take another".to_owned()
-        }
-    }
-}
-
 fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let most = room / PARTS;
@@ -258,7 +111,10 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
         ..memory.clone()
     };
     let texts = |texts: &[String]| texts.iter().map(|text| clipped(text, most)).collect::<Vec<String>>();
-    let (rejected, files, blockers) = (texts(&found.rejected), texts(&found.files), texts(&found.blockers));
+    let files: Vec<String> = found.files.iter().map(|(path, _)| path.clone()).collect();
+    let (rejected, files, blockers) = (texts(&found.rejected), texts(&files), texts(&found.blockers));
+    let (failures, words, checks) = (texts(&found.failures), texts(&found.last_words), texts(&found.checks));
+    let held: Vec<HeldTask> = situation.held.iter().map(|held| clipped_task(held, most)).collect();
     let events: Vec<EventView> = found.events.iter().map(event).collect();
     let reasoning: Vec<EventView> = found.reasoning.iter().map(event).collect();
     let memories: Vec<MemoryView> = found.memories.iter().map(memory).collect();
@@ -274,6 +130,10 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
         group(2, &reasoning),
         group(2, &situation.artifacts),
         group(1, &situation.unlocks),
+        group(3, &failures),
+        group(2, &words),
+        group(2, &checks),
+        group(2, &held),
     ];
     let frame = fitting_frame(situation, &found.next_action, budget);
     let chosen = choose(&groups, room.saturating_sub(bytes(&frame)));
@@ -288,6 +148,10 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
         prior_reasoning: kept(&reasoning, &chosen[7]),
         artifacts: kept(&situation.artifacts, &chosen[8]),
         unlocks: kept(&situation.unlocks, &chosen[9]),
+        failures: kept(&failures, &chosen[10]),
+        last_words: kept(&words, &chosen[11]),
+        checks: kept(&checks, &chosen[12]),
+        held: kept(&held, &chosen[13]),
         omitted: chosen.iter().flatten().filter(|taken| !**taken).count(),
         ..frame
     };
@@ -342,9 +206,36 @@ fn frame(situation: &Situation<'_>, next_action: &str, budget: usize, most: usiz
         rejected: Vec::new(),
         touched_files: Vec::new(),
         blockers: Vec::new(),
+        failures: Vec::new(),
+        last_words: Vec::new(),
+        checks: Vec::new(),
+        failed_check: situation.failed_check.as_ref().map(|check| clipped_check(check, most)),
+        held: Vec::new(),
         budget_tokens: budget,
         // Reserve the largest number of digits.
         omitted: 9999,
+    }
+}
+
+fn clipped_task(held: &HeldTask, most: usize) -> HeldTask {
+    HeldTask { title: clipped(&held.title, most), agent: clipped(&held.agent, most), ..held.clone() }
+}
+
+/// The end of the output matters most.
+fn clipped_check(check: &FailedCheck, most: usize) -> FailedCheck {
+    let mut room = most;
+    let fits = |line: &&String| {
+        let fits = bytes(line) <= room;
+        room = room.saturating_sub(bytes(line));
+        fits
+    };
+    let mut output: Vec<String> = check.output.iter().rev().take_while(fits).cloned().collect();
+    output.reverse();
+    FailedCheck {
+        command: clipped(&check.command, most),
+        exit_code: check.exit_code,
+        problem: check.problem.as_deref().map(|problem| clipped(problem, most)),
+        output,
     }
 }
 

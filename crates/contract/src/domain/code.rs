@@ -11,7 +11,7 @@ pub enum Retry {
     Never,
     /// Send the same request with the same request id.
     SameRequest,
-    /// The same, but only after the conflict is resolved; the details say when.
+    /// The same, but only after its cause is gone: a lock, a dependency, a full disk. The details say more.
     Later,
     /// Change the input first.
     ChangedRequest,
@@ -84,19 +84,19 @@ codes! {
     Timeout, "TIMEOUT", 75, 504, SameRequest, "no answer before the deadline";
     ForeignStore, "FOREIGN_STORE", 1, 409, Never, "the file belongs to another program";
     NewerStore, "NEWER_STORE", 1, 409, Never, "the store was written by a newer version of writ";
-    StoreUnavailable, "STORE_UNAVAILABLE", 1, 503, SameRequest, "the store could not be opened or written";
-    Corrupt, "CORRUPT", 70, 500, Never, "the store failed its own check; run `writ audit verify`";
-    Io, "IO", 1, 500, SameRequest, "a file or process operation failed";
+    StoreUnavailable, "STORE_UNAVAILABLE", 1, 503, Later, "the store could not be opened or written";
+    Corrupt, "CORRUPT", 65, 500, Never, "the store failed its own check; run `writ audit verify`";
+    Io, "IO", 1, 500, Later, "a file or process operation failed";
     Interrupted, "INTERRUPTED", 130, 503, SameRequest, "stopped by a signal; the run can be continued";
     Bug, "BUG", 70, 500, Never, "an internal error in writ; please report it";
     SchemaInvalid, "SCHEMA_INVALID", 1, 400, ChangedRequest, "the shape, a type or a value of an operator document is wrong";
     MissingRequiredInput, "MISSING_REQUIRED_INPUT", 1, 400, ChangedRequest, "an operator document lacks something required";
     UnknownSchemaVersion, "UNKNOWN_SCHEMA_VERSION", 1, 400, ChangedRequest, "writ does not support the major version of an operator document";
-    LockConflict, "LOCK_CONFLICT", 1, 409, SameRequest, "a scope overlaps an active lock of another task";
+    LockConflict, "LOCK_CONFLICT", 1, 409, Later, "a scope overlaps an active lock of another task";
     ScopeViolation, "SCOPE_VIOLATION", 1, 403, ChangedRequest, "a path outside the granted scope, in a forbidden one, or out of the workspace";
     InvalidTransition, "INVALID_TRANSITION", 1, 409, Never, "the transition is not allowed";
-    DependencyNotMet, "DEPENDENCY_NOT_MET", 1, 409, SameRequest, "what the task depends on is not done";
-    ConcurrencyConflict, "CONCURRENCY_CONFLICT", 75, 409, ChangedRequest, "the row or the lock was changed by another caller; read it again";
+    DependencyNotMet, "DEPENDENCY_NOT_MET", 1, 409, Later, "what the task depends on is not done";
+    ConcurrencyConflict, "CONCURRENCY_CONFLICT", 1, 409, ChangedRequest, "the row or the lock was changed by another caller; read it again";
     TaskTimeout, "TASK_TIMEOUT", 1, 409, Never, "the holder sent no heartbeat within its timeout";
     AcceptanceFailed, "ACCEPTANCE_FAILED", 1, 409, ChangedRequest, "a criterion failed, is missing, or has no evidence";
     LedgerInconsistent, "LEDGER_INCONSISTENT", 1, 409, Never, "the ledger contradicts its locks, events or results";
@@ -135,5 +135,23 @@ mod tests {
             .map(|c| format!("{c} {} {} {}", c.exit(), c.http(), c.retry().as_str()))
             .collect();
         insta::assert_snapshot!(table.join("\n"));
+    }
+
+    #[test]
+    fn the_exit_code_and_the_retry_class_of_a_code_agree() {
+        for code in ErrorCode::ALL {
+            let expected: &[u8] = match (code, code.retry()) {
+                // A signal has an exit code of its own; the request can still be sent again.
+                (ErrorCode::Interrupted, _) => &[130],
+                (_, Retry::SameRequest) => &[75],
+                (_, Retry::Later) => &[1],
+                (_, Retry::ChangedRequest) => &[1, 2],
+                (_, Retry::Never) => &[1, 2, 65, 70],
+            };
+            assert!(expected.contains(&code.exit()), "{code}: {} and {}", code.exit(), code.retry().as_str());
+            // What is wrong with the input stays wrong, however often it is sent.
+            let is_input = code.http() == 400 || code.http() == 413 || code.http() == 404;
+            assert!(!is_input || code.retry() != Retry::SameRequest, "{code}");
+        }
     }
 }

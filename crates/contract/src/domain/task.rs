@@ -62,6 +62,9 @@ pub struct Claim {
     /// The agent's process, where it is known. A claim whose process is dead ends before its lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Holder>,
+    /// When this agent took the task. Claims of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
 }
 
 /// A claim that is asked for.
@@ -248,6 +251,7 @@ fn claim(task: &Task, wanted: &NewClaim, now: &Now) -> Result<Vec<Change>, Refus
             lease: Lease::starting(now, *lease),
             // A command that the agent runs in a shell does not know the agent's process; its hooks do.
             holder: holder.clone().or_else(|| own?.holder.clone()),
+            since: own.and_then(|claim| claim.since).or(Some(now.at)),
         },
     });
     Ok(changes)

@@ -194,7 +194,8 @@ fn a_result_returns_the_token_of_its_assignment() {
     assert_eq!(answer(json!(7), true).0, "OK");
     assert_eq!(answer(json!(6), false), stale);
     assert_eq!(answer(json!(null), false).0, "OK");
-    assert_eq!(answer(json!(null), true), stale);
+    // A token that is missing is a missing input, not a conflict.
+    assert_eq!(answer(json!(null), true), ("MISSING_REQUIRED_INPUT".to_owned(), "missing".to_owned()));
 }
 
 #[test]

@@ -176,6 +176,10 @@ fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Valu
     );
     let serial = (kind == TaskType::Serial).then(|| vec![".".to_owned()]);
     let lock_scope = columns.lock_scope.clone().or(serial).unwrap_or_default();
+    let title = columns.title.as_deref().unwrap_or(&task.title);
+    // A task without checks and criteria is done when its worker says so.
+    let criteria = columns.acceptance_criteria.clone().filter(|criteria| !criteria.is_empty());
+    let criteria = criteria.unwrap_or_else(|| vec![format!("{title} is done")]);
     let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
     Ok(json!({
         "schema_version": SCHEMA_VERSION,
@@ -184,12 +188,12 @@ fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Valu
         "global_objective": state.run.asked.objective,
         "task": {
             "task_id": name,
-            "title": columns.title.as_deref().unwrap_or(&task.title),
+            "title": title,
             "type": kind,
             "dependencies": row.dependencies(),
             "lock_scope": lock_scope,
             "forbidden_scope": request.forbidden_scope,
-            "acceptance_criteria": columns.acceptance_criteria.clone().unwrap_or_default(),
+            "acceptance_criteria": criteria,
             "worklog_path": worklog,
             "timeout_seconds": timeout,
             "heartbeat_interval_seconds": heartbeat,

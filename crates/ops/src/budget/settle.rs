@@ -37,8 +37,9 @@ impl Verb for Settle {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
+    /// The run's id, a unique prefix of it, its correlation id, or `@last` for the newest.
     pub run: String,
-    /// The task: its id in the plan, its `T-n`, or its id.
+    /// The task: its id in the plan, its `T-n`, its id, or a unique prefix of it.
     pub task: String,
     /// What all of its attempts without a report cost together, in micro-USD. A missing amount stays withheld.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,6 +55,9 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("say what the task cost, how many tokens it used, or both"));
     }
+    // The whole id is part of the fingerprint: another run may be the newest later.
+    let run = cx.run_named(&request.run)?.asked.id.to_string();
+    let request = &Request { run, ..request.clone() };
     cx.once(key, Settle::NAME, request, |work| {
         let run = find_run(work.tx, &request.run)?;
         let task = task_of(work.tx, &run, &request.task)?;
@@ -115,10 +119,22 @@ fn task_of(tx: &Tx<'_>, run: &Run, name: &str) -> Result<Task> {
         task.id.as_str() == name
             || part.is_some_and(|part| part.spec.id == name || reference_of(part.number).as_str() == name)
     };
-    let found = tx.tasks_of_run(&run.asked.id)?.into_iter().find(is_named);
-    found.ok_or_else(|| {
-        Error::not_found("task", name).hint(format!("`writ runs show {}` lists its tasks", run.asked.id))
-    })
+    let mut tasks = tx.tasks_of_run(&run.asked.id)?;
+    if let Some(index) = tasks.iter().position(is_named) {
+        return Ok(tasks.swap_remove(index));
+    }
+    tasks.retain(|task| name.starts_with("task_") && task.id.as_str().starts_with(name));
+    match (tasks.pop(), tasks.pop()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => {
+            Err(Error::new(ErrorCode::Ambiguous, format!("`{name}` matches more than one task"))
+                .hint("give more of the id"))
+        }
+        (None, _) => {
+            Err(Error::not_found("task", name)
+                .hint(format!("`writ runs show {}` lists its tasks", run.asked.id)))
+        }
+    }
 }
 
 /// What a worker says about its own costs comes with its result; afterwards, someone else has to say it.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use crate::context::Context;
-use crate::crew::ledger_state::{find_run, uuid};
+use crate::crew::ledger_state::uuid;
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
@@ -26,6 +26,7 @@ impl Verb for Show {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
+    /// The run's id, a unique prefix of it, its correlation id, or `@last` for the newest.
     pub run: String,
 }
 
@@ -62,8 +63,8 @@ pub struct WithheldFor {
 }
 
 pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let run = cx.run_named(&request.run)?;
     let tx = cx.store.read()?;
-    let run = find_run(&tx, &request.run)?;
     let Some(purse) = tx.purse(&run.asked.id)? else { return Ok(Answer::default()) };
     let withheld_for = if purse.withheld.is_zero() { Vec::new() } else { withheld_for(&tx, &run)? };
     Ok(Answer {

@@ -53,7 +53,7 @@ pub(crate) fn observe(
     tried.map_err(|refusal| denied(&refusal))?;
     for (name, task) in tasks {
         let checks = crate::checking::run_checks(cx, &task)?;
-        seen.insert(name, checks);
+        seen.insert(name, checks.seen);
     }
     Ok(seen)
 }
@@ -69,7 +69,7 @@ pub(crate) fn accept(
     let name = &delta.task_id;
     let seen = checks.get(name).map(Vec::as_slice).unwrap_or_default();
     let task = state.tasks.get(name);
-    let verified = task.is_some_and(|task| crate::task::verified(task, seen));
+    let verified = task.is_some_and(|task| crate::checking::all_passed(task, seen));
     let spec = task.and_then(|task| task.part.as_ref()).map(|part| &part.spec);
     let checked: Vec<String> = spec
         .map(|spec| spec.checks.iter().map(|check: &Check| criterion(check)).collect())

@@ -1,16 +1,15 @@
 //! Records one event of an agent, for hooks and loops, which know where it happened.
 
 use contract::domain::code::ErrorCode;
-use contract::domain::limits;
-use contract::domain::priority::Priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
+use crate::event::target;
 use crate::once::Reply;
-use crate::record::{About, EventBody, stream_of};
+use crate::record::EventBody;
 use crate::verb::{Function, Surface, Verb};
 
 /// The agent contract's bounds on an event.
@@ -29,7 +28,7 @@ impl Verb for Note {
     const FUNCTION: Function<Self> = Function::Once(note);
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     pub kind: String,
@@ -39,6 +38,9 @@ pub struct Request {
     /// The project it happened in; else the one the agent is in.
     #[serde(default)]
     pub project_id: Option<String>,
+    /// The task it belongs to; else the one the agent has in focus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,23 +59,9 @@ pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         let message = format!("the metadata is longer than {METADATA_BYTES_MAX} bytes");
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    if request.project_id.as_ref().is_some_and(|id| id.len() > limits::PROJECT_ID_BYTES_MAX) {
-        let message = format!("the project id is longer than {} bytes", limits::PROJECT_ID_BYTES_MAX);
-        return Err(Error::new(ErrorCode::TooLarge, message));
-    }
+    target::check(request.project_id.as_deref())?;
     cx.once(key, Note::NAME, request, |work| {
-        let agent = work.caller.agent.as_str().to_owned();
-        let known = work.tx.agent(&agent)?.and_then(|state| state.focus_project_id);
-        let project_id = request.project_id.clone().or(known);
-        let about = About {
-            stream: stream_of(project_id.as_deref()),
-            corr: format!("agent-{agent}"),
-            reply_to: None,
-            priority: Priority::default(),
-            project_id,
-            task_id: None,
-            run_id: None,
-        };
+        let (about, _) = target::of_event(work, request.task_id.as_deref(), request.project_id.as_deref())?;
         let says = EventBody::event(kind, request.message.clone(), request.metadata.clone());
         Ok(Answer { event_id: work.say(&about, says)? })
     })

@@ -7,8 +7,8 @@ use contract::operator::{Handoff, Options, read_handoff};
 use contract::plan::Plan;
 use serde_json::Value;
 
-use super::faulty;
 use super::import::Request;
+use super::{faulty, refuse_contradiction};
 use crate::crew::denial::denied;
 use crate::error::Result;
 use crate::host::HostView;
@@ -29,7 +29,14 @@ pub(super) fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostVie
         ..Options::default()
     };
     let read = read_handoff(request.document.to_string().as_bytes(), &options);
-    Ok(read.map_err(|refusal| denied(&refusal))?.0)
+    match read {
+        Ok((handoff, _)) => Ok(handoff),
+        Err(refusal) => {
+            // Says how to import a bundle whose only fault are tasks that timed out.
+            refuse_contradiction(&refusal, false)?;
+            Err(denied(&refusal))
+        }
+    }
 }
 
 /// A bundle of `writ handoff export`, or the bundle of another program, completed for this store.

@@ -1,6 +1,6 @@
 //! Shows what a resume would show, without a claim, a cursor or any other trace.
 
-use contract::continuity::brief::{Brief, Composed, compose};
+use contract::continuity::brief::{Brief, Composed, compose, short};
 use contract::continuity::focus::FocusRule;
 use contract::domain::code::ErrorCode;
 use contract::domain::request::Agent;
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::focus::Chosen;
-use super::situation::{self, Place};
+use super::situation::{self, Extent, Place};
 use super::{Found, find, orphans};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -47,6 +47,9 @@ pub struct Request {
     /// Leave out what was written after this time, and count ages from it. Tasks are shown in their state of now.
     #[serde(default)]
     pub as_of: Option<Timestamp>,
+    /// Also a short prompt, as subagents get: the task, what failed, the rules, and how to report back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub short: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +59,9 @@ pub struct Answer {
     pub focus_rule: FocusRule,
     pub as_of: Timestamp,
     pub digest: String,
+    /// The short prompt, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
 }
 
 fn peek(cx: &mut Context, request: &Request) -> Result<Answer> {
@@ -69,6 +75,7 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
         limit: request.limit,
         focus: request.focus.clone(),
         budget: request.budget,
+        only_task: None,
     };
     let mut wanted = resume.wanted()?;
     let focus = wanted.focus.map(|task| cx.task_id(None, task)).transpose()?;
@@ -88,10 +95,24 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
             Some(task) => (Some(task), rule),
             None => (None, FocusRule::None),
         };
-        let place = Place { agent, project: project.as_deref(), program: &program, now: &now, as_of };
-        let Composed { brief, digest, .. } =
-            compose(&situation::gather(tx, &place, task.as_ref())?, wanted.budget);
-        let agent_name = agent.as_str().to_owned();
-        Ok((Answer { agent_name, brief, focus_rule: rule, as_of: as_of.unwrap_or(now.at), digest }, project))
+        let place = Place {
+            agent,
+            project: project.as_deref(),
+            program: &program,
+            now: &now,
+            as_of,
+            extent: Extent::Project,
+        };
+        let situation = situation::gather((tx, view), &place, task.as_ref())?;
+        let Composed { brief, digest, .. } = compose(&situation, wanted.budget);
+        let answer = Answer {
+            agent_name: agent.as_str().to_owned(),
+            brief,
+            focus_rule: rule,
+            as_of: as_of.unwrap_or(now.at),
+            digest,
+            prompt: request.short.then(|| short(&situation)),
+        };
+        Ok((answer, project.clone()))
     })
 }

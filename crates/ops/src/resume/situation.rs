@@ -1,36 +1,58 @@
 //! Gathering what the brief is made of. Every look is bounded.
 
-use contract::continuity::brief::{Counts, ProjectView, Situation, TaskLine};
+use contract::continuity::brief::{
+    Counts, FailedCheck, HeldTask, History, Program, ProjectView, Situation, TaskLine,
+};
+use contract::continuity::substance::{
+    CHECKPOINT, LAST_WORDS, TODO_SNAPSHOT, TOOL_FAILURE, TOOL_SUCCESS, USER_PROMPT,
+};
 use contract::continuity::{ArtifactView, EventView};
 use contract::domain::memory::{Memory, Place as MemoryPlace, Scope};
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::{Now, Timestamp};
-use store::{Event, EventFilter, TakeableState, TaskSearch, Tx};
+use store::{Event, EventScope, TakeableState, TaskSearch, Tx};
 
 use crate::error::Result;
 use crate::event;
+use crate::host::HostView;
+use crate::run::Liveness;
 
 /// The newest events of a task in which to look for what an agent said.
-const EVENTS: usize = 200;
-/// The newest events of a project in which to look for what users asked.
-const PROJECT_EVENTS: usize = 100;
+const SAID: usize = 200;
+/// Tools are used often, and the same ones again and again.
+const FAILURES: usize = 50;
+const SUCCESSES: usize = 200;
+/// Of what is written once a turn or once a session, the newest is enough.
+const NEWEST: usize = 3;
+const PROMPTS: usize = 5;
+/// Live claims in which to look for those of others, and how many are told.
+const CLAIMS: usize = 100;
+const HELD: usize = 10;
 /// Memories of each scope; the best of all of them are shown.
 const MEMORIES: usize = 200;
 const ARTIFACTS: usize = 50;
 const TASKS: usize = 5;
 const NEIGHBOURS: usize = 20;
-const USER_PROMPT: &str = "user_prompt";
 
 /// Who looks, and where.
-pub(super) struct Place<'p> {
-    pub(super) agent: &'p Agent,
-    pub(super) project: Option<&'p str>,
-    pub(super) program: &'p str,
-    pub(super) now: &'p Now,
+pub(crate) struct Place<'p> {
+    pub(crate) agent: &'p Agent,
+    pub(crate) project: Option<&'p str>,
+    pub(crate) program: &'p Program,
+    pub(crate) now: &'p Now,
     /// The moment to look back from; what was written later is not seen.
-    pub(super) as_of: Option<Timestamp>,
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) extent: Extent,
+}
+
+/// How much of the project is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Project,
+    /// One task and no other.
+    TaskOnly,
 }
 
 impl Place<'_> {
@@ -53,11 +75,12 @@ impl Place<'_> {
     }
 }
 
-pub(super) fn gather<'s>(tx: &Tx<'_>, place: &Place<'s>, task: Option<&'s Task>) -> Result<Situation<'s>> {
-    let mut counts = Counts::default();
-    let tallies = if place.project.is_some() { tx.task_tallies(place.project)? } else { tx.task_counts()? };
-    tallies.into_iter().for_each(|(status, tasks)| counts.add(status, tasks));
-    Ok(Situation {
+pub(crate) fn gather<'s>(
+    (tx, view): (&Tx<'_>, &HostView),
+    place: &Place<'s>,
+    task: Option<&'s Task>,
+) -> Result<Situation<'s>> {
+    let mut situation = Situation {
         program: place.program,
         agent: place.agent.as_str(),
         as_of: place.at(),
@@ -66,16 +89,37 @@ pub(super) fn gather<'s>(tx: &Tx<'_>, place: &Place<'s>, task: Option<&'s Task>)
         task,
         waits_for: waits_for(tx, place, task)?,
         memories: memories(tx, place, task)?,
-        events: task_events(tx, place, task)?,
-        prompts: prompts(tx, place)?,
+        history: history(tx, place, task)?,
         artifacts: artifacts(tx, place, task)?,
-        counts,
-        pipeline: pipeline(tx, place, task)?,
-        unlocks: unlocks(tx, place, task)?,
-        finished: place.lines(
-            tx.finished_tasks(place.project, TASKS)?.iter().filter(|task| place.sees(task.updated_at)),
-        ),
-    })
+        failed_check: failed_check(tx, task)?,
+        counts: counts(tx, place)?,
+        pipeline: Vec::new(),
+        unlocks: Vec::new(),
+        finished: Vec::new(),
+        held: Vec::new(),
+    };
+    match place.extent {
+        Extent::TaskOnly => {}
+        Extent::Project => {
+            situation.pipeline = pipeline(tx, place, task)?;
+            situation.unlocks = unlocks(tx, place, task)?;
+            situation.finished = finished(tx, place)?;
+            situation.held = held((tx, view), place, task)?;
+        }
+    }
+    Ok(situation)
+}
+
+fn counts(tx: &Tx<'_>, place: &Place<'_>) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let tallies = if place.project.is_some() { tx.task_tallies(place.project)? } else { tx.task_counts()? };
+    tallies.into_iter().for_each(|(status, tasks)| counts.add(status, tasks));
+    Ok(counts)
+}
+
+fn finished(tx: &Tx<'_>, place: &Place<'_>) -> Result<Vec<TaskLine>> {
+    let finished = tx.finished_tasks(place.project, TASKS)?;
+    Ok(place.lines(finished.iter().filter(|task| place.sees(task.updated_at))))
 }
 
 /// What is known of the project. One that nobody has been in has only its name.
@@ -128,16 +172,60 @@ fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<M
     Ok(memories)
 }
 
-fn task_events(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<EventView>> {
-    let Some(task) = task else { return Ok(Vec::new()) };
-    let filter = EventFilter { task_id: Some(task.id.to_string()), limit: EVENTS, ..EventFilter::default() };
-    Ok(place.views(&tx.events(&filter)?))
+/// What happened in the task. Without one, what happened last in the project: its sessions may have had no task.
+fn history(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<History> {
+    let of_project = place.project.map(EventScope::Project);
+    let Some(scope) = task.map(|task| EventScope::Task(&task.id)).or(of_project) else {
+        return Ok(History::default());
+    };
+    let of_kind = |kind, most| Ok::<_, crate::Error>(place.views(&tx.repeated(scope, kind, most)?));
+    let prompts = of_project.map(|scope| tx.repeated(scope, USER_PROMPT, PROMPTS)).transpose()?;
+    Ok(History {
+        said: place.views(&tx.said(scope, SAID)?),
+        failures: of_kind(TOOL_FAILURE, FAILURES)?,
+        successes: of_kind(TOOL_SUCCESS, SUCCESSES)?,
+        last_words: of_kind(LAST_WORDS, NEWEST)?,
+        checkpoints: of_kind(CHECKPOINT, NEWEST)?,
+        todos: of_kind(TODO_SNAPSHOT, NEWEST)?,
+        prompts: place.views(&prompts.unwrap_or_default()),
+    })
 }
 
-fn prompts(tx: &Tx<'_>, place: &Place<'_>) -> Result<Vec<EventView>> {
-    let Some(project) = place.project else { return Ok(Vec::new()) };
-    let newest = tx.newest_in_project(project, PROJECT_EVENTS)?;
-    Ok(place.views(newest.iter().filter(|event| event.record.kind == USER_PROMPT)))
+/// The check that failed in the task's last attempt.
+fn failed_check(tx: &Tx<'_>, task: Option<&Task>) -> Result<Option<FailedCheck>> {
+    let Some(task) = task.filter(|task| task.part.is_some()) else { return Ok(None) };
+    Ok(FailedCheck::last(&tx.attempts_of_task(&task.id)?))
+}
+
+/// Tasks that other agents hold, those first whose claims end first.
+fn held((tx, view): (&Tx<'_>, &HostView), place: &Place<'_>, task: Option<&Task>) -> Result<Vec<HeldTask>> {
+    // Claims are known only as they are now.
+    if place.as_of.is_some() {
+        return Ok(Vec::new());
+    }
+    let mut held = Vec::new();
+    for other in tx.claimed_tasks(place.project, place.now, CLAIMS)? {
+        let is_own = task.is_some_and(|task| task.id == other.id);
+        let Some(claim) = other.claim.as_ref().filter(|claim| claim.agent != place.agent.as_str()) else {
+            continue;
+        };
+        let liveness = claim.holder.as_ref().map(|holder| view.liveness(&holder.process)).transpose()?;
+        // A dead holder's task is free, and listed with what comes next.
+        if is_own || liveness == Some(Liveness::Dead) || held.len() == HELD {
+            continue;
+        }
+        held.push(HeldTask {
+            id: other.id.to_string(),
+            title: other.title.clone(),
+            status: other.status.continuity().to_owned(),
+            agent: claim.agent.clone(),
+            program: claim.holder.as_ref().map(|holder| holder.program.clone()),
+            is_alive: liveness == Some(Liveness::Alive),
+            since: claim.since.unwrap_or(other.updated_at),
+            until: place.now.at.plus(claim.lease.left(place.now)),
+        });
+    }
+    Ok(held)
 }
 
 fn artifacts(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<ArtifactView>> {

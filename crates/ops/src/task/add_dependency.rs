@@ -42,7 +42,8 @@ pub struct Answer {
 }
 
 pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let [id, depends_on] = cx.task_ids(key, [&request.id, &request.depends_on])?;
+    let id = cx.task_id(Some(key), &request.id)?;
+    let depends_on = cx.task_id(Some(key), &request.depends_on).map_err(no_dependency)?;
     if id == depends_on {
         return Err(Error::new(ErrorCode::InvalidInput, "task cannot depend on itself"));
     }

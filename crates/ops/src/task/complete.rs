@@ -53,25 +53,8 @@ pub struct Answer {
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
     let id = cx.task_id(Some(key), &request.id)?;
-    let checked = super::checks_before(cx, key, &id, to)?;
-    commit(cx, key, request, (&id, &checked))
-}
-
-/// The same without running checks, for callers that cannot wait: a task that has checks is refused.
-pub fn complete_unchecked(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let to = checked(request)?;
-    let id = cx.task_id(Some(key), &request.id)?;
-    if to == Status::Done && !cx.was_answered(key)? {
-        let task = super::judged(cx, key, &id)?;
-        if checking::plan_for(cx, &task)?.is_some() {
-            return Err(Error::new(
-                ErrorCode::CheckFailed,
-                "the task has checks that must pass before it is done",
-            )
-            .hint("`writ task complete` runs them"));
-        }
-    }
-    commit(cx, key, request, (&id, &Checked::default()))
+    let proof = super::checks_before(cx, key, &id, to)?;
+    commit(cx, key, request, (&id, &proof))
 }
 
 /// The same for a task that nobody reported as done: `None` if it has no checks, which could prove it.
@@ -98,7 +81,7 @@ fn commit(
     cx: &mut Context,
     key: &Key,
     request: &Request,
-    (id, checked): (&str, &Checked),
+    (id, proof): (&str, &Checked),
 ) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
@@ -109,7 +92,7 @@ fn commit(
             to,
             reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
-            verified: checked.proves(work.tx, &task)?,
+            verified: proof.proves(work.tx, &task)?,
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());
@@ -118,7 +101,7 @@ fn commit(
             .last()
             .map(|(number, _)| *number)
             .ok_or_else(|| Error::new(ErrorCode::Bug, "a move was decided without a change"))?;
-        super::note_evidence(work, &task, &checked.seen)?;
+        super::note_evidence(work, &task, &proof.seen)?;
         let outcome = request.outcome.as_str();
         let close_event_id =
             say_closed(work, &task, outcome, Some(&request.summary), request.label.as_deref())?;

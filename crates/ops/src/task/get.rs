@@ -3,6 +3,8 @@
 use contract::continuity::TaskView;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +48,19 @@ pub(crate) fn not_found(mut error: Error) -> Error {
         error.message = format!("failed to get task: {}", error.message);
     }
     error
+}
+
+/// What a task still waits for, at most as many as an error lists.
+pub fn open_dependencies(cx: &mut Context, task: &TaskView) -> Result<Vec<TaskView>> {
+    let tx = cx.store.read()?;
+    let mut needed = Vec::new();
+    for id in &task.depends_on {
+        let task = super::required(&tx, id)?;
+        if task.status != Status::Done && needed.len() < limits::CANDIDATES_MAX {
+            needed.push(TaskView::from(&task));
+        }
+    }
+    Ok(needed)
 }
 
 /// A task's attempts, oldest first.

@@ -3,6 +3,7 @@
 use contract::continuity::TaskView;
 use contract::domain::limits;
 use contract::domain::task::Task;
+use contract::domain::workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ impl Verb for Ready {
     const NAME: &'static str = "task.ready";
     const COMMAND: &'static str = "ready";
     const SUMMARY: &'static str = "List tasks that could be started now";
-    const SURFACE: Surface = Surface::Writ;
+    const SURFACE: Surface = Surface::Crew;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Reads(list);
@@ -27,6 +28,9 @@ impl Verb for Ready {
 pub struct Request {
     #[serde(default)]
     pub limit: Option<usize>,
+    /// Only tasks of this project, without those of runs, which belong to their engines.
+    #[serde(default)]
+    pub project_id: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +40,14 @@ pub struct Answer {
 }
 
 fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
-    let tasks = ready(cx, request.limit.unwrap_or(limits::LIST_ROWS_DEFAULT))?;
+    let limit = request.limit.unwrap_or(limits::LIST_ROWS_DEFAULT);
+    let project = request.project_id.as_deref().map(workspace::id);
+    let tasks = match project {
+        Some(project) => {
+            cx.store.read()?.ready_in_project(&project, limit.clamp(1, limits::LIST_ROWS_MAX))?
+        }
+        None => ready(cx, limit)?,
+    };
     let tasks: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     Ok(Answer { count: tasks.len(), tasks })
 }

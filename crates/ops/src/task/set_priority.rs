@@ -38,7 +38,7 @@ pub struct Answer {
 }
 
 pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let id = cx.task_id(Some(key), &request.id)?;
+    let id = cx.task_id(Some(key), &request.id).map_err(super::get::not_found)?;
     cx.once(key, SetPriority::NAME, request, |work| {
         let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;
         super::outside_runs(&task)?;

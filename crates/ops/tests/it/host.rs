@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::id::{Attempt, Id};
@@ -202,9 +203,9 @@ impl Host for TestHost {
         None
     }
 
-    fn program(&self) -> String {
+    fn program(&self) -> Program {
         self.note("its own name");
-        "writ".to_owned()
+        Program { call: "writ".to_owned(), name: ProgramName::Writ }
     }
 
     fn installation(&self, _: &Path) -> Installation {

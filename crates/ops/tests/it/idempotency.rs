@@ -13,7 +13,7 @@ use ops::context::Key;
 use ops::registry;
 use ops::run::journal::{self, Entry};
 use ops::verb::Effect;
-use ops::{Context, Error, Reply, event, memory, push, resume, run, task};
+use ops::{Context, Error, Reply, event, memory, push, resume, run, session, task};
 use serde::Serialize;
 use serde_json::{Value, json};
 use store::Store;
@@ -233,6 +233,7 @@ const VERBS: &[Verb] = &[
                 limit: Some(limit),
                 focus: focus.map(str::to_owned),
                 budget: None,
+                only_task: None,
             };
             let requests = [request(10, None), request(11, None), request(10, Some("task_none"))];
             Box::new(move |cx, key, which| resume::resume(cx, key, &chosen(which, &requests)).map(plain))
@@ -246,9 +247,24 @@ const VERBS: &[Verb] = &[
                 message: "m".to_owned(),
                 metadata: json!({}),
                 project_id: None,
+                task_id: None,
             };
             let requests = [request("one"), request("two"), request("")];
             Box::new(move |cx, key, which| event::note::note(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "session.checkpoint",
+        prepare: |_| {
+            let request = |reason: String| session::checkpoint::Request {
+                reason: Some(reason),
+                ..session::checkpoint::Request::default()
+            };
+            let requests =
+                [request("one".to_owned()), request("two".to_owned()), request("x".repeat(10_000))];
+            Box::new(move |cx, key, which| {
+                session::checkpoint::write(cx, key, &chosen(which, &requests)).map(plain)
+            })
         },
     },
     Verb {

@@ -27,6 +27,7 @@ mod push;
 mod resume;
 mod runs;
 mod secrets;
+mod sessions;
 mod shapes;
 mod storm;
 mod walk;

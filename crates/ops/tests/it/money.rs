@@ -21,7 +21,7 @@ fn crew(tasks: usize) -> Crew {
 
 fn issue(crew: &mut Crew, name: &str, cost: i64, tokens: i64) -> Result<i64> {
     let request = assignment::issue::Request {
-        task: name.to_owned(),
+        task: Some(name.to_owned()),
         owner: Some("worker".to_owned()),
         cost: Some(MicroUsd(cost)),
         tokens: Some(tokens),

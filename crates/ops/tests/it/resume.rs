@@ -48,8 +48,10 @@ impl World {
         asked: &Request,
         as_of: Option<Timestamp>,
     ) -> Result<(peek::Answer, Option<String>), Error> {
-        let Request { project_dir, limit, focus, budget } = asked.clone();
-        let request = peek::Request { agent: agent.to_owned(), project_dir, limit, focus, budget, as_of };
+        let Request { project_dir, limit, focus, budget, .. } = asked.clone();
+        let agent = agent.to_owned();
+        let request =
+            peek::Request { agent, project_dir, limit, focus, budget, as_of, ..peek::Request::default() };
         peek::look(&mut self.cx, &request)
     }
 

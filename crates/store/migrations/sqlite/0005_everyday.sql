@@ -4,6 +4,29 @@
 ALTER TABLE tasks ADD COLUMN claim_holder TEXT;
 -- Live claims of all agents. Look-ups of one agent's claims do not mention the token, and keep their own index.
 CREATE INDEX tasks_claimed_until ON tasks (claim_boot_id, claim_until) WHERE claim_token IS NOT NULL;
+ALTER TABLE tasks ADD COLUMN claim_since INTEGER;
+
+-- What a brief is made of. Changes, the engine's records and bookkeeping are left out, so that no number of them hides
+-- a note; kinds that repeat are looked up one by one. `is_change` is a column of its index so that a look-up prefers
+-- it to the index of all events.
+CREATE INDEX events_said ON events (task_id, is_change, id) WHERE task_id IS NOT NULL AND is_change = 0
+    AND sender <> 'service.writ'
+    AND kind NOT IN ('agent_completed', 'agent_focus', 'agent_spawned', 'artifact_added', 'events_pruned',
+        'events_summary', 'heartbeat', 'memory_delete', 'memory_gc', 'memory_upserted', 'project_created',
+        'run_completed', 'session_end', 'session_start', 'task_assigned', 'task_completed_signal', 'task_created',
+        'task_deleted', 'task_dependency_added', 'task_dependency_removed', 'task_priority_changed', 'task_status',
+        'task_verified', 'checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
+CREATE INDEX events_said_in_project ON events (project_id, is_change, id) WHERE project_id IS NOT NULL
+    AND is_change = 0 AND sender <> 'service.writ'
+    AND kind NOT IN ('agent_completed', 'agent_focus', 'agent_spawned', 'artifact_added', 'events_pruned',
+        'events_summary', 'heartbeat', 'memory_delete', 'memory_gc', 'memory_upserted', 'project_created',
+        'run_completed', 'session_end', 'session_start', 'task_assigned', 'task_completed_signal', 'task_created',
+        'task_deleted', 'task_dependency_added', 'task_dependency_removed', 'task_priority_changed', 'task_status',
+        'task_verified', 'checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
+CREATE INDEX events_repeated ON events (task_id, kind, id) WHERE task_id IS NOT NULL
+    AND kind IN ('checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
+CREATE INDEX events_repeated_in_project ON events (project_id, kind, id) WHERE project_id IS NOT NULL
+    AND kind IN ('checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
 
 -- Names of tasks and runs: the newest runs with their directories, and a run's tasks by their ids in the plan.
 ALTER TABLE runs ADD COLUMN workspace TEXT NOT NULL DEFAULT '';

@@ -201,7 +201,7 @@ impl World<'_> {
                 let lease = Lease::starting(&self.now, Duration::from_mins(15));
                 self.change(&Change::TaskClaimed {
                     task_id,
-                    claim: Claim { agent: "a".to_owned(), token, lease, holder: None },
+                    claim: Claim { agent: "a".to_owned(), token, lease, holder: None, since: None },
                 });
             }
             Step::Release { task } => {

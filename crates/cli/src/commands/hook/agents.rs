@@ -26,6 +26,12 @@ impl Agents {
             }
         }
     }
+
+    /// Agent programs that are not meant only because no flag was given.
+    pub(super) fn unnamed(&self) -> impl Iterator<Item = &'static dyn HookAdapter> {
+        let others = ADAPTERS.iter().copied().filter(|one| one.name() != adapter::usual().name());
+        others.filter(|_| !self.is_given)
+    }
 }
 
 impl clap::Args for Agents {

@@ -5,37 +5,34 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use contract::continuity::state::CloseOutcome;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Minter;
+use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
+use contract::domain::time::Clock;
 use contract::domain::{limits, workspace};
 use ops::context::Key;
-use ops::event::note;
-use ops::task::complete;
-use ops::{Caller, Context, Error, Result};
+use ops::{Caller, Error, Result};
 
 use super::call::HandlerCall;
-use super::telling;
+use super::session::{Answer, Session};
 use crate::app::Globals;
-use crate::hooks::adapter::{self, HookAdapter, HookEvent};
-use crate::hooks::handling::{Act, Handler, Input, Note, Then};
+use crate::clock::SystemClock;
+use crate::hooks::adapter::{self, HookAdapter};
+use crate::hooks::handling::{Act, Handler, Input};
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::persona::{self, Persona};
-use crate::{config, env, host, project};
+use crate::{env, host, project};
 
-/// Events that a session is handed at its start.
-const DELTAS_MAX: i64 = 100;
 /// How long an agent program may take to tell what happened.
 const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How long other writers are waited for.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How long the store may take in all; afterwards the agent goes on without us.
 const WORK_WAIT_MAX: Duration = Duration::from_secs(8);
-
-/// Context for the agent, and the hook that asked for it.
-type Answer = Option<(HookEvent, String)>;
+/// Starts of one session in one process that are this close together are one start.
+const SAME_START_MS: i64 = 10_000;
 
 pub(crate) fn run(call: &HandlerCall, globals: &Globals, output: &Output) -> ExitCode {
     // A loop that wants no hooks sets this for its children.
@@ -57,7 +54,8 @@ pub(crate) fn run(call: &HandlerCall, globals: &Globals, output: &Output) -> Exi
     let (sender, done) = mpsc::channel();
     // In a thread, so that a store that stays busy cannot keep the agent waiting. What is not committed is undone.
     std::thread::spawn(move || sender.send(work(handler, &input, &globals)).ok());
-    match done.recv_timeout(WORK_WAIT_MAX) {
+    let wait = if handler == Handler::TaskCompleted { limits::CHECK_TIMEOUT } else { WORK_WAIT_MAX };
+    match done.recv_timeout(wait) {
         Ok(Ok(Some((event, context)))) => {
             output.line(&adapter.answer(event, &context));
         }
@@ -114,13 +112,14 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
     if act == Act::Nothing {
         return Ok(None);
     }
-    let mut key = key(handler, input, globals)?;
     let mut cx = host::open(globals)?;
     cx.wait_at_most(BUSY_WAIT_MAX)?;
     // What the session holds is held by the agent's process: if that dies, others need not wait for the lease.
     let holder = cx.host().ancestor(input.adapter.process_names());
-    key.caller = key.caller.held_by(holder);
-    let mut session = Session { cx: &mut cx, key: &key, input };
+    let key = key(handler, input, globals, holder)?;
+    // A session that writ started works on its one task.
+    let only_task = env::get("WRIT_TASK");
+    let mut session = Session { cx: &mut cx, key: &key, input, only_task };
     match act {
         Act::Nothing => Ok(None),
         Act::Resume => session.resume(),
@@ -136,8 +135,8 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
             session.record(heartbeat)?;
             Ok(None)
         }
-        Act::Checkpoint(note) => {
-            session.record(note)?;
+        Act::Checkpoint { reason } => {
+            session.checkpoint(reason)?;
             session.tidy_up()?;
             Ok(None)
         }
@@ -153,100 +152,25 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
     }
 }
 
-/// One session of an agent, as a handler works on it.
-struct Session<'a> {
-    cx: &'a mut Context,
-    key: &'a Key,
-    input: &'a Input,
-}
-
-impl Session<'_> {
-    fn resume(&mut self) -> Result<Answer> {
-        let request = ops::resume::Request {
-            project_dir: Some(self.input.project.clone()),
-            limit: Some(DELTAS_MAX),
-            ..ops::resume::Request::default()
-        };
-        let prompt = ops::resume::resume(self.cx, self.key, &request)?.answer.prompt;
-        Ok(Some((HookEvent::SessionStart, prompt)).filter(|(_, prompt)| !prompt.is_empty()))
-    }
-
-    fn record(&mut self, note: Note) -> Result<()> {
-        let key = self.key.clone();
-        self.record_under(&key, note)
-    }
-
-    /// Records a second event of the same call.
-    fn record_as(&mut self, step: &str, note: Note) -> Result<()> {
-        let key = with_suffix(self.key, step)?;
-        self.record_under(&key, note)
-    }
-
-    fn record_under(&mut self, key: &Key, note: Note) -> Result<()> {
-        let request = note::Request {
-            kind: note.kind.to_owned(),
-            message: note.message,
-            metadata: note.metadata,
-            project_id: Some(self.input.project.clone()),
-        };
-        note::note(self.cx, key, &request).map(|_| ())
-    }
-
-    fn follow(&mut self, then: Then) -> Result<Answer> {
-        let (agent, project) = (&self.key.caller.agent, Some(self.input.project.clone()));
-        let (event, context) = match then {
-            Then::Silence => return Ok(None),
-            Then::Remind => (HookEvent::Prompt, telling::reminder(self.cx, agent)?),
-            Then::Brief => (HookEvent::Prompt, telling::brief(self.cx, agent, project)?),
-            Then::BriefSubagent => (HookEvent::SubagentStart, telling::reminder(self.cx, agent)?),
-        };
-        Ok(context.map(|context| (event, context)))
-    }
-
-    fn complete(&mut self, task_id: String, note: Note) -> Result<Answer> {
-        let request = complete::Request {
-            id: task_id,
-            outcome: CloseOutcome::Done,
-            summary: note.message.clone(),
-            label: None,
-            blocked_reason: None,
-        };
-        // A task that does not exist, is another agent's or has checks stays as it is; the signal is recorded anyway.
-        let closed = complete::complete_unchecked(self.cx, &with_suffix(self.key, "close")?, &request);
-        self.record(note)?;
-        closed.map(|_| None)
-    }
-
-    /// Keeps the store small, in one bounded step: deletes expired memories and old events of the project.
-    fn tidy_up(&mut self) -> Result<()> {
-        if ops::memory::gc::is_due(self.cx)? {
-            let key = with_suffix(self.key, "memories")?;
-            ops::memory::gc::gc(self.cx, &key, &ops::memory::gc::Request::default())?;
-        }
-        // Other commands report a configuration that cannot be read; here the default retention holds.
-        let retention =
-            config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
-        let key = with_suffix(self.key, "events")?;
-        ops::gc::maintain(self.cx, &key, Some(&self.input.project), &retention).map(|_| ())
-    }
-}
-
-/// The same call's key for a second step of its work.
-fn with_suffix(key: &Key, suffix: &str) -> Result<Key> {
-    let id = format!("{}_{suffix}", key.request_id.as_str());
-    let request_id =
-        RequestId::parse(&id).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
-    Ok(Key { caller: key.caller.clone(), request_id })
-}
-
-fn key(handler: Handler, input: &Input, globals: &Globals) -> Result<Key> {
+/// Under which key the handler works.
+fn key(handler: Handler, input: &Input, globals: &Globals, holder: Option<Holder>) -> Result<Key> {
     let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidInput, error.to_string());
     let agent = host::agent_name(globals).unwrap_or_else(|| input.agent());
     let agent = Agent::parse(&agent).map_err(|error| invalid(&error))?;
     let request = globals.request_id.clone().unwrap_or_else(|| {
-        let call = format!("{:032x}", RandomIds.random_bits());
+        let call = match (handler, &holder) {
+            (Handler::SessionStart, Some(holder)) => start_of(holder),
+            (_, _) => format!("{:032x}", RandomIds.random_bits()),
+        };
         handler.request_id(input, &call)
     });
     let request_id = RequestId::parse(&request).map_err(|error| invalid(&error))?;
-    Ok(Key { caller: Caller::agent(agent), request_id })
+    Ok(Key { caller: Caller::agent(agent).held_by(holder), request_id })
+}
+
+/// The same for hooks that one process calls at the same time: a project may have hooks and its user too, and the
+/// session still gets its context once.
+fn start_of(holder: &Holder) -> String {
+    let moment = SystemClock::new().now().at.millis() / SAME_START_MS;
+    format!("{} {} {moment}", holder.process.pid, holder.process.start_time)
 }

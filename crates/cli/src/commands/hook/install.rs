@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     };
     let mut answer = show::answers(&plans);
     answer.insert("message".to_owned(), json!(message));
-    Ok(show::print(output, answer, &changes, args.dry_run))
+    Ok(show::print(output, answer, &changes, args.dry_run, ""))
 }
 
 fn planned(

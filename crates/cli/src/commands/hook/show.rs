@@ -18,6 +18,7 @@ pub(super) fn print(
     mut answer: Map<String, Value>,
     changes: &[FileChange],
     dry_run: bool,
+    notes: &str,
 ) -> ExitCode {
     if dry_run {
         answer.insert("dry_run".to_owned(), json!(true));
@@ -28,7 +29,7 @@ pub(super) fn print(
         if changes.is_empty() {
             text.push_str("nothing to do\n");
         }
-        text
+        text + notes
     })
 }
 

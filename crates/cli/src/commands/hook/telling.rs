@@ -2,30 +2,58 @@
 
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
+use contract::domain::task::Task;
 use ops::resume::peek;
 use ops::{Context, Result};
 
 use crate::output::one_line;
 
+const TITLE_CHARS_MAX: usize = 200;
+
+/// Who is told.
+pub(super) struct Reader<'a> {
+    pub(super) agent: &'a Agent,
+    pub(super) project: &'a str,
+    /// The task that writ started the session for.
+    pub(super) only_task: Option<&'a str>,
+}
+
+impl Reader<'_> {
+    fn request(&self) -> peek::Request {
+        peek::Request {
+            agent: self.agent.as_str().to_owned(),
+            project_dir: Some(self.project.to_owned()),
+            focus: self.only_task.map(str::to_owned),
+            ..peek::Request::default()
+        }
+    }
+}
+
 /// The task the agent works on, in one line. Nothing where there is none.
-pub(super) fn reminder(cx: &mut Context, agent: &Agent) -> Result<Option<String>> {
-    let task = ops::agent::focus(cx, agent)?;
-    let task = task.filter(|task| matches!(task.status, Status::Todo | Status::InProgress));
-    Ok(task.map(|task| {
-        let title: String = task.title.chars().take(200).collect();
+pub(super) fn reminder(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
+    if reader.only_task.is_some() {
+        // The session has one task, which it was told at its start.
+        return Ok(None);
+    }
+    let task = ops::agent::focus(cx, reader.agent)?;
+    let is_open = |task: &Task| matches!(task.status, Status::Todo | Status::InProgress);
+    Ok(task.filter(is_open).map(|task| {
+        let title: String = task.title.chars().take(TITLE_CHARS_MAX).collect();
         let (id, title) = (&task.id, one_line(&title));
-        format!(
-            "Your task in writ: {id} ({}) {title}. Close it there when it is done.",
-            task.status.continuity()
-        )
+        let status = task.status.continuity();
+        format!("Your task in writ: {id} ({status}) {title}. Close it there when it is done.")
     }))
 }
 
+/// What a subagent needs to know: its session's task, what failed, and how to report.
+pub(super) fn subagent(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
+    let request = peek::Request { short: true, ..reader.request() };
+    Ok(peek::look(cx, &request)?.0.prompt.filter(|prompt| !prompt.is_empty()))
+}
+
 /// Where things stand, for a person who asked.
-pub(super) fn brief(cx: &mut Context, agent: &Agent, project: Option<String>) -> Result<Option<String>> {
-    let agent = agent.as_str().to_owned();
-    let request = peek::Request { agent, project_dir: project, ..peek::Request::default() };
-    let (peek::Answer { brief, .. }, _) = peek::look(cx, &request)?;
+pub(super) fn brief(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
+    let (peek::Answer { brief, .. }, _) = peek::look(cx, &reader.request())?;
     let mut lines = Vec::new();
     match &brief.task {
         Some(task) => lines.push(format!("Task: {} ({}) {}", task.id, task.status, one_line(&task.title))),

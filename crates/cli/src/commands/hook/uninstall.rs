@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use ops::Result;
+use serde_json::json;
 
 use super::{apply, program, show};
 use crate::app::Globals;
 use crate::hooks::Program;
+use crate::hooks::adapter::HookAdapter;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
@@ -24,7 +26,28 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if !args.which.dry_run {
         plans = carry_out(plans, args, &program)?;
     }
-    Ok(show::print(output, show::answers(&plans), &apply::changes(&plans), args.which.dry_run))
+    let mut answer = show::answers(&plans);
+    let left = still_installed(args, &program);
+    if !left.is_empty() {
+        answer
+            .insert("still_installed".to_owned(), left.iter().map(|adapter| json!(adapter.name())).collect());
+    }
+    let notes: String = left.iter().map(|adapter| note(*adapter)).collect();
+    Ok(show::print(output, answer, &apply::changes(&plans), args.which.dry_run, &notes))
+}
+
+fn note(adapter: &dyn HookAdapter) -> String {
+    let (title, name) = (adapter.title(), adapter.name());
+    format!("{title} still has its hooks; to remove them: writ hook uninstall --{name}\n")
+}
+
+/// Agent programs that nobody named and that keep their hooks.
+fn still_installed(args: &Args, program: &Program) -> Vec<&'static dyn HookAdapter> {
+    let has_hooks = |adapter: &&'static dyn HookAdapter| {
+        let plan = adapter.uninstall(args.which.scope(), program, false);
+        plan.is_ok_and(|plan| !plan.changes.is_empty())
+    };
+    args.which.agents.unnamed().filter(has_hooks).collect()
 }
 
 pub(super) fn planned(args: &Args, program: &Program) -> Result<apply::Plans> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use engine::launcher::{self, Bounds, RunError, Seen, Wish};
 use engine::supervisor::{Exit, LaunchSpec, Stdin};
 use ops::Error;
 
+use super::progress::{Progress, Stream};
 use crate::host;
 
 /// What is to be started.
@@ -43,16 +43,25 @@ pub(super) fn unstartable(program: &str, why: &str) -> Error {
         .hint("--command names the agent program; no task was touched")
 }
 
-/// Runs the child to its end. What it prints goes to standard error; `beat` is called now and then meanwhile.
-pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut()) -> Ending {
+/// Runs the child to its end and shows what it prints; `beat` is called now and then meanwhile.
+pub(super) fn run(
+    child: Child,
+    stop: &StopSignal,
+    progress: &mut Progress,
+    mut beat: impl FnMut(),
+) -> Ending {
     let stdin = if child.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(child.input) };
     let spec =
         LaunchSpec { cwd: child.directory, env: child.environment, stdin, ..host::program(child.argv) };
     let bounds = Bounds { timeout: child.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
     let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
         match seen {
-            Seen::Stdout(bytes) | Seen::Stderr(bytes) => pass_on(bytes),
-            Seen::Tick => beat(),
+            Seen::Stdout(bytes) => progress.take(Stream::Stdout, bytes),
+            Seen::Stderr(bytes) => progress.take(Stream::Stderr, bytes),
+            Seen::Tick => {
+                beat();
+                progress.tick();
+            }
         }
         match stop.raised() {
             None => Wish::GoOn,
@@ -79,10 +88,4 @@ pub(crate) fn pause(length: Duration, stop: &StopSignal) {
         // Waits without watching anything; an interruption only means looking again.
         rustix::event::poll(&mut [], Some(&step)).ok();
     }
-}
-
-/// The answer of the loop is the only thing on standard output.
-fn pass_on(bytes: &[u8]) {
-    // Nobody can be told that standard error is gone.
-    std::io::stderr().write_all(bytes).ok();
 }

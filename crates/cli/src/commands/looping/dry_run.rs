@@ -8,6 +8,7 @@ use super::Loop;
 use super::tally::{Outcome, Report, Tally};
 use crate::app::Globals;
 use crate::host;
+use crate::persona::{self, Persona};
 
 pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     let mut tally = Tally::default();
@@ -29,7 +30,12 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     let rest = rest.filter(|(id, _)| first.as_ref().is_none_or(|(first, _)| first != id));
     let chosen: Vec<_> = first.clone().into_iter().chain(rest).take(job.args.max_tasks).collect();
     for (task_id, task_title) in chosen {
-        tally.add(Outcome { task_id, task_title, status: "dry_run", duration: "0s".to_owned() });
+        let argv = match persona::current() {
+            Persona::Writ => job.command.planned(job, &task_id),
+            // The agent contract's report has no such field.
+            Persona::Vybe => Vec::new(),
+        };
+        tally.add(Outcome { task_id, task_title, status: "dry_run", duration: "0s".to_owned(), argv });
     }
     Ok(tally.report(0.0))
 }

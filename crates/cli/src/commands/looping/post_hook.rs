@@ -7,6 +7,7 @@ use engine::supervisor::Exit;
 
 use super::Loop;
 use super::child::{self, Child, Ending};
+use super::progress::Progress;
 use super::tally::Report;
 use crate::env;
 use crate::output::say;
@@ -23,7 +24,8 @@ pub(super) fn run(job: &Loop<'_>, line: &str, report: &Report) {
         timeout: POST_HOOK_MAX,
     };
     // A flag of its own: the request that ended the loop does not end this, its deadline does.
-    match child::run(child, &StopSignal::default(), || {}) {
+    let mut passed_on = Progress::raw();
+    match child::run(child, &StopSignal::default(), &mut passed_on, || {}) {
         Ending::Exited(Exit::Code(0)) => {}
         Ending::Exited(exit) => say(&format!("the post-hook failed: {exit:?}\n")),
         Ending::Timeout | Ending::Interrupted => say("the post-hook took too long and was ended\n"),

@@ -12,6 +12,9 @@ pub(super) struct Outcome {
     pub(super) status: &'static str,
     /// Such as `1.2s`.
     pub(super) duration: String,
+    /// What a dry run would start; empty where something was started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) argv: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +71,11 @@ impl Report {
     pub(super) fn text(&self) -> String {
         let field = |row: &Value, name: &str| one_line(row[name].as_str().unwrap_or_default()).into_owned();
         let line = |row: &Value| {
-            format!("{}  {:<12} {}\n", field(row, "task_id"), field(row, "status"), field(row, "task_title"))
+            let words = row["argv"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let line = shlex::try_join(words).unwrap_or_default();
+            let would = if line.is_empty() { line } else { format!("  would start: {}\n", one_line(&line)) };
+            let (id, status, title) = (field(row, "task_id"), field(row, "status"), field(row, "task_title"));
+            format!("{id}  {status:<12} {title}\n{would}")
         };
         let mut text: String = self.results.as_array().into_iter().flatten().map(line).collect();
         let Report { completed, failed, duration_sec, .. } = self;
@@ -96,7 +103,13 @@ mod tests {
     use super::*;
 
     fn outcome(status: &'static str) -> Outcome {
-        Outcome { task_id: "t".to_owned(), task_title: "t".to_owned(), status, duration: "0s".to_owned() }
+        Outcome {
+            task_id: "t".to_owned(),
+            task_title: "t".to_owned(),
+            status,
+            duration: "0s".to_owned(),
+            argv: Vec::new(),
+        }
     }
 
     #[test]

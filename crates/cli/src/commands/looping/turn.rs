@@ -2,24 +2,38 @@
 
 use std::time::{Duration, Instant};
 
-use contract::continuity::state::TaskState;
+use contract::continuity::TaskView;
+use contract::continuity::state::{CloseOutcome, TaskState};
 use contract::domain::code::ErrorCode;
+use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::time::{contract_duration, human_duration};
+use engine::supervisor::Exit;
+use ops::task::complete::{self, complete_if_checked};
 use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
 
+use super::call::AgentCall;
 use super::child::{self, Child, Ending};
-use super::prompt::Prompt;
+use super::progress::Progress;
 use super::tally::Outcome;
 use super::{Loop, prompt};
 use crate::env;
-use crate::output::say;
+use crate::output::{one_line, say};
+use crate::persona::{self, Persona};
 
 /// How often the claim is renewed while the agent works: well inside its lease.
 const RENEWAL: Duration = Duration::from_secs(60);
 /// Events that are handed over with a task.
 const DELTAS_MAX: i64 = 100;
+
+/// What became of a task after an attempt.
+enum Verdict {
+    /// It is closed, gone or given back.
+    Ended(&'static str),
+    /// It is still open, and why.
+    Open { status: &'static str, reason: String, may_retry: bool },
+}
 
 /// Takes the next task and has it done. `None` when there is nothing to do.
 pub(super) fn take(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<Option<Outcome>> {
@@ -30,28 +44,73 @@ pub(super) fn take(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<Opti
     };
     let resumed = ops::resume::resume(cx, &job.key(&number.to_string())?, &request)?.answer;
     let Some(task) = resumed.brief.task else { return Ok(None) };
-    let prompt = Prompt::write(&resumed.prompt)?;
     let begun = Instant::now();
+    let status = attempts(job, cx, (&task, &resumed.prompt), number)?;
+    let duration = contract_duration(begun.elapsed());
+    Ok(Some(Outcome { task_id: task.id, task_title: task.title, status, duration, argv: Vec::new() }))
+}
+
+/// Runs the agent until the task is closed or its attempts are used up.
+fn attempts(
+    job: &Loop<'_>,
+    cx: &mut Context,
+    (task, context): (&TaskView, &str),
+    number: u32,
+) -> Result<&'static str> {
+    let mut failed: Option<String> = None;
+    let mut attempt = 1;
+    loop {
+        let call = job.command.call(job, &task.id, &prompt::text(context, failed.as_deref()))?;
+        let mut progress = Progress::new(&title(task), job.command.program());
+        let ending = work(job, cx, (&task.id, call), &mut progress);
+        progress.end();
+        if let Ending::NotStarted(why) = &ending {
+            give_back(job, cx, number)?;
+            return Err(child::unstartable(job.command.name(), why));
+        }
+        let step = format!("{number}_{attempt}");
+        match judge(job, cx, (&task.id, &ending, progress.last()), &step)? {
+            Verdict::Ended(status) => return Ok(status),
+            Verdict::Open { reason, may_retry: true, .. }
+                if attempt < job.args.attempts && job.stop.raised().is_none() =>
+            {
+                say(&format!("{}  attempt {attempt} failed: {}\n", task.id, first_line(&reason)));
+                failed = Some(reason);
+                attempt += 1;
+            }
+            Verdict::Open { status, reason, .. } => {
+                return block(job, cx, (&task.id, &reason), &step).map(|()| status);
+            }
+        }
+    }
+}
+
+fn title(task: &TaskView) -> String {
+    format!("{}  {}", task.id, one_line(&task.title))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn work(job: &Loop<'_>, cx: &mut Context, (id, call): (&str, AgentCall), progress: &mut Progress) -> Ending {
     let mut renewed = Instant::now();
-    let ending = child::run(child(job, &prompt), &job.stop, || {
+    let child = child(job, id, &call);
+    let ending = child::run(child, &job.stop, progress, || {
         if renewed.elapsed() >= RENEWAL {
             renewed = Instant::now();
             // A renewal that fails is tried again a minute later, long before the lease is over.
             ops::agent::renew(cx, &job.caller).ok();
         }
     });
-    drop(prompt);
-    if let Ending::NotStarted(why) = &ending {
-        give_back(job, cx, number)?;
-        return Err(child::unstartable(&job.words[0], why));
-    }
-    let status = judge(job, cx, &task.id, &ending, number)?;
-    let duration = contract_duration(begun.elapsed());
-    Ok(Some(Outcome { task_id: task.id, task_title: task.title, status, duration }))
+    // The prompt's file is needed until here.
+    drop(call.prompt);
+    ending
 }
 
-fn child(job: &Loop<'_>, prompt: &Prompt) -> Child {
+fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {
     let mut environment = env::inherited();
+    job.command.add_environment(&mut environment);
     // What the agent and its hooks call must find the same store, under the same identity.
     for name in ["WRIT_DB", "VYBE_DB_PATH"] {
         environment.insert(name.into(), job.store.clone().into_os_string());
@@ -59,18 +118,21 @@ fn child(job: &Loop<'_>, prompt: &Prompt) -> Child {
     for name in ["WRIT_AGENT", "VYBE_AGENT"] {
         environment.insert(name.into(), job.caller.agent.as_str().into());
     }
+    if persona::current() == Persona::Writ {
+        environment.insert("WRIT_TASK".into(), id.into());
+        // Some agents run their tools on a terminal, where people get text.
+        environment.insert("WRIT_OUTPUT".into(), "json".into());
+    }
     if job.args.spawn_disable_hooks {
         for name in ["VYBE_RETRO_CHILD", "VYBE_DISABLE_EXTERNAL_LLM"] {
             environment.insert(name.into(), "1".into());
         }
     }
-    let words =
-        prompt::words(&job.words, job.project.as_deref(), prompt.path(), job.args.spawn_disable_hooks);
     Child {
-        argv: words.into_iter().map(Into::into).collect(),
+        argv: call.argv.iter().map(Into::into).collect(),
         directory: job.directory.clone(),
         environment,
-        input: Vec::new(),
+        input: call.input.clone(),
         timeout: job.args.task_timeout,
     }
 }
@@ -81,42 +143,103 @@ fn give_back(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<()> {
     ops::agent::leave(cx, &key, &ops::agent::Request::default()).map(|_| ())
 }
 
-/// What became of the task. One that the agent left open is marked, or the loop would take it again and again.
-fn judge(job: &Loop<'_>, cx: &mut Context, id: &str, ending: &Ending, number: u32) -> Result<&'static str> {
+/// Looks at the task itself: what the program says, and its exit code, prove nothing. Checks of a task that was left
+/// open decide.
+fn judge(
+    job: &Loop<'_>,
+    cx: &mut Context,
+    (id, ending, last): (&str, &Ending, &str),
+    step: &str,
+) -> Result<Verdict> {
     let task = match ops::task::get::get(cx, id) {
         Ok(task) => task,
-        Err(error) if error.code == ErrorCode::NotFound => return Ok("gone"),
+        Err(error) if error.code == ErrorCode::NotFound => return Ok(Verdict::Ended("gone")),
         Err(error) => return Err(error),
     };
     match (task.status, ending) {
-        (Status::Done, _) => return Ok("completed"),
-        (Status::Blocked | Status::Failed | Status::Canceled, _) => return Ok("blocked"),
+        (Status::Done, _) => return Ok(Verdict::Ended("completed")),
+        (Status::Blocked | Status::Failed | Status::Canceled, _) => return Ok(Verdict::Ended("blocked")),
         (Status::Todo | Status::InProgress, Ending::Interrupted) => {
-            give_back(job, cx, number)?;
-            return Ok("interrupted");
+            let key = job.key(&format!("{step}_leave"))?;
+            ops::agent::leave(cx, &key, &ops::agent::Request::default())?;
+            return Ok(Verdict::Ended("interrupted"));
         }
         (
             Status::Todo | Status::InProgress,
             Ending::Exited(_) | Ending::Timeout | Ending::Fault(_) | Ending::NotStarted(_),
         ) => {}
     }
+    // The agent's process is gone; the claim names the loop's until the task is judged.
+    ops::agent::renew(cx, &job.caller)?;
+    let request = complete::Request {
+        id: id.to_owned(),
+        outcome: CloseOutcome::Done,
+        summary: "The agent ended without closing the task; its checks pass".to_owned(),
+        label: None,
+        blocked_reason: None,
+    };
+    match complete_if_checked(cx, &job.key(&format!("{step}_check"))?, &request) {
+        Ok(Some(_)) => Ok(Verdict::Ended("completed")),
+        Ok(None) => Ok(left_open(job, ending, last)),
+        // Somebody else took it meanwhile, and it is theirs to close.
+        Err(Error { code: ErrorCode::HeldByAnother, .. }) => Ok(Verdict::Ended("blocked")),
+        Err(error) if matches!(error.code, ErrorCode::CheckFailed | ErrorCode::Denied) => {
+            let status = if *ending == Ending::Timeout { "timeout" } else { "blocked" };
+            let may_retry = error.code == ErrorCode::CheckFailed;
+            Ok(Verdict::Open { status, reason: check_reason(&error), may_retry })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The check that failed, and the end of what it printed.
+fn check_reason(error: &Error) -> String {
+    let printed = error.details.get("last_lines").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let text = format!("failure:{}\n{printed}", error.message);
+    let text = text.trim_end();
+    let end = text.floor_char_boundary(limits::EVENT_MESSAGE_BYTES_MAX);
+    text[..end].to_owned()
+}
+
+fn left_open(job: &Loop<'_>, ending: &Ending, last: &str) -> Verdict {
     let (status, reason) = match ending {
         Ending::Timeout => {
             ("timeout", format!("failure:timed out after {}", human_duration(job.args.task_timeout)))
         }
         Ending::Fault(message) | Ending::NotStarted(message) => {
-            say(&format!("{}: {message}\n", job.words[0]));
+            say(&format!("{}: {message}\n", job.command.name()));
             ("error", format!("failure:{message}"))
         }
-        Ending::Exited(_) | Ending::Interrupted => {
-            ("blocked", "failure:agent exited without completing".to_owned())
-        }
+        Ending::Exited(exit) => ("blocked", exited(*exit, last)),
+        Ending::Interrupted => ("blocked", exited(Exit::Code(0), last)),
     };
-    let request = Move { id: id.to_owned(), status: TaskState::Blocked, blocked_reason: Some(reason) };
-    match set_status(cx, &job.key(&format!("{number}_block"))?, &request) {
-        Ok(_) => Ok(status),
+    Verdict::Open { status, reason, may_retry: false }
+}
+
+/// In the words of the agent contract, and what else is known.
+fn exited(exit: Exit, last: &str) -> String {
+    let mut reason = "failure:agent exited without completing".to_owned();
+    if persona::current() == Persona::Vybe {
+        return reason;
+    }
+    match exit {
+        Exit::Code(0) => {}
+        Exit::Code(code) => reason.push_str(&format!(", with exit code {code}")),
+        Exit::Signal(signal) => reason.push_str(&format!(", by signal {signal}")),
+    }
+    if !last.is_empty() {
+        reason.push_str(&format!("; its last line: {last}"));
+    }
+    reason
+}
+
+/// A task that was left open is marked, or the loop would take it again and again.
+fn block(job: &Loop<'_>, cx: &mut Context, (id, reason): (&str, &str), step: &str) -> Result<()> {
+    let request =
+        Move { id: id.to_owned(), status: TaskState::Blocked, blocked_reason: Some(reason.to_owned()) };
+    match set_status(cx, &job.key(&format!("{step}_block"))?, &request) {
         // Somebody else took it meanwhile, and it is theirs to close.
-        Err(Error { code: ErrorCode::HeldByAnother, .. }) => Ok(status),
+        Ok(_) | Err(Error { code: ErrorCode::HeldByAnother, .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -10,8 +10,8 @@ use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::{host, project};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -19,11 +19,14 @@ pub(crate) struct Args {
     #[arg(long)]
     title: String,
     /// Details
-    #[arg(long = "desc", default_value = "")]
+    #[arg(long = "desc", visible_alias = "description", default_value = "")]
     description: String,
-    /// The project the task belongs to
+    /// The project the task belongs to [default: the project of this directory]
     #[arg(long, value_name = "ID")]
     project_id: Option<String>,
+    /// Create the task outside of projects
+    #[arg(long, conflicts_with = "project_id")]
+    no_project: bool,
     /// Higher goes first
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
@@ -38,7 +41,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let checks = checks(args)?;
-    let project_id = args.project_id.as_deref().map(host::workspace);
+    let project_id = project::named_or_here(args.project_id.as_deref()).filter(|_| !args.no_project);
     let is_directory = project_id.as_deref().is_some_and(|id| id.starts_with('/'));
     let here = || host::absolute(".".into()).to_string_lossy().into_owned();
     let request = Request {

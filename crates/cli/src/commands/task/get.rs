@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use contract::continuity::TaskView;
 use ops::Result;
-use ops::task::get::{Get, Request};
+use ops::task::WAITS;
+use ops::task::get::{Get, Request, open_dependencies};
 
 use crate::app::Globals;
 use crate::host;
-use crate::output::{Output, one_line};
+use crate::output::{Format, Output, one_line};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -18,17 +20,31 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let request = Request { id: args.id.clone() };
-    host::answer::<Get>(globals, output, &request, |task| {
-        let mut text = format!("{}\n", super::line(task));
-        if let Some(reason) = &task.blocked_reason {
-            text.push_str(&format!("  because {reason}\n"));
-        }
-        for check in &task.checks {
-            text.push_str(&format!("  check {}\n", one_line(&check.line())));
-        }
-        if !task.description.is_empty() {
-            text.push_str(&format!("\n{}\n", task.description));
-        }
-        text
-    })
+    let mut cx = host::open(globals)?;
+    let task = host::call_on::<Get>(&mut cx, globals, &request)?;
+    if output.format != Format::Text {
+        return Ok(output.answer(&task, String::new));
+    }
+    let needed = open_dependencies(&mut cx, &task)?;
+    Ok(output.text(&text(&task, &needed)))
+}
+
+fn text(task: &TaskView, needed: &[TaskView]) -> String {
+    let mut text = format!("{}\n", super::line(task));
+    // The reason `dependency` says nothing that the list below does not.
+    if let Some(reason) =
+        task.blocked_reason.as_deref().filter(|reason| needed.is_empty() || *reason != WAITS)
+    {
+        text.push_str(&format!("  because {}\n", one_line(reason)));
+    }
+    for task in needed {
+        text.push_str(&format!("  waits for {}\n", super::line(task)));
+    }
+    for check in &task.checks {
+        text.push_str(&format!("  check {}\n", one_line(&check.line())));
+    }
+    if !task.description.is_empty() {
+        text.push_str(&format!("\n{}\n", task.description));
+    }
+    text
 }

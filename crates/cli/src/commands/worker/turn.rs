@@ -181,9 +181,8 @@ fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &Left) -> Re
     };
     let touched = written::touched(&changes);
     let entry = written::stopped(&left.command, &touched, &why, &left.ended.tail);
-    let document = written::not_done(turn, &why, changes, own.as_ref());
-    let stopped =
-        note(worker, cx, turn, ("end", entry)).and_then(|()| send(worker, cx, turn, ("stop", document)));
+    let stopped = note(worker, cx, turn, ("end", entry))
+        .and_then(|()| stop(worker, cx, turn, (&why, changes, own.as_ref())));
     match stopped {
         Ok(answer) => Ok(Worked {
             status: answer.status.as_str(),
@@ -194,6 +193,23 @@ fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &Left) -> Re
         }),
         Err(error) if is_lost(&error) => Ok(lost(turn)),
         Err(error) => Err(error),
+    }
+}
+
+/// Submits a result that is not done. What the command wrote is left out if it makes the result invalid: the task must
+/// not stay in progress because of it.
+fn stop(
+    worker: &Worker<'_>,
+    cx: &mut Context,
+    turn: &Turn,
+    (why, changes, own): (&Unfinished, Vec<Value>, Option<&Value>),
+) -> Result<submit::Answer> {
+    let document = written::not_done(turn, why, changes.clone(), own);
+    match send(worker, cx, turn, ("stop", document)) {
+        Err(error) if own.is_some() && !is_lost(&error) && Code::parse(error.code.as_str()).is_some() => {
+            send(worker, cx, turn, ("plain", written::not_done(turn, why, changes, None)))
+        }
+        other => other,
     }
 }
 

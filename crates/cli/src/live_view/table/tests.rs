@@ -67,7 +67,11 @@ fn columns_are_counted_and_not_characters() {
         row("plain", Phase::Done, "verified"),
         row("👩‍👩‍👧", Phase::Waiting, "x"),
     ];
-    insta::assert_snapshot!(drawn(&rows, 44, 3).join("\n"), @"");
+    insta::assert_snapshot!(drawn(&rows, 44, 3).join("\n"), @r"
+    构建和测试  running           编译中 🦀 éé
+    plain       done              verified
+    👩‍👩‍👧          waiting           x
+    ");
     for width in 0..44 {
         for line in drawn(&rows, width, 3) {
             assert!(columns(&line) < usize::from(width.max(1)), "{width}: {line}");

@@ -73,15 +73,17 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ),
 ];
 
-/// Verbs that are not cut off here: only hooks call the first two, and the others work in several transactions, or with
+/// Verbs that are not cut off here: only hooks call the first three, and the others work in several transactions, or with
 /// files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 15] = [
+pub(crate) const NOT_CUT_OFF: [&str; 17] = [
     "agent.leave",
     "event.note",
+    "session.checkpoint",
     "assignment.issue",
     "ledger.apply",
     "ledger.close",
     "ledger.open",
+    "ledger.repair",
     "lock.acquire",
     "orchestrate.step",
     "result.submit",

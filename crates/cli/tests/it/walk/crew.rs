@@ -109,6 +109,16 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "ledger.repair",
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            let begun = json!([{"task_id": "T-1", "status": "in_progress", "owner": "w", "reason": "r", "delta_id": "d"}]);
+            cli.call(["ledger", "apply"]).stdin(output(&run, begun).to_string()).run().success();
+            let request = json!({"run": run, "accept": "seen"});
+            Example::new(request, &["ledger", "repair", &run, "--accept", "seen"])
+        },
+    },
+    Row {
         verb: "ledger.close",
         prepare: |cli| {
             let run = opened(cli, PLAN);
@@ -199,7 +209,9 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         verb: "worklog.append",
         prepare: |cli| {
-            let entry = json!({"action": "wrote it", "result": "done"});
+            let entry = json!({
+                "action": "wrote it", "files_touched": [], "decision": "d", "result": "done", "next_step": "n",
+            });
             let example = about_task(cli, &["worklog", "append"], json!({"token": 0, "entry": entry}));
             example.stdin(entry.to_string())
         },

@@ -1,9 +1,15 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::domain::check::{Check, CheckSeen, Expects};
 use crate::domain::id::Id;
-use crate::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
+use crate::domain::memory::{Memory, MemoryKind, NewMemory, Place, ValueType};
+use crate::domain::status::Status;
+use crate::domain::task::Task;
+use crate::domain::time::Timestamp;
 
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -66,13 +72,31 @@ fn event(kind: &str, message: &str, metadata: Value) -> EventView {
     }
 }
 
+fn held(title: &str) -> HeldTask {
+    HeldTask {
+        id: "task_9".to_owned(),
+        title: title.to_owned(),
+        status: "in_progress".to_owned(),
+        agent: "claude-0".to_owned(),
+        program: Some("claude".to_owned()),
+        is_alive: false,
+        since: at(0),
+        until: at(900_000),
+    }
+}
+
 fn line(title: &str) -> TaskLine {
     TaskLine { id: "task_1".to_owned(), title: title.to_owned(), priority: 0 }
 }
 
+fn writ(call: &str) -> Program {
+    Program { call: call.to_owned(), name: ProgramName::Writ }
+}
+
 fn situation(task: Option<&Task>) -> Situation<'_> {
+    static WRIT: LazyLock<Program> = LazyLock::new(|| writ("writ"));
     Situation {
-        program: "writ",
+        program: &WRIT,
         agent: "claude-1",
         as_of: at(1_767_268_800_000),
         project_id: Some("/w/p"),
@@ -85,13 +109,14 @@ fn situation(task: Option<&Task>) -> Situation<'_> {
         task,
         waits_for: Vec::new(),
         memories: Vec::new(),
-        events: Vec::new(),
-        prompts: Vec::new(),
+        history: History::default(),
         artifacts: Vec::new(),
+        failed_check: None,
         counts: Counts::default(),
         pipeline: Vec::new(),
         unlocks: Vec::new(),
         finished: Vec::new(),
+        held: Vec::new(),
     }
 }
 
@@ -100,12 +125,12 @@ fn a_prompt_says_what_is_done_what_remains_and_what_comes_next() {
     let task = task(Status::InProgress, "Write the parser", "For the new format.");
     let mut found = situation(Some(&task));
     found.memories = vec![memory(1, "global", "style", "tabs"), memory(2, "task", "file", "src/p.rs")];
-    found.events = vec![
+    found.history.said = vec![
         event("progress", "half of it", json!({"next_action": "handle escapes", "file_path": "src/p.rs"})),
         event("rejected", "a table of states grew too large", Value::Null),
         event("reasoning", "a hand-written descent is enough", Value::Null),
     ];
-    found.prompts = vec![event("user_prompt", "please be quick", Value::Null)];
+    found.history.prompts = vec![event("user_prompt", "please be quick", Value::Null)];
     found.counts = Counts { pending: 1, in_progress: 1, completed: 1, blocked: 0 };
     found.pipeline = vec![line("Test it")];
     found.finished = vec![line("Choose a format")];
@@ -129,11 +154,11 @@ fn with_little_space_the_prompt_only_says_how_to_list_the_commands() {
 fn the_next_action_is_the_last_recorded_one_or_follows_from_the_state() {
     let next = |task: &Task, events: Vec<EventView>| {
         let mut found = situation(Some(task));
-        found.events = events;
+        found.history.said = events;
         compose(&found, 1500).brief.next_action
     };
     let todo = task(Status::Todo, "t", "");
-    let begin = "writ task begin --agent claude-1 --request-id \"begin_$(date +%s%N)_$$\"";
+    let begin = "writ task begin --output json --agent claude-1 --request-id \"begin_$(date +%s%N)_$$\"";
     assert_eq!(next(&todo, vec![]), format!("begin the task: {begin} --id {}", todo.id));
     let said = vec![event("next_action", "newer", Value::Null), event("next_action", "older", Value::Null)];
     assert_eq!(next(&todo, said), "newer");
@@ -146,7 +171,8 @@ fn the_next_action_is_the_last_recorded_one_or_follows_from_the_state() {
 fn commands_are_complete_and_carry_the_agents_options() {
     let todo = task(Status::Todo, "t", "");
     let mut found = situation(Some(&todo));
-    found.program = "/opt/writ --db-path '/data/a b.db'";
+    let program = writ("/opt/writ --db-path '/data/a b.db'");
+    found.program = &program;
     found.agent = "it's me";
     let prompt = compose(&found, 1500).prompt;
     for word in ["BEGIN", "DONE", "STUCK", "LOG", "REJECT", "THINK", "SAVE"] {
@@ -160,9 +186,97 @@ fn commands_are_complete_and_carry_the_agents_options() {
     found.project_id = Some("/my project");
     let prompt = compose(&found, 1500).prompt;
     assert!(prompt.contains("--project-id '/my project'"), "{prompt}");
-    assert!(
-        prompt.contains("resume --agent claude-1 --request-id \"resume_$(date +%s%N)_$$\" --project-dir")
+    assert!(prompt.contains(
+        "resume --output json --agent claude-1 --request-id \"resume_$(date +%s%N)_$$\" --project-dir"
+    ));
+}
+
+#[test]
+fn what_a_session_did_is_told_once_with_how_it_failed() {
+    let task = task(Status::InProgress, "Write the parser", "");
+    let mut found = situation(Some(&task));
+    let history = &mut found.history;
+    history.failures = vec![
+        event("tool_failure", "Bash failed (exit 1): cargo test", json!({"output": "warning\nerror: two\n"})),
+        event("tool_failure", "Bash failed (exit 1): cargo test", json!({"output": "error: one"})),
+        event("tool_failure", "Edit failed: src/a.rs", Value::Null),
+    ];
+    history.successes = (0..20).map(|_| event("tool_success", "Edit: src/p.rs", Value::Null)).collect();
+    history.successes.push(event("tool_success", "Bash: cargo build", Value::Null));
+    history.last_words = vec![event("last_words", "The lexer works; escapes are missing.", Value::Null)];
+    history.checkpoints = vec![event("checkpoint", "2 files touched", json!({"next_action": "escapes"}))];
+    history.said = vec![event("decision", "keep the hand-written descent", Value::Null)];
+    let composed = compose(&found, 1500);
+    let brief = &composed.brief;
+    assert_eq!(
+        brief.failures,
+        ["Bash failed (exit 1): cargo test (2 times): error: two", "Edit failed: src/a.rs"]
     );
+    assert_eq!(brief.touched_files, ["src/p.rs"]);
+    assert_eq!(brief.next_action, "escapes");
+    assert_eq!(brief.last_words[0], "a: The lexer works; escapes are missing.");
+    assert_eq!(brief.recent_events.len(), 7, "each message once");
+    insta::assert_snapshot!(composed.prompt);
+}
+
+#[test]
+fn what_others_hold_is_named_and_never_called_nothing() {
+    let mut found = situation(None);
+    found.counts.in_progress = 1;
+    found.held = vec![held("Write the parser"), HeldTask { is_alive: true, ..held("Test it") }];
+    let composed = compose(&found, 1500);
+    assert!(composed.brief.next_action.starts_with("task_9 is held by claude-0"));
+    assert!(!composed.prompt.contains("no task is ready"));
+    insta::assert_snapshot!(composed.prompt.split("== COMMANDS").next().unwrap());
+    found.held.clear();
+    assert!(compose(&found, 1500).brief.next_action.starts_with("no task is free, 1 in progress"));
+}
+
+#[test]
+fn a_task_of_a_run_shows_its_checks_and_the_one_that_failed_and_is_not_closed_by_its_agent() {
+    let mut spec = crate::plan::PlanTask::minimal("parse");
+    let command = vec!["cargo".to_owned(), "test".to_owned()];
+    spec.checks = vec![Check { command: command.clone(), shell: false, expects: Expects::ExitCode0 }];
+    let mut task = task(Status::InProgress, "Write the parser", "");
+    task.part = Some(crate::domain::task::PlanPart { run_id: Id::from_bits(1), number: 1, spec });
+    let mut found = situation(Some(&task));
+    found.failed_check = Some(FailedCheck::of(&CheckSeen {
+        command,
+        expects: Expects::ExitCode0,
+        passed: false,
+        exit_code: Some(101),
+        output_digest: String::new(),
+        output_tail: "running 1 test\ntest parses ... FAILED\n".to_owned(),
+        problem: None,
+    }));
+    let composed = compose(&found, 1500);
+    assert_eq!(composed.brief.next_action, "make this check pass: cargo test: exit 101");
+    assert_eq!(composed.brief.checks, ["cargo test (EXIT_CODE_0)"]);
+    insta::assert_snapshot!(composed.prompt);
+}
+
+#[test]
+fn called_as_vybe_the_prompt_has_the_five_commands_of_its_contract() {
+    let todo = task(Status::Todo, "t", "");
+    let program = Program { call: "vybe".to_owned(), name: ProgramName::Vybe };
+    let found = Situation { program: &program, ..situation(Some(&todo)) };
+    let prompt = compose(&found, 1500).prompt;
+    let (_, commands) = prompt.split_once("repeat it) ==\n").unwrap();
+    let words: Vec<&str> = commands.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(words, ["DONE", "STUCK", "LOG", "SAVE", "THINK"]);
+    assert!(!prompt.contains("--output"), "{prompt}");
+}
+
+#[test]
+fn a_subagent_gets_the_task_the_failures_the_rules_and_how_to_report() {
+    let task = task(Status::InProgress, "Write the parser", "For the new format.");
+    let mut found = situation(Some(&task));
+    let mut rule = memory(1, "project", "style", "never use unwrap");
+    rule.written.kind = MemoryKind::Directive;
+    found.memories = vec![rule, memory(2, "project", "fact", "not a rule")];
+    found.history.failures = vec![event("tool_failure", "Bash failed (exit 1): cargo test", Value::Null)];
+    found.pipeline = vec![line("not of interest")];
+    insta::assert_snapshot!(short(&found));
 }
 
 #[test]
@@ -220,7 +334,8 @@ proptest! {
         task.project_id = Some(long.clone());
         task.depends_on = (0..20).map(Id::from_bits).collect();
         let mut found = situation(Some(&task));
-        found.program = &name;
+        let program = writ(&name);
+        found.program = &program;
         found.project_id = Some(&long);
         found.project = Some(ProjectView {
             id: long.clone(),
@@ -231,9 +346,21 @@ proptest! {
         for (number, text) in texts.iter().enumerate() {
             let id = i64::try_from(number).unwrap();
             found.memories.push(memory(id, "task", &format!("k{number}"), text));
-            found.events.push(event("progress", text, json!({"next_action": text, "file_path": text})));
-            found.events.push(event("rejected", text, Value::Null));
-            found.prompts.push(event("user_prompt", text, Value::Null));
+            let said = json!({"next_action": text, "file_path": text, "output": text});
+            let history = &mut found.history;
+            history.said.push(event("progress", text, said.clone()));
+            history.said.push(event("rejected", text, Value::Null));
+            history.prompts.push(event("user_prompt", text, Value::Null));
+            history.failures.push(event("tool_failure", text, said.clone()));
+            history.successes.push(event("tool_success", text, said));
+            history.last_words.push(event("last_words", text, Value::Null));
+            found.failed_check = Some(FailedCheck {
+                command: text.clone(),
+                exit_code: Some(1),
+                problem: Some(text.clone()),
+                output: vec![text.clone(); 5],
+            });
+            found.held.push(held(text));
             found.pipeline.push(line(text));
             found.finished.push(line(text));
             found.waits_for.push(line(text));
@@ -245,5 +372,6 @@ proptest! {
         // The digits of the token count are not counted.
         prop_assert!(composed.brief.approx_tokens.abs_diff(brief.len().div_ceil(TOKEN_BYTES)) <= 1);
         prop_assert_eq!(compose(&found, budget), composed, "the same again");
+        prop_assert!(name.len() > 200 || short(&found).len() <= 1800, "{}", short(&found).len());
     }
 }

@@ -34,7 +34,6 @@ impl Amount {
     }
 
     /// As a condition of serde, which passes a reference.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_zero(&self) -> bool {
         *self == Amount::default()
     }

@@ -324,26 +324,26 @@ fn published_schemas_change_only_on_purpose() {
         }
     }
     insta::assert_snapshot!(lines, @"
-    assignment lenient ecae8be2a7ae1f2a
-    assignment strict 68ec226f8688714c
-    locks lenient a8250018a4f99bb5
-    locks strict 11bf31ad13c23b01
-    result lenient 13ca1ab92cc11f51
-    result strict e9c4381772ad98a3
-    worklog lenient e369ef886bac7eaf
-    worklog strict c2c5b5433801097b
-    worklog-entry lenient 55ffeecd5e799ba4
-    worklog-entry strict 060068756eb192c8
-    handoff lenient 289577c1bd9b7cdd
-    handoff strict 28987de7f83b8497
-    orchestrator lenient 5b1509fb3cb06e28
-    orchestrator strict c7c930a9d2ac433d
-    deltas lenient 884a3482b800714a
-    deltas strict 510bd2de3ca7f802
-    reconcile lenient 14f10794a535bfb6
-    reconcile strict 9723117882bb479f
-    watchdog lenient 64090fe6a290436f
-    watchdog strict 28dcf1ab756fe6e7
+    assignment lenient 224d43692cda5b5e
+    assignment strict f9d8f484a694777e
+    locks lenient 20b28b3713d06c51
+    locks strict a133fa460c0ac719
+    result lenient 24d23ae6ea505ffc
+    result strict 0196855ecce65901
+    worklog lenient dc02b11d68a03004
+    worklog strict e815aa14ba339ce3
+    worklog-entry lenient aec39c2b84884cbd
+    worklog-entry strict 55970a66248baba4
+    handoff lenient 59aab4c805eefcc3
+    handoff strict 63074f449c562881
+    orchestrator lenient 9fbf806c113c575f
+    orchestrator strict 215c63b17e24dbae
+    deltas lenient 127e2be8a3938b57
+    deltas strict 4007b10d8bcbf0d9
+    reconcile lenient 8645958d1c8b8233
+    reconcile strict 19948da8946994fd
+    watchdog lenient d954f605b102ba48
+    watchdog strict 5928c2bd7ee792d4
     aop lenient d2705cfbc8ae427c
     aop strict 6d95b8f50fdc708b
     aop-audit lenient 5923eec01cf0d2bd

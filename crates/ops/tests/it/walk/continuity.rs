@@ -34,7 +34,11 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "resume",
         prepare: |crew| {
             let id = task(crew, "one");
-            (Some(crew.key()), json!({"project_dir": "/w/p", "limit": 5, "focus": id, "budget": 1000}))
+            (
+                Some(crew.key()),
+                json!({"project_dir": "/w/p", "limit": 5, "focus": id, "budget": 1000,
+                "only_task": null}),
+            )
         },
     },
     Sample {
@@ -42,7 +46,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| {
             let id = task(crew, "one");
             let request = json!({"agent": "ann", "project_dir": "/w/p", "limit": 5, "focus": id, "budget": 1000,
-                "as_of": null});
+                "as_of": null, "short": true});
             (None, request)
         },
     },
@@ -212,8 +216,17 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "event.note",
         prepare: |crew| {
-            let request = json!({"kind": "note", "message": "m", "metadata": {"a": 1}, "project_id": "p"});
+            let id = task(crew, "one");
+            let request = json!({"kind": "note", "message": "m", "metadata": {"a": 1}, "project_id": "p",
+                "task_id": id});
             (Some(crew.key()), request)
+        },
+    },
+    Sample {
+        verb: "session.checkpoint",
+        prepare: |crew| {
+            let id = task(crew, "one");
+            (Some(crew.key()), json!({"task_id": id, "project_id": "/w/p", "reason": "auto"}))
         },
     },
     Sample { verb: "agent.leave", prepare: |crew| (Some(crew.key()), json!({})) },

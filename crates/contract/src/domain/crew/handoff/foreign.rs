@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Bundle, Carried, CarriedAssignment, CarriedRow, Fault, RunPart};
+use crate::domain::crew::budget::Amount;
 use crate::domain::crew::spec::spec_of;
 use crate::domain::run::RunState;
 use crate::domain::scope::{Scope, ScopeFault};
@@ -21,7 +22,7 @@ use crate::operator::{Blocker, Code, Lock, Mode, SCHEMA_VERSION, TaskRef};
 /// The fields of a bundle that only `writ handoff export` writes.
 const OWN_FIELDS: &[&str] =
     &["x_run", "x_assignments", "x_results", "x_worklogs", "x_applied", "x_budget", "x_approvals"];
-const OWN_ROW_FIELDS: &[&str] = &["x_row", "x_spec", "x_evidence", "x_priority"];
+const OWN_ROW_FIELDS: &[&str] = &["x_row", "x_spec", "x_evidence", "x_priority", "x_withheld"];
 
 /// What the importing store knows.
 #[derive(Debug, Clone)]
@@ -274,6 +275,7 @@ impl Draft<'_> {
             x_priority: spec.priority.number(),
             x_spec: spec,
             x_row,
+            x_withheld: Amount::default(),
         };
         Ok((shown, carried))
     }

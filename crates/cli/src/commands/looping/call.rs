@@ -1,0 +1,180 @@
+//! How a loop calls its agent program.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use contract::command_line;
+use contract::domain::code::ErrorCode;
+use engine::agent_program::{self, AgentProgram, Call};
+use ops::{Error, Result};
+
+use super::Loop;
+use super::prompt::Prompt;
+use crate::env;
+use crate::persona::{self, Persona};
+
+const PROMPT_FILE: &str = "{prompt_file}";
+const TASK_ID: &str = "{task_id}";
+const PROJECT: &str = "{project}";
+
+/// The agent program as the user named it.
+pub(super) struct AgentCommand {
+    words: Vec<String>,
+    style: Style,
+}
+
+enum Style {
+    /// As the agent contract's original does: `COMMAND [--project DIR] -p @FILE`.
+    Original,
+    /// A program that we know, at this place of the words.
+    Known(&'static dyn AgentProgram, usize),
+    /// Any other: placeholders are replaced, and the context is on standard input unless a file is asked for.
+    Template,
+}
+
+/// One call of the program.
+pub(super) struct AgentCall {
+    pub(super) argv: Vec<String>,
+    pub(super) input: Vec<u8>,
+    /// Goes away after the call.
+    pub(super) prompt: Option<Prompt>,
+}
+
+impl AgentCommand {
+    pub(super) fn parse(line: &str) -> Result<Self> {
+        let words = command_line::split(line).map_err(|fault| {
+            Error::new(ErrorCode::InvalidInput, format!("--command `{line}` {fault}"))
+                .hint("put what needs a shell into a script and name the script")
+                .details(serde_json::json!({"path": "--command"}))
+        })?;
+        let style = match persona::current() {
+            Persona::Vybe => Style::Original,
+            Persona::Writ => match agent_program::recognize(&words) {
+                Some((program, at)) => Style::Known(program, at),
+                None => Style::Template,
+            },
+        };
+        Ok(Self { words, style })
+    }
+
+    /// The program's name for messages.
+    pub(super) fn name(&self) -> &str {
+        match &self.style {
+            Style::Known(_, at) => &self.words[*at],
+            Style::Original | Style::Template => &self.words[0],
+        }
+    }
+
+    /// The adapter of a program that we know.
+    pub(super) fn program(&self) -> Option<&'static dyn AgentProgram> {
+        match &self.style {
+            Style::Known(program, _) => Some(*program),
+            Style::Original | Style::Template => None,
+        }
+    }
+
+    /// The word that names a program which is not there.
+    pub(super) fn missing(&self, directory: &Path) -> Option<&str> {
+        let behind = match &self.style {
+            // A wrapper may look for the program elsewhere.
+            Style::Known(_, at) if !self.words[..*at].iter().any(|word| word.starts_with("PATH=")) => {
+                Some(*at)
+            }
+            Style::Known(..) | Style::Original | Style::Template => None,
+        };
+        let places = [Some(0), behind].into_iter().flatten();
+        let is_missing = |word: &&String| !env::can_start(word, directory);
+        places.map(|at| &self.words[at]).find(is_missing).map(String::as_str)
+    }
+
+    /// What is started for a task with this context.
+    pub(super) fn call(&self, job: &Loop<'_>, task_id: &str, context: &str) -> Result<AgentCall> {
+        if !self.wants_file() {
+            let argv = self.argv(job, task_id, "");
+            return Ok(AgentCall { argv, input: context.as_bytes().to_vec(), prompt: None });
+        }
+        let prompt = Prompt::write(context)?;
+        let argv = self.argv(job, task_id, &prompt.path().display().to_string());
+        Ok(AgentCall { argv, input: Vec::new(), prompt: Some(prompt) })
+    }
+
+    fn wants_file(&self) -> bool {
+        match &self.style {
+            Style::Original => true,
+            Style::Known(..) | Style::Template => self.words.iter().any(|word| word.contains(PROMPT_FILE)),
+        }
+    }
+
+    /// The whole command line.
+    pub(super) fn argv(&self, job: &Loop<'_>, task_id: &str, prompt_file: &str) -> Vec<String> {
+        let project = job.project.clone().unwrap_or_else(|| job.directory.display().to_string());
+        let filled = |word: &String| {
+            word.replace(PROMPT_FILE, prompt_file).replace(TASK_ID, task_id).replace(PROJECT, &project)
+        };
+        match &self.style {
+            Style::Original => {
+                let without_hooks = job.args.spawn_disable_hooks;
+                original(&self.words, job.project.as_deref(), prompt_file, without_hooks)
+            }
+            Style::Template => self.words.iter().map(filled).collect(),
+            Style::Known(program, at) => {
+                let given: Vec<String> = self.words[at + 1..].iter().map(filled).collect();
+                let call = Call {
+                    given: &given,
+                    store: job.store.parent().unwrap_or(&job.directory),
+                    without_hooks: job.args.spawn_disable_hooks,
+                };
+                let mut argv = self.words[..=*at].to_vec();
+                argv.extend(program.arguments(&call));
+                argv
+            }
+        }
+    }
+
+    /// The placeholder stands for a file that does not exist yet.
+    pub(super) fn planned(&self, job: &Loop<'_>, task_id: &str) -> Vec<String> {
+        self.argv(job, task_id, PROMPT_FILE)
+    }
+
+    /// What the program needs in its environment, besides the identity of the loop.
+    pub(super) fn add_environment(&self, environment: &mut BTreeMap<OsString, OsString>) {
+        let Some(program) = self.program() else { return };
+        for (name, value) in program.environment() {
+            // What the user set stays.
+            environment.entry(name.into()).or_insert_with(|| value.into());
+        }
+    }
+}
+
+/// The call of the agent contract's original.
+fn original(program: &[String], project: Option<&str>, prompt: &str, without_hooks: bool) -> Vec<String> {
+    let mut words = program.to_vec();
+    let is_claude =
+        program.first().is_some_and(|name| Path::new(name).file_name() == Some("claude".as_ref()));
+    if let Some(project) = project {
+        words.extend(["--project".to_owned(), project.to_owned()]);
+    }
+    words.extend(["-p".to_owned(), format!("@{prompt}")]);
+    if is_claude && without_hooks {
+        words.extend(["--settings".to_owned(), r#"{"hooks":{}}"#.to_owned()]);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_original_call_is_the_one_its_users_know() {
+        let called = |program: &[&str], project, without_hooks| {
+            let program: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
+            original(&program, project, "/p.md", without_hooks).join(" ")
+        };
+        assert_eq!(called(&["agent", "-x"], None, false), "agent -x -p @/p.md");
+        assert_eq!(called(&["agent"], Some("/w"), true), "agent --project /w -p @/p.md");
+        assert_eq!(called(&["/bin/claude"], Some("/w"), false), "/bin/claude --project /w -p @/p.md");
+        assert_eq!(called(&["claude"], None, true), r#"claude -p @/p.md --settings {"hooks":{}}"#);
+    }
+}
