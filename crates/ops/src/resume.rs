@@ -148,7 +148,7 @@ pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     })
 }
 
-/// Tells an agent about the task it was started for. Writes nothing: the task belongs to whoever started the agent.
+/// Tells an agent about the task it was started for. Writes nothing: the task belongs to the process that started the agent.
 fn show_task(
     work: &mut EventWriter<'_, '_>,
     id: &str,

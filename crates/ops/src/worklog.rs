@@ -68,7 +68,7 @@ pub(crate) fn begins(state: &LedgerState, name: &TaskRef) -> Result<String> {
     Ok(beginning(&state.run_uuid()?, name.as_str()))
 }
 
-/// How a task that did not finish ended, whoever ended it.
+/// How a task that did not finish ended, by a worker or by writ itself.
 pub(crate) fn ending(task: &Task) -> Option<Outcome> {
     match task.status {
         Status::Blocked => Some(Outcome::Blocked),

@@ -399,7 +399,7 @@ fn a_project_gets_a_command_that_works_on_every_machine() {
 /// As the original writes its settings: sorted keys, two spaces, milliseconds.
 fn settings_of_the_original() -> String {
     let entry = |handler: &str, limit: u32| {
-        let command = format!("\"/home/me/go/bin/vybe\" hook {handler}");
+        let command = format!("\"/opt/me/go/bin/vybe\" hook {handler}");
         json!([{"hooks": [{"command": command, "timeout": limit, "type": "command"}], "matcher": ""}])
     };
     let hooks = json!({"SessionEnd": entry("session-end", 5000), "SessionStart": entry("session-start", 3000), "Stop": entry("stop", 1000)});

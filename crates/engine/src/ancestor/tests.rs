@@ -11,7 +11,7 @@ fn command(file: &str, name: &str, arguments: &str) -> Command {
 fn agents_are_recognized_by_file_name_and_script() {
     let cases = [
         (command("/opt/claude", "claude", "claude -p"), Some("claude")),
-        (command("/home/u/.local/share/claude/versions/2.1.3", "claude", "claude"), Some("claude")),
+        (command("/u/.local/share/claude/versions/2.1.3", "claude", "claude"), Some("claude")),
         (command("", "MainThread", "/usr/bin/claude"), Some("claude")),
         (command("/usr/bin/node", "node", "node /usr/local/bin/gemini -p x"), Some("gemini")),
         (

@@ -3,7 +3,7 @@ use crate::hooks::adapter;
 
 fn input_from(program: &str, value: &Value) -> Input {
     let input = Input::parse(adapter::find(program).unwrap(), value.to_string().as_bytes());
-    Input { project: "/work/fence".to_owned(), root: Some("/work/fence".to_owned()), ..input }
+    Input { project: "/srv/fence".to_owned(), root: Some("/srv/fence".to_owned()), ..input }
 }
 
 fn input(value: Value) -> Input {
@@ -105,11 +105,11 @@ fn events_say_what_happened() {
     let told = [
         claude(
             success,
-            json!({"tool_name": "Write", "tool_input": {"file_path": "/work/fence/b.txt", "content": "x"}}),
+            json!({"tool_name": "Write", "tool_input": {"file_path": "/srv/fence/b.txt", "content": "x"}}),
         ),
         claude(
             success,
-            json!({"tool_name": "NotebookEdit", "tool_input": {"notebook_path": "/work/fence/n.ipynb"}}),
+            json!({"tool_name": "NotebookEdit", "tool_input": {"notebook_path": "/srv/fence/n.ipynb"}}),
         ),
         claude(success, json!({"tool_name": "Bash", "tool_input": {"command": "cargo fmt"}})),
         claude(
@@ -128,7 +128,7 @@ fn events_say_what_happened() {
             failure,
             json!({"tool_name": "Bash", "tool_input": {"command": "sleep"}, "error": "x", "is_interrupt": true}),
         ),
-        opencode(success, json!({"tool_name": "edit", "tool_input": {"filePath": "/work/fence/src/a.rs"}})),
+        opencode(success, json!({"tool_name": "edit", "tool_input": {"filePath": "/srv/fence/src/a.rs"}})),
         opencode(
             failure,
             json!({"tool_name": "bash", "tool_input": {"command": "false"}, "error": "", "exit_code": 1}),

@@ -8,16 +8,16 @@ fn failed(output: &str, exit_code: Option<i64>) -> Outcome<'_> {
 
 #[test]
 fn messages_say_what_happened() {
-    let root = Some("/work/fence");
+    let root = Some("/srv/fence");
     let bash = ToolCall::command("Bash", Some("cargo test"));
-    let edit = ToolCall::file("Edit", Some("/work/fence/src/parser.rs"));
+    let edit = ToolCall::file("Edit", Some("/srv/fence/src/parser.rs"));
     for (call, outcome, expected) in [
         (&edit, Outcome::Succeeded, "Edit: src/parser.rs"),
         (&ToolCall::file("Write", Some("/etc/hosts")), Outcome::Succeeded, "Write: /etc/hosts"),
         (
-            &ToolCall::file("Write", Some("/work/fence/../other/a")),
+            &ToolCall::file("Write", Some("/srv/fence/../other/a")),
             Outcome::Succeeded,
-            "Write: /work/fence/../other/a",
+            "Write: /srv/fence/../other/a",
         ),
         (&ToolCall::file("Write", Some("src/a.rs")), Outcome::Succeeded, "Write: src/a.rs"),
         (&bash, Outcome::Succeeded, "Bash: cargo test"),
@@ -34,7 +34,7 @@ fn messages_say_what_happened() {
             "Edit failed: src/parser.rs (String to replace not found in file.)",
         ),
         (
-            &ToolCall::files("Patch", vec!["a".into(), "/work/fence/b".into()]),
+            &ToolCall::files("Patch", vec!["a".into(), "/srv/fence/b".into()]),
             Outcome::Succeeded,
             "Patch: a, b",
         ),
@@ -50,7 +50,7 @@ fn messages_say_what_happened() {
     }
     let interrupted = Outcome::Failed { output: "stopped", exit_code: None, is_interrupt: true };
     assert_eq!(bash.message(interrupted, root), "Bash interrupted: cargo test");
-    assert_eq!(edit.message(Outcome::Succeeded, None), "Edit: /work/fence/src/parser.rs");
+    assert_eq!(edit.message(Outcome::Succeeded, None), "Edit: /srv/fence/src/parser.rs");
 }
 
 #[test]
