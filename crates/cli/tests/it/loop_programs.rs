@@ -67,7 +67,11 @@ fn each_program_gets_its_own_headless_call_and_the_context_on_standard_input() {
                 "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools {tools} --add-dir DIR"
             ),
         ),
-        ("codex", "exec --json -s workspace-write --skip-git-repo-check --add-dir DIR -c allow_login_shell=false -".to_owned()),
+        (
+            "codex",
+            "exec --json -s workspace-write --skip-git-repo-check --add-dir DIR -c allow_login_shell=false -"
+                .to_owned(),
+        ),
         ("gemini", "-o stream-json --approval-mode yolo --include-directories DIR".to_owned()),
         ("opencode", "run --format json --auto".to_owned()),
         (

@@ -43,7 +43,8 @@ fn the_users_own_arguments_win() {
     );
     assert_eq!(
         called("codex -m gpt exec -s danger-full-access"),
-        "codex exec --json --skip-git-repo-check --add-dir /data/writ -c allow_login_shell=false -m gpt -s danger-full-access -"
+        "codex exec --json --skip-git-repo-check --add-dir /data/writ -c allow_login_shell=false -m gpt \
+         -s danger-full-access -"
     );
     assert_eq!(
         called("gemini -m pro -y"),
