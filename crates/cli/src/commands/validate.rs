@@ -16,6 +16,7 @@ use ops::verb::Surface;
 
 use crate::output::{Format, Output};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = kinds_help())]
 pub(crate) struct Args {

@@ -196,7 +196,8 @@ fn a_session_inside_a_run_is_told_its_own_task_and_claims_nothing_else() {
     ]);
     lab.cli.scratch().write("project/prompt.txt", script(steps));
     let line = "claude -p --permission-mode acceptEdits --allowedTools Bash < prompt.txt";
-    let plan = json!({"task": [{"id": "gate", "title": "Oil the gate", "command": line, "shell": true}]});
+    let task = json!({"id": "gate", "title": "Oil the gate", "command": line, "shell": true});
+    let plan = json!({"objective": "A garden", "task": [task]});
     lab.cli.scratch().write("project/plan.json", plan.to_string());
     let before = lab.requests().len();
     let ran = lab.cli.call(["run", "plan.json"]).deadline(PATIENCE).run();

@@ -31,7 +31,8 @@ fn newcomer() -> Cli {
     let machine = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&machine))).unwrap();
     // A reader has the store in its usual place.
-    let cli = cli.env("PATH", path).env("WRIT_DB", "").env("USER", "reader");
+    // A reader sits at a terminal, and gets text.
+    let cli = cli.env("PATH", path).env("WRIT_DB", "").env("USER", "reader").env("WRIT_OUTPUT", "text");
     cli.call(["init", "--quiet"]).program("git").run().success();
     cli
 }

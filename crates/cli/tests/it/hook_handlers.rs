@@ -54,10 +54,12 @@ fn a_session_is_told_where_the_work_stands_and_the_next_one_goes_on() {
     assert!(first.contains("Paint the fence") && first.contains(&id), "{first}");
     let begun = cli.run(["task", "begin", "--id", &id, "--agent", AGENT, "--request-id", "b"]);
     assert_eq!(begun.success().json()["data"]["task"]["status"], "in_progress");
-    // While the session lives, another is not given its task.
+    // While the session lives, another is not given its task, but told about it.
     let other = json!({"session_id": "ffffffff-1", "source": "startup"});
     let busy = hook(&cli, "session-start", other.clone());
-    assert!(!busy.success().stdout.contains(&id) || busy.stdout.is_empty(), "{busy}");
+    let told = context(&busy, "SessionStart");
+    assert!(told.contains("TASK none") && !told.contains(&format!("TASK {id}")), "{told}");
+    assert!(told.contains(&id) && told.contains(AGENT), "it is told who has the task:\n{told}");
     silent(&hook(&cli, "session-end", json!({"reason": "other"})));
     let again = json!({"session_id": "ffffffff-1", "source": "resume", "transcript_path": cli.db()});
     let next = context(&hook(&cli, "session-start", again), "SessionStart");

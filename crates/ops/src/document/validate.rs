@@ -59,9 +59,9 @@ pub struct Request {
     /// Accept a handoff whose only fault are tasks that timed out.
     #[serde(default)]
     pub allow_stale: bool,
-    /// A task in progress must hold a lock, also if a ledger comes without its lock table.
+    /// Whether a task in progress must hold a lock; by default only if a ledger comes with its lock table.
     #[serde(default)]
-    pub check_locks: bool,
+    pub check_locks: Option<bool>,
 }
 
 /// There is always a verdict. A plan may name the executors that this host knows.
@@ -89,7 +89,7 @@ fn judge(request: &Request, executors: &[KnownExecutor]) -> Verdict {
         fold: request.fold_case,
         tripwire,
         allow_stale: request.allow_stale,
-        check_locks: request.check_locks.then_some(true),
+        check_locks: request.check_locks,
         executors,
     };
     contract::validate::validate(kind, request.document.as_bytes(), &options)

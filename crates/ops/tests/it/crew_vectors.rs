@@ -394,7 +394,13 @@ fn watched(input: &Value) -> Option<serde_json::Map<String, Value>> {
         let name = task["task_id"].as_str().filter(|name| TaskRef::parse(name).is_some())?;
         Status::parse(task["status"].as_str()?)?;
         let in_progress = task["status"] == "in_progress";
-        let timeout = task["timeout_seconds"].as_u64().filter(|seconds| *seconds > 0);
+        // Rows are written only with the least timeout and interval, or more.
+        let timeout = task["timeout_seconds"].as_u64().filter(|seconds| *seconds >= 30);
+        let interval = task["heartbeat_interval_seconds"].as_u64();
+        if interval.is_some_and(|interval| interval < 5 || timeout.is_some_and(|timeout| interval >= timeout))
+        {
+            return None;
+        }
         let heard = &task["last_heartbeat_at"];
         let readable =
             heard.is_null() || heard.as_str().and_then(contract::operator::ids::parse_utc).is_some();

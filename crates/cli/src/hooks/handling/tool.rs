@@ -123,7 +123,10 @@ impl ToolCall {
         }
         fields.insert("input".to_owned(), json!(excerpt::preview(input, INPUT_BYTES_MAX)));
         if let Outcome::Failed { output, exit_code, .. } = outcome {
-            fields.insert("output".to_owned(), json!(excerpt::tail(output, OUTPUT_BYTES_MAX)));
+            let printed = excerpt::tail(output, OUTPUT_BYTES_MAX);
+            let only_code = || exit_code.map(|code| format!("exit {code}")).unwrap_or_default();
+            let shown = if printed.is_empty() { only_code() } else { printed };
+            fields.insert("output".to_owned(), json!(shown));
             if let Some(code) = exit_code {
                 fields.insert("exit_code".to_owned(), json!(code));
             }

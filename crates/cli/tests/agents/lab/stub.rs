@@ -10,7 +10,8 @@ use testkit::{Scratch, eventually_some};
 const SERVER: &str = include_str!("../stub_model.py");
 
 /// Additions of hooks to a conversation. They quote earlier prompts, which must not script this one.
-const HOOK_CONTEXT: &str = "<system-reminder>.*?</system-reminder>|<hook_context>.*?</hook_context>";
+const HOOK_CONTEXT: &str = "<system-reminder>.*?</system-reminder>|<hook_context>.*?</hook_context>\
+    |--- data [0-9a-f]+: .*?--- end [0-9a-f]+ ---";
 
 pub(super) struct Stub {
     server: Child,
