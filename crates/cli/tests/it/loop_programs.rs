@@ -67,7 +67,11 @@ fn each_program_gets_its_own_headless_call_and_the_context_on_standard_input() {
                 "-p --output-format stream-json --verbose --permission-mode acceptEdits --allowedTools {tools} --add-dir DIR"
             ),
         ),
-        ("codex", "exec --json -s workspace-write --skip-git-repo-check --add-dir DIR -".to_owned()),
+        (
+            "codex",
+            "exec --json -s workspace-write --skip-git-repo-check --add-dir DIR -c allow_login_shell=false -"
+                .to_owned(),
+        ),
         ("gemini", "-o stream-json --approval-mode yolo --include-directories DIR".to_owned()),
         ("opencode", "run --format json --auto".to_owned()),
         (
@@ -193,6 +197,8 @@ fn a_dry_run_shows_the_exact_call_and_writes_nothing() {
         "--skip-git-repo-check",
         "--add-dir",
         &store,
+        "-c",
+        "allow_login_shell=false",
         "-m",
         "gpt",
         "-",

@@ -20,6 +20,8 @@ impl AgentProgram for Codex {
         words.extend(unless(given, &open, &["-s", "workspace-write"]));
         words.extend(unless(given, &["--skip-git-repo-check"], &["--skip-git-repo-check"]));
         words.extend(["--add-dir".to_owned(), call.store.display().to_string()]);
+        // A login shell would set another PATH, on which `writ` may be missing.
+        words.extend(["-c".to_owned(), "allow_login_shell=false".to_owned()]);
         words.extend(without(given, "exec"));
         words.push("-".to_owned());
         words

@@ -26,7 +26,7 @@ fn each_program_has_its_own_headless_call() {
     );
     assert_eq!(
         called("codex"),
-        "codex exec --json -s workspace-write --skip-git-repo-check --add-dir /data/writ -"
+        "codex exec --json -s workspace-write --skip-git-repo-check --add-dir /data/writ -c allow_login_shell=false -"
     );
     assert_eq!(
         called("gemini"),
@@ -43,7 +43,8 @@ fn the_users_own_arguments_win() {
     );
     assert_eq!(
         called("codex -m gpt exec -s danger-full-access"),
-        "codex exec --json --skip-git-repo-check --add-dir /data/writ -m gpt -s danger-full-access -"
+        "codex exec --json --skip-git-repo-check --add-dir /data/writ -c allow_login_shell=false -m gpt \
+         -s danger-full-access -"
     );
     assert_eq!(
         called("gemini -m pro -y"),
