@@ -47,7 +47,7 @@ fn done_is_granted_after_the_checks_of_the_task_passed() {
     let refused = complete(&cli, "bob", &id).fails_with(1).json();
     assert_eq!(refused["error_code"], "CHECK_FAILED");
     assert!(
-        refused["error"].as_str().unwrap().contains("check `test -e two words`: exit code 1"),
+        refused["error"].as_str().unwrap().contains("check `test -e two words`: exit 1"),
         "{refused}"
     );
     assert_eq!(get(&cli, &id)["status"], "pending");
@@ -87,7 +87,7 @@ fn the_last_lines_of_a_failed_check_are_shown() {
             _ => cli.run(["task", "set-status", "--id", &id, "--status", "completed", "--request-id", "s"]),
         };
         let refused = output.fails_with(1).json();
-        assert!(refused["error"].as_str().unwrap().ends_with("exit code 7, expected 0"), "{verb}: {refused}");
+        assert!(refused["error"].as_str().unwrap().ends_with("exit 7, expected 0"), "{verb}: {refused}");
         let context = &refused["error_context"];
         assert_eq!(
             (&context["exit_code"], &context["rule"]),
@@ -106,7 +106,7 @@ fn a_person_sees_the_last_lines_too() {
     let words = ["task", "complete", "--outcome", "done", "--summary", "s", "--id", &id, "--request-id", "d"];
     let output = cli.run(words.iter().chain(&["--output", "text"]));
     let said = &output.fails_with(1).stderr;
-    assert!(said.contains("exit code 1, expected 0\n  expected 3, got 2\nhint: "), "{said}");
+    assert!(said.contains("exit 1, expected 0\n  expected 3, got 2\nhint: "), "{said}");
 }
 
 #[test]
