@@ -80,7 +80,9 @@ fn planted(cli: &Cli) -> String {
         {"id": "one", "title": SUBTLE, "command": ["true"]}]});
     std::fs::write(cli.project().join("crew.json"), ledger.to_string()).unwrap();
     let crew = id_at(&cli.run(["ledger", "open", "crew.json"]), "/data/run_id");
-    let entry = json!({"action": HOSTILE, "result": HOSTILE, "decision": HOSTILE}).to_string();
+    let entry = json!({"action": HOSTILE, "result": HOSTILE, "decision": HOSTILE, "next_step": HOSTILE,
+        "files_touched": [HOSTILE]})
+    .to_string();
     cli.call(["worklog", "append", "--run", &crew, "--task", "T-1"]).stdin(entry).run().success();
     plant(cli, &["approval", "request", "--run", &crew, "--task", "T-1", "--action", "{}"]).success();
     crew

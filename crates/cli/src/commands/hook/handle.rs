@@ -31,6 +31,8 @@ const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How long the store may take in all; afterwards the agent goes on without us.
 const WORK_WAIT_MAX: Duration = Duration::from_secs(8);
+/// How long a task's checks may take besides. A task whose checks take longer stays open; `writ task complete` waits.
+const CHECKS_WAIT_MAX: Duration = Duration::from_secs(50);
 /// Starts of one session in one process that are this close together are one start.
 const SAME_START_MS: i64 = 10_000;
 
@@ -54,7 +56,7 @@ pub(crate) fn run(call: &HandlerCall, globals: &Globals, output: &Output) -> Exi
     let (sender, done) = mpsc::channel();
     // In a thread, so that a store that stays busy cannot keep the agent waiting. What is not committed is undone.
     std::thread::spawn(move || sender.send(work(handler, &input, &globals)).ok());
-    let wait = if handler == Handler::TaskCompleted { limits::CHECK_TIMEOUT } else { WORK_WAIT_MAX };
+    let wait = if handler == Handler::TaskCompleted { CHECKS_WAIT_MAX } else { WORK_WAIT_MAX };
     match done.recv_timeout(wait) {
         Ok(Ok(Some((event, context)))) => {
             output.line(&adapter.answer(event, &context));

@@ -36,7 +36,7 @@ pub(super) const EVENTS: &[Event] = &[
     },
     Event { name: "PreCompact", handler: "checkpoint", matcher: "", seconds: 10 },
     Event { name: "SessionEnd", handler: "session-end", matcher: "", seconds: 10 },
-    Event { name: "TaskCompleted", handler: "task-completed", matcher: "", seconds: 300 },
+    Event { name: "TaskCompleted", handler: "task-completed", matcher: "", seconds: 60 },
     Event { name: "SubagentStart", handler: "subagent-start", matcher: "", seconds: 5 },
     Event { name: "SubagentStop", handler: "subagent-stop", matcher: "", seconds: 5 },
     Event { name: "Stop", handler: "stop", matcher: "", seconds: 5 },

@@ -73,12 +73,15 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ),
 ];
 
-/// Verbs that are not cut off here: only hooks call the first three, and the others work in several transactions, or with
-/// files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 17] = [
+/// Verbs that are not cut off here: only hooks call the first three, a person at a terminal decides the next two, and
+/// the others work in several transactions, or with files and processes in between, which have tests of their own.
+pub(crate) const NOT_CUT_OFF: [&str; 20] = [
     "agent.leave",
     "event.note",
     "session.checkpoint",
+    "trust.grant",
+    "trust.revoke",
+    "budget.settle",
     "assignment.issue",
     "ledger.apply",
     "ledger.close",
