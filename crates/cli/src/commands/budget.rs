@@ -30,7 +30,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
     },
-    /// Say what a task spent that did not report it: its withheld money becomes spent, and the rest free
+    /// Say what a task spent that did not report it, and free the rest
     #[command(after_help = "Examples:
   writ budget settle RUN TASK --cost 0.12
   writ budget settle RUN TASK --cost 0 --tokens 0")]
@@ -46,16 +46,16 @@ pub(crate) enum Command {
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
     },
-    /// Show the budget of a run: what is free, reserved, spent and withheld of its limit
+    /// Show what is free, reserved, spent and withheld of a run's budget
     #[command(after_help = "Examples:
   writ budget show
   writ budget show RUN")]
     Show {
-        /// The run's id, a unique prefix of it, or its correlation id [default: @last]
+        /// The run's id, a unique prefix of it, or its correlation id
         which: Option<String>,
         /// The same, as the crew's other commands have it
-        #[arg(long, conflicts_with = "which")]
-        run: Option<String>,
+        #[arg(long, default_value = LAST, conflicts_with = "which")]
+        run: String,
     },
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             host::answer::<settle::Settle>(globals, output, &request, text)
         }
         Command::Show { which, run } => {
-            let run = which.as_deref().or(run.as_deref()).unwrap_or(LAST).to_owned();
+            let run = which.as_ref().unwrap_or(run).clone();
             let request = show::Request { run };
             host::answer::<show::Show>(globals, output, &request, shown)
         }

@@ -52,7 +52,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[
 pub(crate) enum Command {
     /// Install hooks, so that an agent program calls writ
     #[command(
-        long_about = "Install hooks, so that an agent program calls writ. Without a flag that names one, Claude Code is \
+        long_about = "Install hooks, so that an agent program calls writ\n\nWithout a flag that names one, Claude Code is \
                       meant. Hooks of the program that the agent contract was written for are replaced; `hook \
                       uninstall` restores them.",
         after_help = "Examples:\n  writ hook install\n  writ hook install --opencode --dry-run\n  \
@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Install(Which),
     /// Remove the hooks again
     #[command(
-        long_about = "Remove the hooks again. A file that nobody changed since gets its old bytes back; from any other \
+        long_about = "Remove the hooks again\n\nA file that nobody changed since gets its old bytes back; from any other \
                       file only writ's own entries are removed. Without a flag that names an agent program, Claude \
                       Code is meant.",
         after_help = "Examples:\n  writ hook uninstall\n  writ hook uninstall --opencode --dry-run"

@@ -156,7 +156,7 @@ fn a_program_that_exits_well_proves_nothing() {
     let id = created(&cli, &["--check-shell", "echo 'fence is still brown'; exit 1"]);
     assert_eq!(data(&looped(&cli, "claude", &[]))["results"][0]["status"], "blocked");
     let reason = task(&cli, &id)["blocked_reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("exit code 1, expected 0\nfence is still brown"), "{reason}");
+    assert!(reason.contains("exit 1, expected 0\nfence is still brown"), "{reason}");
 }
 
 #[test]

@@ -176,7 +176,8 @@ fn a_project_is_made_once_and_not_at_all_on_trial() {
     let cli = writ();
     let file = cli.project().join(".writ/config.toml");
     let trial = cli.run(["init", "--dry-run"]);
-    let expected = format!("would make ./.writ/config.toml\nwould make {}\n", cli.db().display());
+    let next = "next: name the project's checks in ./.writ/config.toml and allow them with `writ trust`";
+    let expected = format!("would make ./.writ/config.toml\nwould make {}\n{next}\n", cli.db().display());
     assert_eq!(
         (trial.success().stdout.as_str(), file.exists(), cli.db().exists()),
         (expected.as_str(), false, false)

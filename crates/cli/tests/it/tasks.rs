@@ -214,7 +214,7 @@ fn the_status_counts_what_is_in_the_store() {
             &json!({"total": 2, "unknown": 0})
         )
     );
-    assert_eq!(status["runs"], json!({"running": [], "stopped": [worked.id()]}));
+    assert_eq!(status["runs"], json!({"running": [], "interrupted": [], "stopped": [worked.id()]}));
     let events = data(&cli.run(["events", "list", "--all", "--limit", "1"]));
     assert_eq!(status["counts"]["events"], events["events"][0]["id"]);
     assert_eq!(status.get("agent_state"), None);

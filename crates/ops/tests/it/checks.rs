@@ -20,7 +20,7 @@ fn failed(line: &str) -> CheckSeen {
         passed: false,
         exit_code: Some(1),
         output_tail: "one\ntwo: expected 3\n".to_owned(),
-        problem: Some("exit code 1, expected 0".to_owned()),
+        problem: Some("exit 1, expected 0".to_owned()),
         ..passed(&check(line))
     }
 }
@@ -76,7 +76,7 @@ fn a_failed_check_refuses_done_and_changes_nothing() {
         world.host.paper.borrow_mut().checks = Some(vec![failed("cargo test")]);
         let error = completes(&mut world, "bob", &id).unwrap_err();
         assert_eq!(error.code, ErrorCode::CheckFailed, "{verb}");
-        assert_eq!(error.message, "check `cargo test`: exit code 1, expected 0", "{verb}");
+        assert_eq!(error.message, "check `cargo test`: exit 1, expected 0", "{verb}");
         assert_eq!(error.details["last_lines"], "one\ntwo: expected 3", "{verb}");
         assert_eq!(error.details["checks"][0]["exit_code"], 1, "{verb}");
         assert_eq!(world.state(), before, "{verb}");
