@@ -130,10 +130,10 @@ fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
         group(2, &reasoning),
         group(2, &situation.artifacts),
         group(1, &situation.unlocks),
-        group(3, &failures),
-        group(2, &words),
-        group(2, &checks),
-        group(2, &held),
+        named_group(3, "failures", &failures),
+        named_group(2, "last_words", &words),
+        named_group(2, "checks", &checks),
+        named_group(2, "held", &held),
     ];
     let frame = fitting_frame(situation, &found.next_action, budget);
     let chosen = choose(&groups, room.saturating_sub(bytes(&frame)));
@@ -248,6 +248,11 @@ fn clipped(text: &str, most: usize) -> String {
 fn group<T: Serialize>(weight: usize, things: &[T]) -> Group {
     // A comma between two items.
     Group { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
+}
+
+/// The same for a field that is left out where it is empty: its name comes with the first item.
+fn named_group<T: Serialize>(weight: usize, name: &str, things: &[T]) -> Group {
+    Group { title: name.len() + r#""":[],"#.len(), ..group(weight, things) }
 }
 
 fn kept<T: Clone>(things: &[T], chosen: &[bool]) -> Vec<T> {
