@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod close;
+pub(crate) mod new_run;
 pub mod open;
 pub mod reconcile;
 pub mod repair;

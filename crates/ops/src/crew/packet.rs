@@ -1,5 +1,7 @@
 //! Issues an assignment: locks, budget, approval and packet, all or nothing.
 
+mod judging;
+
 use std::time::Duration;
 
 use contract::domain::change::Change;
@@ -11,14 +13,11 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::operator::assignment::TaskType;
 use contract::operator::fencing::Refused;
-use contract::operator::{
-    ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, Mode, Options, TaskRef, read_assignment,
-    untrusted,
-};
+use contract::operator::{ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, Mode, TaskRef, untrusted};
 use serde_json::{Value, json};
 
 use super::admission::{AdmissionRequest, admit};
-use super::conditions::{begin_run, checks};
+use super::conditions::begin_run;
 use super::denial::{denied, deny, refused};
 use super::grants::LockRequest;
 use super::ledger_state::LedgerState;
@@ -29,6 +28,7 @@ use super::rows::{self, TransitionContext};
 use crate::error::Result;
 use crate::host::HostView;
 use crate::record::EventWriter;
+use judging::judged;
 
 /// An assignment to be issued. The store adds the locks and the token to the packet.
 pub(crate) struct Draft {
@@ -105,60 +105,6 @@ fn refuse_second(work: &EventWriter<'_, '_>, task: &Task, reference: &TaskRef) -
         Some(open) => {
             let message = format!("{reference} is already assigned, with token {}", open.token);
             Err(deny(Code::ConcurrencyConflict, "already_assigned", message))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Validates the packet as it will be sent.
-fn judged(
-    work: &EventWriter<'_, '_>,
-    state: &LedgerState,
-    view: &HostView,
-    draft: &mut Draft,
-    task: &Task,
-) -> Result<Assignment> {
-    draft.packet["active_locks"] = active_locks(work, state)?;
-    let own = checks(task);
-    if draft.packet["task"]["x_checks"].as_array().is_some_and(|given| !given.is_empty() && *given != own) {
-        let message = "checks come from the plan; an orchestrator cannot add commands";
-        return Err(deny(Code::NonCompliant, "checks_of_another", message));
-    }
-    if !own.is_empty() {
-        draft.packet["task"]["x_checks"] = json!(own);
-    }
-    let root = state.run.asked.workspace.clone();
-    let task = &draft.packet["task"];
-    let lists = [&task["lock_scope"], &task["forbidden_scope"]].into_iter().filter_map(Value::as_array);
-    let paths = lists.flatten().chain([&task["worklog_path"]]).filter_map(Value::as_str);
-    let links = view.links(&root, &paths.collect::<Vec<_>>())?;
-    let options = Options {
-        root: Some(&root),
-        links: Some(links),
-        fold: view.folds_case(&root)?,
-        ..Options::default()
-    };
-    let read = read_assignment(draft.packet.to_string().as_bytes(), &options);
-    let (assignment, _) = read.map_err(|refusal| denied(&refusal))?;
-    if assignment.task.task_id != draft.reference {
-        return Err(deny(Code::NonCompliant, "identity_mismatch", "the packet is for another task"));
-    }
-    within_row(state, view, &assignment)?;
-    crate::worklog::place::refuse_wide(work, state, view, &assignment)?;
-    Ok(assignment)
-}
-
-/// A packet may only narrow the lock scope of its row.
-fn within_row(state: &LedgerState, view: &HostView, assignment: &Assignment) -> Result<()> {
-    let row = state.row(&assignment.task.task_id)?;
-    let Some(allowed) = &row.columns.lock_scope else { return Ok(()) };
-    let root = &state.run.asked.workspace;
-    let allowed = real_scopes(view, root, allowed)?;
-    let asked = real_scopes(view, root, &assignment.task.lock_scope)?;
-    match asked.iter().find(|scope| !allowed.iter().any(|outer| outer.contains(scope))) {
-        Some(outside) => {
-            let message = format!("`{outside}` is not in the lock scope of {}", assignment.task.task_id);
-            Err(deny(Code::ScopeViolation, "outside_lock_scope", message))
         }
         None => Ok(()),
     }

@@ -12,7 +12,7 @@ use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION, TaskRef};
 use contract::plan::PlanTask;
 use store::Tx;
 
-use crate::assignment::issue::times;
+use crate::assignment::packet::times;
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;

@@ -1,18 +1,20 @@
 //! Imports a run from a bundle: all or nothing, and exporting it again gives the same bundle.
 
+mod known;
+mod tokens;
+
 use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::handoff::foreign::{Assumed, Completed, is_foreign};
-use contract::domain::crew::handoff::{Bundle, CarriedRow, difference};
+use contract::domain::crew::handoff::{Bundle, CarriedRow};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
-use contract::operator::{Code, Handoff, Tripwire};
+use contract::operator::{Code, Tripwire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::gather::gather;
 use super::read::{complete, read};
 use super::refuse_contradiction;
 use super::unpack::unpack;
@@ -23,6 +25,8 @@ use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
+use known::{known_foreign, refuse_difference};
+use tokens::{known_as, raise};
 
 pub struct Import;
 
@@ -158,78 +162,8 @@ fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) ->
     })
 }
 
-/// The answer for a bundle of another program whose run is here. The same bundle changes nothing while the run is as it
-/// was imported.
-fn known_foreign(
-    work: &EventWriter<'_, '_>,
-    run_id: &RunId,
-    handoff: &Handoff,
-    digest: &str,
-) -> Result<Answer> {
-    let view = work.view;
-    let state = LedgerState::of(work.tx, run_id.as_str())?;
-    let imported = work.tx.handoff_of_run(run_id)?.is_some_and(|(known, _)| known == digest);
-    let is_unchanged = u64::try_from(handoff.ledger.len()) == Ok(state.ledger.version);
-    if !imported || !is_unchanged {
-        return Err(run_exists("the run is already in this store, in another state"));
-    }
-    let fold = view.folds_case(&state.run.asked.workspace)?;
-    let bundle = gather(work.tx, &state)?;
-    Ok(Answer {
-        created: false,
-        digest: digest.to_owned(),
-        reconcile: json!(state.reconcile(work.tx, work.now, fold)?),
-        run_id: state.run_uuid()?,
-        tasks: tasks(&bundle),
-        tokens_raised_by: 0,
-        version: state.ledger.version,
-        worklogs: Vec::new(),
-        x_set_aside: Vec::new(),
-        assumed: Vec::new(),
-        ignored: Vec::new(),
-    })
-}
-
-fn run_exists(message: impl Into<String>) -> Error {
-    deny(Code::ConcurrencyConflict, "run_exists", message)
-        .hint("see it with `writ ledger show`; import into a store that does not have the run")
-}
-
 pub(super) fn digest_of(document: &Value) -> Result<String> {
     digest::of_value(document).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
-}
-
-/// Tokens stay the same if they are all new in this store; otherwise all of them are raised by the same number. The
-/// store's next token is higher than any of the run's.
-fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> {
-    let last = work.tx.last_number("fencing")?;
-    let is_free = bundle.tokens().all(|token| token > last);
-    let by = if is_free { 0 } else { last };
-    work.tx.raise_number("fencing", bundle.carried.x_run.fencing.saturating_add(by))?;
-    Ok(by)
-}
-
-/// The bundle with the tokens that the run has here, if it is the same run.
-fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
-    let raised = work.tx.fencing_of_run(run_id)?.saturating_sub(bundle.carried.x_run.fencing).max(0);
-    Ok((bundle.shifted(raised), raised))
-}
-
-/// Refuses a bundle that would not be exported again as it is: something in it would be lost.
-fn refuse_difference(
-    work: &EventWriter<'_, '_>,
-    state: &LedgerState,
-    bundle: &Bundle,
-    is_new: bool,
-) -> Result<()> {
-    let found = gather(work.tx, state)?.document();
-    let Some(path) = difference(&bundle.document(), &found) else { return Ok(()) };
-    if is_new {
-        let message =
-            format!("{path}: the bundle is inconsistent, or has a field that this version does not know");
-        return Err(deny(Code::LedgerInconsistent, "not_reproduced", message));
-    }
-    Err(run_exists(format!("the run is already in this store, in another state: {path} differs")))
 }
 
 fn tasks(bundle: &Bundle) -> Vec<Value> {

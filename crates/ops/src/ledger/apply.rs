@@ -1,26 +1,23 @@
 //! Applies the deltas of one document to a ledger: in order, once each, all or none.
 
-use contract::domain::code::ErrorCode;
-use contract::domain::id::{Event, Id, mint};
 use contract::domain::limits;
-use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::time::Timestamp;
 use contract::operator::delta::Columns;
 use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Ignored;
 use contract::operator::{Code, Delta, DeltaOptions, Options, OrchestratorOutput, read_envelope};
-use contract::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::new_run::{NewRunParts, load_or_create};
 use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::done::{self, ChecksSeen};
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::lock_claims::{LockDifference, differences};
 use crate::crew::rows::{self, DeltaStream};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::once::Reply;
 use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
@@ -100,13 +97,6 @@ pub(crate) fn real_workspace(cx: &Context, workspace: Option<&str>) -> Option<St
     workspace.map(|path| cx.host().real_directory(path))
 }
 
-/// What a run needs that the document creates.
-pub(crate) struct NewRunParts<'r> {
-    pub(crate) document: &'r Value,
-    pub(crate) objective: Option<&'r str>,
-    pub(crate) workspace: Option<&'r str>,
-}
-
 impl<'r> NewRunParts<'r> {
     fn of(request: &'r Request) -> Self {
         Self {
@@ -171,50 +161,4 @@ fn refuse_future(deltas: &[Delta], now: Timestamp) -> Result<()> {
     refusal.details.more.insert("index".to_owned(), json!(index));
     Err(denied(&refusal)
         .hint("set the clock of the machine that wrote the document, or leave the heartbeat out"))
-}
-
-/// The ledger of the document's run, and whether the run had to be created.
-pub(crate) fn load_or_create(
-    work: &mut EventWriter<'_, '_>,
-    envelope: &OrchestratorOutput,
-    parts: &NewRunParts<'_>,
-) -> Result<(LedgerState, bool)> {
-    let run_id: RunId = Id::from_uuid(envelope.run_id.as_str())
-        .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
-    if let Some(run) = work.tx.run(&run_id)? {
-        if run.state.is_terminal() && !envelope.ledger_delta.is_empty() {
-            let message = format!("the run is {}; its ledger is closed", run.state.as_str());
-            return Err(deny(Code::InvalidTransition, "run_ended", message));
-        }
-        return Ok((LedgerState::load(work.tx, run)?.of_a_crew()?, false));
-    }
-    let run = new_run(work, run_id, parts)?;
-    crate::run::accept::accept(work, &run)?;
-    let run = crate::run::required(work.tx, &run.id)?;
-    Ok((LedgerState::load(work.tx, run)?, true))
-}
-
-fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -> Result<NewRun> {
-    let Some(workspace) = parts.workspace.map(str::to_owned) else {
-        return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so workspace is required"));
-    };
-    let objective = parts.objective.unwrap_or("work of a crew").to_owned();
-    crate::run::accept::refuse_secrets_in(&json!([objective, workspace]))?;
-    let digest = contract::digest::of_value(parts.document)
-        .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
-    Ok(NewRun {
-        id,
-        corr: mint::<contract::domain::id::Corr>(work.ids, work.now.at).to_string(),
-        origin_id: mint::<Event>(work.ids, work.now.at).to_string(),
-        kind: DocumentKind::Ledger,
-        objective,
-        workspace,
-        plan: Plan::default(),
-        intent: None,
-        requested_by: work.caller.entity.clone(),
-        depth: 1,
-        parent_run: None,
-        parent_task: None,
-        document_digest: digest,
-    })
 }

@@ -1,30 +1,22 @@
 //! One step of an orchestrator: its deltas, a consistency check and its assignments, all or nothing.
 
 use contract::domain::code::ErrorCode;
-use contract::domain::limits;
-use contract::domain::money::MicroUsd;
-use contract::domain::status::Status;
-use contract::domain::time::{Timestamp, human_duration};
-use contract::fence;
-use contract::operator::delta::Columns;
-use contract::operator::{Assignment, OrchestratorOutput, untrusted};
-use contract::plan::Budget;
+use contract::operator::{OrchestratorOutput, untrusted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::next_actions::next_actions;
 use super::program::{self, Program};
+use super::sending::send_assignment;
 use crate::assignment::issue::{self, settled};
 use crate::assignment::snapshot;
 use crate::context::{Context, Key};
 use crate::crew::done::{self, ChecksSeen};
-use crate::crew::ledger_state::LedgerState;
 use crate::crew::lock_claims::{LockDifference, differences};
-use crate::crew::packet::{Draft, issue_packet};
-use crate::crew::{ready, rows};
 use crate::error::{Error, Result};
-use crate::host::HostView;
-use crate::ledger::apply::{self, NewRunParts};
+use crate::ledger::apply;
+use crate::ledger::new_run::{NewRunParts, load_or_create};
 use crate::once::Reply;
 use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
@@ -140,7 +132,7 @@ fn take_step(
         objective: request.objective.as_deref(),
         workspace: request.workspace.as_deref(),
     };
-    let (mut state, created) = apply::load_or_create(work, envelope, &parts)?;
+    let (mut state, created) = load_or_create(work, envelope, &parts)?;
     let mut swept = watchdog::Answer::default();
     watchdog::sweep_run(work, &mut state, &mut swept)?;
     let ignored = apply::take(work, &mut state, envelope, (checks, request.strict))?;
@@ -165,58 +157,4 @@ fn take_step(
         lock_differences: differences(work.tx, &state, view, (document, envelope))?,
         x_untrusted: untrusted(&["$.blockers[*].reason", "$.blockers[*].details"]),
     })
-}
-
-fn send_assignment(
-    work: &mut EventWriter<'_, '_>,
-    state: &mut LedgerState,
-    packet: &Assignment,
-    view: &HostView,
-) -> Result<issue::Answer> {
-    let name = packet.task.task_id.clone();
-    take_columns(work, state, packet)?;
-    let row = state.row(&name)?;
-    let named = packet.extra.get("x_owner").and_then(Value::as_str).filter(|owner| !owner.trim().is_empty());
-    let known = Some(row.owner.as_str()).filter(|owner| !owner.trim().is_empty());
-    let owner = named.or(known).unwrap_or(work.caller.agent.as_str()).to_owned();
-    let number = |name: &str| packet.extra.get(name).and_then(Value::as_i64);
-    let planned = state.task(&name)?.part.as_ref().map(|part| part.spec.budget).unwrap_or_default();
-    let cost = number("x_cost_micro_usd").map(MicroUsd).or(planned.cost);
-    let tokens = number("x_tokens").or(planned.tokens);
-    let share = Budget { cost, tokens }.share();
-    let draft = Draft { reference: name.clone(), packet: json!(packet), owner, share };
-    let issued = issue_packet(work, state, view, draft)?;
-    issue::answer(state, &name, issued)
-}
-
-/// A row that describes its task nowhere else takes the description from the packet. A row that moves with this
-/// assignment is written then.
-fn take_columns(work: &mut EventWriter<'_, '_>, state: &mut LedgerState, packet: &Assignment) -> Result<()> {
-    let name = &packet.task.task_id;
-    let is_in_progress = state.row(name)?.status == Status::InProgress;
-    let row = state.ledger.rows.get_mut(name);
-    let is_changed = row.is_some_and(|row| row.take_packet(&Columns::of_packet(&packet.task)));
-    if is_changed && is_in_progress { rows::rewrite(work, state, name) } else { Ok(()) }
-}
-
-/// What can be assigned, what waits, and then the orchestrator's own list.
-fn next_actions(state: &LedgerState, envelope: &OrchestratorOutput, now: Timestamp) -> Vec<String> {
-    let mut actions = Vec::new();
-    for (name, row) in &state.ledger.rows {
-        match row.status {
-            Status::Todo if ready::is_free(&state.ledger, row) => match row.wait_left(now) {
-                None => actions.push(format!("assign {name}")),
-                Some(left) => actions.push(format!("assign {name} in {}", human_duration(left))),
-            },
-            Status::Blocked => {
-                actions.push(format!("unblock {name}; its reason, as {}", fence::quoted(&row.reason)));
-            }
-            Status::InProgress => actions.push(format!("wait for {name}")),
-            Status::Todo | Status::Done | Status::Failed | Status::Canceled => {}
-        }
-    }
-    let given = envelope.next_actions.iter();
-    actions.extend(given.map(|text| format!("the orchestrator said, as {}", fence::quoted(text))));
-    actions.truncate(limits::LIST_ROWS_MAX);
-    actions
 }

@@ -8,7 +8,7 @@ use store::Store;
 
 use super::submit::Request;
 use super::{Judged, Observation, judge};
-use crate::assignment::issue::HEARTBEAT_SECONDS_MIN;
+use crate::assignment::packet::HEARTBEAT_SECONDS_MIN;
 use crate::assignment::snapshot::locked_scopes;
 use crate::context::{Context, SharedClock};
 use crate::error::Result;

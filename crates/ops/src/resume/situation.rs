@@ -1,23 +1,22 @@
 //! Gathering what the brief is made of. Every look is bounded.
 
-use contract::continuity::brief::{
-    Counts, FailedCheck, HeldTask, History, Program, ProjectView, Situation, TaskLine,
-};
+mod tasks;
+
+use contract::continuity::brief::{FailedCheck, History, Program, ProjectView, Situation, TaskLine};
 use contract::continuity::substance::{
     CHECKPOINT, LAST_WORDS, TODO_SNAPSHOT, TOOL_FAILURE, TOOL_SUCCESS, USER_PROMPT,
 };
 use contract::continuity::{ArtifactView, EventView};
 use contract::domain::memory::{Memory, Place as MemoryPlace, Scope};
 use contract::domain::request::Agent;
-use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::domain::time::{Now, Timestamp};
-use store::{Event, EventScope, TakeableState, TaskSearch, Tx};
+use store::{Event, EventScope, Tx};
 
 use crate::error::Result;
 use crate::event;
 use crate::host::HostView;
-use crate::run::Liveness;
+use tasks::{counts, finished, held, pipeline, unlocks, waits_for};
 
 /// The newest events of a task in which to look for what an agent said.
 const SAID: usize = 200;
@@ -27,14 +26,9 @@ const SUCCESSES: usize = 200;
 /// Of what is written once a turn or once a session, the newest is enough.
 const NEWEST: usize = 3;
 const PROMPTS: usize = 5;
-/// Live claims in which to look for those of others, and how many are told.
-const CLAIMS: usize = 100;
-const HELD: usize = 10;
 /// Memories of each scope; the best of all of them are shown.
 const MEMORIES: usize = 200;
 const ARTIFACTS: usize = 50;
-const TASKS: usize = 5;
-const NEIGHBOURS: usize = 20;
 
 /// Who looks, and where.
 pub(crate) struct Place<'p> {
@@ -110,18 +104,6 @@ pub(crate) fn gather<'s>(
     Ok(situation)
 }
 
-fn counts(tx: &Tx<'_>, place: &Place<'_>) -> Result<Counts> {
-    let mut counts = Counts::default();
-    let tallies = if place.project.is_some() { tx.task_tallies(place.project)? } else { tx.task_counts()? };
-    tallies.into_iter().for_each(|(status, tasks)| counts.add(status, tasks));
-    Ok(counts)
-}
-
-fn finished(tx: &Tx<'_>, place: &Place<'_>) -> Result<Vec<TaskLine>> {
-    let finished = tx.finished_tasks(place.project, TASKS)?;
-    Ok(place.lines(finished.iter().filter(|task| place.sees(task.updated_at))))
-}
-
 /// What is known of the project. One that nobody has been in has only its name.
 fn project(tx: &Tx<'_>, place: &Place<'_>) -> Result<Option<ProjectView>> {
     let Some(id) = place.project else { return Ok(None) };
@@ -132,27 +114,6 @@ fn project(tx: &Tx<'_>, place: &Place<'_>) -> Result<Option<ProjectView>> {
         metadata: known.metadata,
         created_at: known.created_at.to_string(),
     }))
-}
-
-/// Dependencies that are not done.
-fn waits_for(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
-    let mut waited = Vec::new();
-    for id in task.into_iter().flat_map(|task| &task.depends_on) {
-        waited.extend(tx.task(id)?.filter(|needed| needed.status != Status::Done));
-        if waited.len() == NEIGHBOURS {
-            break;
-        }
-    }
-    Ok(place.lines(&waited))
-}
-
-fn unlocks(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
-    let Some(task) = task else { return Ok(Vec::new()) };
-    let mut waiting = Vec::new();
-    for id in tx.dependents(&task.id, NEIGHBOURS)? {
-        waiting.extend(tx.task(&id)?);
-    }
-    Ok(place.lines(&waiting))
 }
 
 /// Of the task, of the project, of the agent and of everyone.
@@ -197,48 +158,9 @@ fn failed_check(tx: &Tx<'_>, task: Option<&Task>) -> Result<Option<FailedCheck>>
     Ok(FailedCheck::last(&tx.attempts_of_task(&task.id)?))
 }
 
-/// Tasks that other agents hold, those first whose claims end first.
-fn held((tx, view): (&Tx<'_>, &HostView), place: &Place<'_>, task: Option<&Task>) -> Result<Vec<HeldTask>> {
-    // Claims are known only as they are now.
-    if place.as_of.is_some() {
-        return Ok(Vec::new());
-    }
-    let mut held = Vec::new();
-    for other in tx.claimed_tasks(place.project, place.now, CLAIMS)? {
-        let is_own = task.is_some_and(|task| task.id == other.id);
-        let Some(claim) = other.claim.as_ref().filter(|claim| claim.agent != place.agent.as_str()) else {
-            continue;
-        };
-        let liveness = claim.holder.as_ref().map(|holder| view.liveness(&holder.process)).transpose()?;
-        // A dead holder's task is free, and listed with what comes next.
-        if is_own || liveness == Some(Liveness::Dead) || held.len() == HELD {
-            continue;
-        }
-        held.push(HeldTask {
-            id: other.id.to_string(),
-            title: other.title.clone(),
-            status: other.status.continuity().to_owned(),
-            agent: claim.agent.clone(),
-            program: claim.holder.as_ref().map(|holder| holder.program.clone()),
-            is_alive: liveness == Some(Liveness::Alive),
-            since: claim.since.unwrap_or(other.updated_at),
-            until: place.now.at.plus(claim.lease.left(place.now)),
-        });
-    }
-    Ok(held)
-}
-
 fn artifacts(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<ArtifactView>> {
     let Some(task) = task else { return Ok(Vec::new()) };
     let registered = tx.artifacts(&task.id, ARTIFACTS)?;
     let seen = registered.iter().filter(|artifact| place.sees(artifact.created_at));
     Ok(seen.map(ArtifactView::from).collect())
-}
-
-/// What the agent could take after the task.
-fn pipeline(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
-    let search = TaskSearch { agent: place.agent.as_str(), project: place.project };
-    let open = tx.takeable(TakeableState::Ready, search, place.now, TASKS + 1)?;
-    let others = open.iter().filter(|other| task.is_none_or(|task| task.id != other.id));
-    Ok(place.lines(others.take(TASKS)))
 }

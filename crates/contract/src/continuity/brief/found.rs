@@ -1,5 +1,6 @@
 //! What a brief says, found in the rows and events it is built from.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -101,7 +102,7 @@ fn recent(situation: &Situation<'_>) -> Vec<EventView> {
         sorts.iter().flat_map(|(events, most)| distinct(events).into_iter().take(*most)).collect();
     let said = history.said.iter().take(EVENTS_MAX - repeated.len());
     let mut events: Vec<EventView> = repeated.into_iter().chain(said).cloned().collect();
-    events.sort_by(|a, b| b.id.cmp(&a.id));
+    events.sort_by_key(|event| Reverse(event.id));
     events
 }
 
@@ -207,7 +208,7 @@ pub(super) fn recorded_next<'s>(situation: &'s Situation<'_>) -> Option<&'s str>
     let history = &situation.history;
     let mut told: Vec<&EventView> =
         history.said.iter().chain(&history.checkpoints).chain(&history.last_words).collect();
-    told.sort_by(|a, b| b.id.cmp(&a.id));
+    told.sort_by_key(|event| Reverse(event.id));
     told.into_iter().find_map(|event| {
         let named = ["next_action", "next_step"].iter().find_map(|name| event.metadata.get(*name)?.as_str());
         named.or_else(|| (event.kind == NEXT_ACTION).then_some(event.message.as_str()))

@@ -1,0 +1,23 @@
+//! The fencing tokens of an imported run: none may be in use in this store.
+
+use contract::domain::crew::handoff::Bundle;
+use contract::domain::run::RunId;
+
+use crate::error::Result;
+use crate::record::EventWriter;
+
+/// Tokens stay the same if they are all new in this store; otherwise all of them are raised by the same number. The
+/// store's next token is higher than any of the run's.
+pub(super) fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> {
+    let last = work.tx.last_number("fencing")?;
+    let is_free = bundle.tokens().all(|token| token > last);
+    let by = if is_free { 0 } else { last };
+    work.tx.raise_number("fencing", bundle.carried.x_run.fencing.saturating_add(by))?;
+    Ok(by)
+}
+
+/// The bundle with the tokens that the run has here, if it is the same run.
+pub(super) fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
+    let raised = work.tx.fencing_of_run(run_id)?.saturating_sub(bundle.carried.x_run.fencing).max(0);
+    Ok((bundle.shifted(raised), raised))
+}
