@@ -4,21 +4,20 @@ mod call;
 pub(crate) mod child;
 mod dry_run;
 mod post_hook;
+mod prepare;
 mod progress;
 mod prompt;
 mod stats;
 mod tally;
 mod turn;
+mod verdict;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::Minter;
-use contract::domain::process::Holder;
-use contract::domain::request::{Agent, RequestId};
-use contract::domain::time::Clock;
+use contract::domain::request::RequestId;
 use engine::StopSignal;
 use ops::context::Key;
 use ops::event::note::Request as Note;
@@ -27,12 +26,9 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
-use crate::clock::SystemClock;
+use crate::host;
 use crate::local::LocalCommand;
-use crate::minter::RandomIds;
 use crate::output::{Output, one_line, say};
-use crate::persona::{self, Persona};
-use crate::{host, project};
 use call::AgentCommand;
 use tally::{Report, Tally};
 
@@ -113,7 +109,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if let Some(Command::Stats(args)) = &args.inner {
         return stats::run(args, globals, output);
     }
-    let job = prepared(args, globals)?;
+    let job = prepare::prepared(args, globals)?;
     if args.dry_run {
         let report = dry_run::report(&job, globals)?;
         return Ok(output.answer(&report, || report.text()));
@@ -140,57 +136,6 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         }
         None => Ok(output.answer(&report, || report.text())),
     }
-}
-
-fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
-    let agent = match (host::agent_name(globals), persona::current()) {
-        (Some(agent), _) => agent,
-        (None, Persona::Vybe) => return Err(host::agent_is_required()),
-        (None, Persona::Writ) => format!("loop-{:08x}", RandomIds.random_bits() >> 96),
-    };
-    let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
-    let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
-    let command = AgentCommand::parse(&args.command)?;
-    let project = match &args.project_dir {
-        None => project::here(),
-        Some(path) => {
-            let text = path.to_str().ok_or_else(|| invalid("--project-dir is not UTF-8".to_owned()))?;
-            Some(host::workspace(text))
-        }
-    };
-    let directory = directory(args, project.as_deref());
-    if !directory.is_dir() {
-        return Err(invalid(format!("{} is not a directory", directory.display())));
-    }
-    if let Some(missing) = command.missing(&directory).filter(|_| !args.dry_run) {
-        return Err(child::unstartable(missing, "there is no such program"));
-    }
-    let millis = SystemClock::new().now().at.millis();
-    Ok(Loop {
-        args,
-        command,
-        caller: caller(agent),
-        project,
-        directory,
-        store: host::absolute(host::store_path(globals)?),
-        stop: host::stop_on_signals()?,
-        name: format!("run_{millis}_{:08x}", RandomIds.random_bits() >> 96),
-    })
-}
-
-/// Where the agent program works: in the project. A project may also be a plain word; then it works here.
-fn directory(args: &Args, project: Option<&str>) -> PathBuf {
-    let named = match &args.project_dir {
-        Some(path) => Some(path.as_path()).filter(|path| path.is_dir() || path.components().count() > 1),
-        None => project.map(Path::new),
-    };
-    host::absolute(named.map_or_else(|| PathBuf::from("."), Path::to_path_buf))
-}
-
-/// A loop that dies is replaced at once, because its claims name its process.
-fn caller(agent: Agent) -> Caller {
-    let process = engine::launcher::Launcher::owner(&host::shim());
-    Caller::agent(agent).held_by(Some(Holder { program: "writ".to_owned(), process }))
 }
 
 /// Task after task. Ends when there is none, when it is enough, or when somebody asks.

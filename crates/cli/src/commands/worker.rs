@@ -2,41 +2,33 @@
 
 mod child;
 mod files;
+mod prepare;
 mod report;
 mod turn;
+mod wait;
 mod written;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::Minter;
-use contract::domain::request::{Agent, RequestId};
-use contract::domain::time::Clock;
+use contract::domain::request::RequestId;
 use contract::operator::Outcome;
 use engine::StopSignal;
 use ops::context::Key;
-use ops::ledger::show;
 use ops::verb::Surface;
 use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
-use super::looping::child::pause;
 use crate::app::Globals;
-use crate::clock::SystemClock;
+use crate::host;
 use crate::local::LocalCommand;
-use crate::minter::RandomIds;
 use crate::output::{Format, Output, one_line, say};
-use crate::{env, host};
 use report::{End, Report};
-use turn::Turn;
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("worker run", Surface::Crew)];
-
-/// How often a worker that waits looks for a task.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -121,7 +113,7 @@ impl Worker<'_> {
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Run(args) = command;
     let mut cx = host::open_existing(globals)?;
-    let worker = prepared(args, globals, &mut cx)?;
+    let worker = prepare::prepared(args, globals, &mut cx)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     let report = work(&worker, &mut cx)?;
@@ -136,40 +128,13 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     Ok(if report.is_done() { printed } else { ExitCode::FAILURE })
 }
 
-fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Context) -> Result<Worker<'w>> {
-    let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
-    let owner = args.owner.clone().or_else(|| host::agent_name(globals));
-    let owner = owner.ok_or_else(|| invalid("the worker has no name; set --owner".to_owned()))?;
-    let agent = Agent::parse(&owner).map_err(|error| invalid(format!("--owner: {error}")))?;
-    let shown = show::show(cx, &show::Request { run: args.run.clone() })?;
-    let workspace = PathBuf::from(&shown.workspace);
-    if !workspace.is_dir() {
-        return Err(invalid(format!("the run's workspace {} is not a directory", workspace.display())));
-    }
-    let program = args.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    if !env::can_start(&program, &workspace) {
-        let message = format!("could not start `{program}`: there is no such program");
-        return Err(Error::new(ErrorCode::Io, message).hint("name a program after --; no task was taken"));
-    }
-    let millis = SystemClock::new().now().at.millis();
-    Ok(Worker {
-        args,
-        caller: Caller::agent(agent),
-        run: shown.run_id,
-        workspace,
-        store: host::absolute(host::store_path(globals)?),
-        stop: host::stop_on_signals()?,
-        name: format!("worker_{millis}_{:08x}", RandomIds.random_bits() >> 96),
-    })
-}
-
 /// One task, or one after another.
 fn work(worker: &Worker<'_>, cx: &mut Context) -> Result<Report> {
     let mut report = Report::new(&worker.run, worker.caller.agent.as_str());
     let most =
         if worker.args.again { worker.args.max.unwrap_or(u32::MAX) } else { worker.args.max.unwrap_or(1) };
     for number in 1..=most {
-        let Some(turn) = take(worker, cx, number)? else {
+        let Some(turn) = wait::take(worker, cx, number)? else {
             report.end = if worker.stop.raised().is_some() { End::Interrupted } else { End::NothingReady };
             return Ok(report);
         };
@@ -183,33 +148,4 @@ fn work(worker: &Worker<'_>, cx: &mut Context) -> Result<Report> {
         }
     }
     Ok(report)
-}
-
-/// The next assignment. A worker that repeats waits while others may make a task ready; `None` if nothing will.
-fn take(worker: &Worker<'_>, cx: &mut Context, number: u32) -> Result<Option<Turn>> {
-    let begun = Instant::now();
-    loop {
-        let refusal = match turn::take(worker, cx, number) {
-            Ok(turn) => return Ok(Some(turn)),
-            Err(refusal) if worker.repeats() && is_temporary(&refusal) => refusal,
-            Err(refusal) => return Err(refusal),
-        };
-        let ends = is_over(&refusal) || begun.elapsed() >= worker.args.wait;
-        if ends || worker.stop.raised().is_some() {
-            return Ok(None);
-        }
-        pause(LOOK_AGAIN, &worker.stop);
-    }
-}
-
-/// Whether a task may become ready later.
-fn is_temporary(refusal: &Error) -> bool {
-    matches!(refusal.code, ErrorCode::DependencyNotMet | ErrorCode::LockConflict)
-}
-
-/// Whether no task becomes ready unless somebody changes the ledger: none is in progress or to be retried.
-fn is_over(refusal: &Error) -> bool {
-    let details = &refusal.details["details"];
-    let count = |name: &str| details[name].as_u64().unwrap_or(0);
-    details["rule"] == "nothing_ready" && count("in_progress") == 0 && count("retried_later") == 0
 }

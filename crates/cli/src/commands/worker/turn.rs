@@ -1,25 +1,24 @@
 //! One assignment: taken, worked on with heartbeats, and answered with a result.
 
+mod answer;
+mod verdict;
+
 use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::limits;
 use contract::domain::scope::Scope;
-use contract::domain::time::human_duration;
 use contract::json::Value;
-use contract::operator::{Code, Outcome};
-use engine::supervisor::Exit;
 use ops::assignment::{issue, show};
-use ops::result::submit;
 use ops::worklog::append;
 use ops::{Context, Error, Result, heartbeat, watchdog};
 
 use super::Worker;
-use super::child::{self, Child, Ended, Ending, Hold};
+use super::child::{self, Child, Ended, Hold};
 use super::files::Files;
 use super::report::Worked;
-use super::written::{self, Unfinished};
+use super::written;
 use crate::env;
 
 /// An assignment that this worker holds.
@@ -79,7 +78,7 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     let before = snapshot(worker, cx, turn)?;
     let files = Files::write(&turn.packet)?;
     let ended = child::run(child(worker, turn, &files), &worker.stop, beating(worker, cx, turn));
-    let mut worked = answer(worker, cx, turn, &Left { before, files, ended, command })?;
+    let mut worked = answer::answer(worker, cx, turn, &Left { before, files, ended, command })?;
     worked.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(worked)
 }
@@ -159,145 +158,6 @@ fn is_lost(error: &Error) -> bool {
     matches!(error.code, ErrorCode::ConcurrencyConflict | ErrorCode::TaskTimeout)
 }
 
-/// Submits what the command's end means. An assignment that was lost is not answered.
-fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &Left) -> Result<Worked> {
-    let after = cx.host().snapshot(&turn.workspace, &turn.scopes());
-    let changes = written::changes(turn, left.before.as_ref(), &after);
-    let (own, problem) = match left.files.read_result() {
-        Ok(own) => (own, None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    let why = match unfinished(worker, left, own.as_ref(), problem) {
-        Verdict::Lost => return Ok(lost(turn)),
-        Verdict::Unfinished(why) => why,
-        Verdict::Finished => {
-            let submitted = finish(worker, cx, turn, (left, changes.clone(), own.as_ref()));
-            match submitted {
-                Ok(worked) => return Ok(worked),
-                Err(error) if is_lost(&error) => return Ok(lost(turn)),
-                Err(error) => refused(worker, error)?,
-            }
-        }
-    };
-    let touched = written::touched(&changes);
-    let entry = written::stopped(&left.command, &touched, &why, &left.ended.tail);
-    let stopped = note(worker, cx, turn, ("end", entry))
-        .and_then(|()| stop(worker, cx, turn, (&why, changes, own.as_ref())));
-    match stopped {
-        Ok(answer) => Ok(Worked {
-            status: answer.status.as_str(),
-            evidence: None,
-            code: Some(why.code),
-            reason: why.reason,
-            ..lost(turn)
-        }),
-        Err(error) if is_lost(&error) => Ok(lost(turn)),
-        Err(error) => Err(error),
-    }
-}
-
-/// Submits a result that is not done. What the command wrote is left out if it makes the result invalid: the task must
-/// not stay in progress because of it.
-fn stop(
-    worker: &Worker<'_>,
-    cx: &mut Context,
-    turn: &Turn,
-    (why, changes, own): (&Unfinished, Vec<Value>, Option<&Value>),
-) -> Result<submit::Answer> {
-    let document = written::not_done(turn, why, changes.clone(), own);
-    match send(worker, cx, turn, ("stop", document)) {
-        Err(error) if own.is_some() && !is_lost(&error) && Code::parse(error.code.as_str()).is_some() => {
-            send(worker, cx, turn, ("plain", written::not_done(turn, why, changes, None)))
-        }
-        other => other,
-    }
-}
-
-/// What the end of the command means.
-enum Verdict {
-    Finished,
-    Unfinished(Unfinished),
-    Lost,
-}
-
-fn unfinished(worker: &Worker<'_>, left: &Left, own: Option<&Value>, problem: Option<String>) -> Verdict {
-    let text = |name: &str| own.and_then(|own| own[name].as_str()).filter(|text| !text.trim().is_empty());
-    let said = text("status").and_then(Outcome::parse);
-    let stop = |code: Code, reason: String, next_step: &str| {
-        let code = text("x_code").and_then(Code::parse).filter(|code| *code != Code::Ok).unwrap_or(code);
-        let next_step = text("x_next_step").unwrap_or(next_step).to_owned();
-        let outcome = said.filter(|said| *said != Outcome::Done).unwrap_or(worker.args.on_failure);
-        Verdict::Unfinished(Unfinished { outcome, code: code.as_str().to_owned(), reason, next_step })
-    };
-    let fields = own.map(written::refused_fields).unwrap_or_default();
-    match &left.ended.ending {
-        Ending::LeaseLost => Verdict::Lost,
-        Ending::Interrupted => {
-            stop(Code::TaskTimeout, "the worker was interrupted".to_owned(), "assign the task again")
-        }
-        Ending::Timeout => {
-            let after = human_duration(worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX));
-            stop(Code::TaskTimeout, format!("the command did not end within {after}"), "give it more time")
-        }
-        Ending::Fault(message) => {
-            let reason = format!("the command failed: {message}");
-            stop(Code::MissingRequiredInput, reason, "repair the worker's command")
-        }
-        Ending::Exited(Exit::Code(0)) => match (problem, said) {
-            (Some(problem), _) => stop(Code::SchemaInvalid, problem, "correct what the command writes"),
-            (None, _) if !fields.is_empty() => {
-                let reason =
-                    format!("WRIT_RESULT sets {}, which belong to the assignment", fields.join(", "));
-                stop(Code::SchemaInvalid, reason, "correct what the command writes")
-            }
-            (None, Some(Outcome::Blocked | Outcome::Failed)) => {
-                let notes = own.and_then(|own| own["notes_for_orchestrator"][0].as_str());
-                let reason = notes.unwrap_or("the command reported that it could not finish");
-                stop(
-                    Code::MissingRequiredInput,
-                    reason.to_owned(),
-                    "read the worklog, then plan the task again",
-                )
-            }
-            (None, Some(Outcome::Done) | None) => Verdict::Finished,
-        },
-        Ending::Exited(Exit::Code(code)) => {
-            let reason = format!("the command exited with {code}");
-            stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
-        }
-        Ending::Exited(Exit::Signal(signal)) => {
-            let reason = format!("the command was killed by signal {signal}");
-            stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
-        }
-    }
-}
-
-/// Submits a result that is done; writ runs the task's checks meanwhile.
-fn finish(
-    worker: &Worker<'_>,
-    cx: &mut Context,
-    turn: &Turn,
-    (left, changes, own): (&Left, Vec<Value>, Option<&Value>),
-) -> Result<Worked> {
-    let entry = written::finished(&left.command, &written::touched(&changes), &left.ended.tail);
-    note(worker, cx, turn, ("finish", entry))?;
-    let document = written::done(turn, &left.command, changes, own);
-    let answer = send(worker, cx, turn, ("done", document))?;
-    let reason = "the command exited with 0".to_owned();
-    Ok(Worked { status: answer.status.as_str(), evidence: answer.evidence, code: None, reason, ..lost(turn) })
-}
-
-/// A result that writ refused: the task is not done, and the refusal says why.
-fn refused(worker: &Worker<'_>, error: Error) -> Result<Unfinished> {
-    let Some(code) = Code::parse(error.code.as_str()) else { return Err(error) };
-    Ok(Unfinished {
-        outcome: worker.args.on_failure,
-        code: code.as_str().to_owned(),
-        reason: error.message,
-        next_step: "make the checks pass, then plan the task again".to_owned(),
-    })
-}
-
 fn note(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, (step, entry): (&str, Value)) -> Result<()> {
     let request = append::Request {
         run: worker.run.clone(),
@@ -307,28 +167,4 @@ fn note(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, (step, entry): (&str
         strict: false,
     };
     append::append(cx, &worker.key(turn.number, step)?, &request).map(|_| ())
-}
-
-fn send(
-    worker: &Worker<'_>,
-    cx: &mut Context,
-    turn: &Turn,
-    (step, document): (&str, Value),
-) -> Result<submit::Answer> {
-    // What it cost is in the result, if the command said so.
-    let request =
-        submit::Request { document, token: Some(turn.token), cost: None, tokens: None, strict: false };
-    Ok(submit::submit(cx, &worker.key(turn.number, step)?, &request)?.answer)
-}
-
-fn lost(turn: &Turn) -> Worked {
-    Worked {
-        task_id: turn.task_id.clone(),
-        token: turn.token,
-        status: "lost",
-        evidence: None,
-        code: Some(Code::TaskTimeout.as_str().to_owned()),
-        reason: "the assignment is no longer this worker's, so no result was submitted".to_owned(),
-        duration_ms: 0,
-    }
 }

@@ -1,0 +1,76 @@
+//! What the end of a worker's command means for its task.
+
+use contract::domain::limits;
+use contract::domain::time::human_duration;
+use contract::json::Value;
+use contract::operator::{Code, Outcome};
+use engine::supervisor::Exit;
+
+use super::Left;
+use crate::commands::worker::Worker;
+use crate::commands::worker::child::Ending;
+use crate::commands::worker::written::{self, Unfinished};
+
+/// What the end of the command means.
+pub(super) enum Verdict {
+    Finished,
+    Unfinished(Unfinished),
+    Lost,
+}
+
+pub(super) fn unfinished(
+    worker: &Worker<'_>,
+    left: &Left,
+    own: Option<&Value>,
+    problem: Option<String>,
+) -> Verdict {
+    let text = |name: &str| own.and_then(|own| own[name].as_str()).filter(|text| !text.trim().is_empty());
+    let said = text("status").and_then(Outcome::parse);
+    let stop = |code: Code, reason: String, next_step: &str| {
+        let code = text("x_code").and_then(Code::parse).filter(|code| *code != Code::Ok).unwrap_or(code);
+        let next_step = text("x_next_step").unwrap_or(next_step).to_owned();
+        let outcome = said.filter(|said| *said != Outcome::Done).unwrap_or(worker.args.on_failure);
+        Verdict::Unfinished(Unfinished { outcome, code: code.as_str().to_owned(), reason, next_step })
+    };
+    let fields = own.map(written::refused_fields).unwrap_or_default();
+    match &left.ended.ending {
+        Ending::LeaseLost => Verdict::Lost,
+        Ending::Interrupted => {
+            stop(Code::TaskTimeout, "the worker was interrupted".to_owned(), "assign the task again")
+        }
+        Ending::Timeout => {
+            let after = human_duration(worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX));
+            stop(Code::TaskTimeout, format!("the command did not end within {after}"), "give it more time")
+        }
+        Ending::Fault(message) => {
+            let reason = format!("the command failed: {message}");
+            stop(Code::MissingRequiredInput, reason, "repair the worker's command")
+        }
+        Ending::Exited(Exit::Code(0)) => match (problem, said) {
+            (Some(problem), _) => stop(Code::SchemaInvalid, problem, "correct what the command writes"),
+            (None, _) if !fields.is_empty() => {
+                let reason =
+                    format!("WRIT_RESULT sets {}, which belong to the assignment", fields.join(", "));
+                stop(Code::SchemaInvalid, reason, "correct what the command writes")
+            }
+            (None, Some(Outcome::Blocked | Outcome::Failed)) => {
+                let notes = own.and_then(|own| own["notes_for_orchestrator"][0].as_str());
+                let reason = notes.unwrap_or("the command reported that it could not finish");
+                stop(
+                    Code::MissingRequiredInput,
+                    reason.to_owned(),
+                    "read the worklog, then plan the task again",
+                )
+            }
+            (None, Some(Outcome::Done) | None) => Verdict::Finished,
+        },
+        Ending::Exited(Exit::Code(code)) => {
+            let reason = format!("the command exited with {code}");
+            stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
+        }
+        Ending::Exited(Exit::Signal(signal)) => {
+            let reason = format!("the command was killed by signal {signal}");
+            stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
+        }
+    }
+}
