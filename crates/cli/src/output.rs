@@ -41,9 +41,8 @@ impl Output {
         let format = match (surface, persona::current()) {
             (Surface::Handler, _) => Format::Text,
             (_, Persona::Vybe) => Format::Json,
-            (_, Persona::Writ) => asked.unwrap_or_else(|| match surface.prints_json() && !is_terminal() {
-                true => Format::Json,
-                false => Format::Text,
+            (_, Persona::Writ) => asked.unwrap_or_else(|| {
+                if surface.prints_json() && !is_terminal() { Format::Json } else { Format::Text }
             }),
         };
         Self { format, surface, pages: false }

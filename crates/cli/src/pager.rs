@@ -64,12 +64,12 @@ fn start(program: &str) -> Option<Child> {
 
 /// Writes the text to the pager and waits for its end. A pager that quits early has shown enough.
 fn feed(mut child: Child, text: &str) -> bool {
+    // What a shell says of a program that it cannot find or start.
+    const NOT_STARTED: [i32; 2] = [126, 127];
     if let Some(mut input) = child.stdin.take() {
         // The reader may have had enough.
         input.write_all(text.as_bytes()).ok();
     }
-    // What a shell says of a program that it cannot find or start.
-    const NOT_STARTED: [i32; 2] = [126, 127];
     let status = child.wait();
     !status.is_ok_and(|status| status.code().is_some_and(|code| NOT_STARTED.contains(&code)))
 }

@@ -27,9 +27,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open(globals)?;
     let which = Some(args.which.clone());
-    let request = match is_run(&args.which) {
-        true => Request { task_id: None, run: which },
-        false => Request { task_id: which, run: None },
+    let request = if is_run(&args.which) {
+        Request { task_id: None, run: which }
+    } else {
+        Request { task_id: which, run: None }
     };
     let reset = host::call_on::<Retry>(&mut cx, globals, &request)?;
     say(&format!("run {} has {} tasks to run again\n", reset.run_id, reset.reset.len()));

@@ -414,7 +414,7 @@ fn the_originals_hooks_and_plugins_are_replaced_and_given_back() {
     cli.scratch().write("home/.config/opencode/opencode.json", config);
     for name in ["vybe-bridge.js", "opencode-vybe-bridge.ts"] {
         let path =
-            cli.scratch().write(&format!("home/.config/opencode/plugins/{name}"), format!("// {name}\n"));
+            cli.scratch().write(format!("home/.config/opencode/plugins/{name}"), format!("// {name}\n"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     }
     let before = contents(cli.scratch(), "home");

@@ -95,7 +95,7 @@ impl NewUser {
 
     /// The command in README that begins with these words.
     #[track_caller]
-    fn from_readme(&self, words: &str) -> String {
+    fn command_in_readme(&self, words: &str) -> String {
         let mut blocks = self.readme.split("```").skip(1).step_by(2).filter(|block| block.starts_with("sh"));
         let found = blocks.find_map(|block| block.lines().find(|line| line.starts_with(words)));
         command(found.unwrap_or_else(|| panic!("README has no `{words} …`")))
@@ -154,7 +154,7 @@ fn a_new_user_gets_from_the_installation_to_a_plan_of_five_tasks_that_are_done()
     );
 
     // The first version has two typing errors, and both are reported at once.
-    let check = user.from_readme("writ plan check");
+    let check = user.command_in_readme("writ plan check");
     user.write(
         "plan.toml",
         &PLAN.replacen("depends_on", "depend_on", 1).replacen("FILE_EXISTS", "EXISTS", 1),
@@ -179,7 +179,7 @@ fn a_new_user_gets_from_the_installation_to_a_plan_of_five_tasks_that_are_done()
     user.write("parser.txt", "parses expr\n");
     let retried = user.types(&next(&failed, "writ retry"));
     assert!(retried.success().stdout.contains("5 of 5 tasks done"), "{retried}");
-    let shown = user.types(&user.from_readme("writ runs show"));
+    let shown = user.types(&user.command_in_readme("writ runs show"));
     assert_eq!(shown.success().stdout.matches("verified").count(), 5, "{shown}");
     user.types(&next(&retried, "writ trace")).success();
     assert!(user.cli.leftovers().is_empty());

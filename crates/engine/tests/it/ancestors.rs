@@ -87,8 +87,7 @@ fn an_agent_that_an_interpreter_runs_is_found_by_its_script() {
 #[test]
 fn an_agent_that_died_is_nobodys_ancestor() {
     let directory = tempfile::tempdir().unwrap();
-    let script =
-        r#"P=$$; (while kill -0 $P 2>/dev/null; do sleep 0.01; done; $PROGRAM ancestor codex) & exit"#;
+    let script = r"P=$$; (while kill -0 $P 2>/dev/null; do sleep 0.01; done; $PROGRAM ancestor codex) & exit";
     let mut agent = start(&shell_named(directory.path(), "codex"), &["-c", script]);
     agent.wait().unwrap();
     assert_eq!(found(&mut agent), None);

@@ -26,7 +26,7 @@ pub(super) fn of(program: &Path, project: bool) -> Result<Found> {
         match read(&path)? {
             Some(text) if text == script.as_bytes() => found.remove.push(path),
             Some(_) => {
-                found.keep(&path, "it differs from what this version of writ prints; remove it yourself")
+                found.keep(&path, "it differs from what this version of writ prints; remove it yourself");
             }
             None => {}
         }

@@ -77,7 +77,7 @@ pub(super) fn telling_line(output: &str, chars: usize) -> Option<String> {
         let lower = text.to_lowercase();
         TELLING.iter().any(|word| lower.contains(word))
     };
-    let chosen = lines().find(names_error).or_else(|| lines().last())?;
+    let chosen = lines().find(names_error).or_else(|| lines().next_back())?;
     Some(line(chosen, chars))
 }
 

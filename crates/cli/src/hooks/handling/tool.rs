@@ -172,7 +172,7 @@ pub(super) fn exit_code_of(error: &str) -> Option<i64> {
     let after = |words: &str| first.find(words).map(|at| first[at + words.len()..].to_owned());
     let rest = ["exit code ", "exit status ", "exit code: "].iter().find_map(|words| after(words));
     let rest = rest.or_else(|| first.strip_prefix("exit ").map(str::to_owned))?;
-    let digits: String = rest.trim_start().chars().take_while(|c| c.is_ascii_digit()).collect();
+    let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
