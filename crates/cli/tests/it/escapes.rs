@@ -92,6 +92,7 @@ fn planted(cli: &Cli) -> String {
 fn no_verb_prints_what_a_terminal_would_obey() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     let crew = planted(&cli);
+    cli.run(["handoff", "export", &crew, "crew.handoff.json", "--allow-stale"]).success();
     let lines: &[&[&str]] = &[
         &["task", "get", "--id", "fails"],
         &["task", "list"],
@@ -108,8 +109,8 @@ fn no_verb_prints_what_a_terminal_would_obey() {
         &["runs", "list"],
         &["runs", "show", "@last"],
         &["trace", "@last", "--all"],
-        &["ledger", "show", "--run", &crew],
-        &["ledger", "reconcile", "--run", &crew],
+        &["ledger", "show", &crew],
+        &["ledger", "reconcile", &crew],
         &["assignment", "show", "--run", &crew, "--task", "T-1"],
         &["worklog", "show", "--run", &crew, "--task", "T-1"],
         &["worklog", "verify", "--run", &crew, "--task", "T-1"],
@@ -117,7 +118,7 @@ fn no_verb_prints_what_a_terminal_would_obey() {
         &["lock", "list"],
         &["lock", "check", "--run", &crew, SUBTLE],
         &["budget", "show", "--run", &crew],
-        &["handoff", "brief", "--run", &crew],
+        &["handoff", "brief", "crew.handoff.json"],
         &["plan", "check", "plan.json"],
         &["run", "plan.json", "--dry-run"],
         &["validate", "plan", "plan.json"],
@@ -126,7 +127,7 @@ fn no_verb_prints_what_a_terminal_would_obey() {
         &["config", "show"],
         &["doctor"],
         &["gc", "--dry-run"],
-        &["watchdog", "check", "--run", &crew],
+        &["watchdog", "sweep"],
     ];
     for line in lines {
         let output = cli.run(line.iter().chain(&["--output", "text"]).copied());
