@@ -15,20 +15,23 @@ use crate::events::{COLUMNS, Event};
 pub enum EventScope<'s> {
     Task(&'s TaskId),
     Project(&'s str),
+    /// The project's events that belong to no task.
+    ProjectAlone(&'s str),
 }
 
 impl EventScope<'_> {
-    fn column(&self) -> &'static str {
+    fn condition(&self) -> &'static str {
         match self {
-            EventScope::Task(_) => "task_id",
-            EventScope::Project(_) => "project_id",
+            EventScope::Task(_) => "task_id = ?1",
+            EventScope::Project(_) => "project_id = ?1",
+            EventScope::ProjectAlone(_) => "project_id = ?1 AND task_id IS NULL",
         }
     }
 
     fn id(&self) -> &str {
         match self {
             EventScope::Task(id) => id.as_str(),
-            EventScope::Project(id) => id,
+            EventScope::Project(id) | EventScope::ProjectAlone(id) => id,
         }
     }
 }
@@ -38,9 +41,9 @@ impl Tx<'_> {
     pub fn said(&self, scope: EventScope<'_>, limit: usize) -> Result<Vec<Event>> {
         let kinds: Vec<&str> = BOOKKEEPING.iter().chain(REPEATED).copied().collect();
         let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {} = ?1 AND is_change = 0 AND sender <> 'service.writ'
+            "SELECT {COLUMNS} FROM events WHERE {} AND is_change = 0 AND sender <> 'service.writ'
              AND kind NOT IN ({}) ORDER BY id DESC LIMIT ?2",
-            scope.column(),
+            scope.condition(),
             listed(&kinds)
         );
         self.event_list(&sql, params![scope.id(), rows(limit)])
@@ -49,8 +52,8 @@ impl Tx<'_> {
     /// The newest events of one of the kinds that repeat.
     pub fn repeated(&self, scope: EventScope<'_>, kind: &str, limit: usize) -> Result<Vec<Event>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {} = ?1 AND kind = ?2 AND kind IN ({}) ORDER BY id DESC LIMIT ?3",
-            scope.column(),
+            "SELECT {COLUMNS} FROM events WHERE {} AND kind = ?2 AND kind IN ({}) ORDER BY id DESC LIMIT ?3",
+            scope.condition(),
             listed(REPEATED)
         );
         self.event_list(&sql, params![scope.id(), kind, rows(limit)])
@@ -72,7 +75,7 @@ mod tests {
         let migration = include_str!("../migrations/sqlite/0005_everyday.sql");
         let spaced = migration.split_whitespace().collect::<Vec<_>>().join(" ");
         let kinds: Vec<&str> = BOOKKEEPING.iter().chain(REPEATED).copied().collect();
-        assert_eq!(spaced.matches(&format!("kind NOT IN ({})", listed(&kinds))).count(), 2);
+        assert_eq!(spaced.matches(&format!("kind NOT IN ({})", listed(&kinds))).count(), 3);
         assert_eq!(spaced.matches(&format!("kind IN ({})", listed(REPEATED))).count(), 2);
     }
 }

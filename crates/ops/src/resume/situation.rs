@@ -20,6 +20,8 @@ use tasks::{counts, finished, held, pipeline, unlocks, waits_for};
 
 /// The newest events of a task in which to look for what an agent said.
 const SAID: usize = 200;
+/// The newest events of the project that belong to no task.
+const SAID_OF_PROJECT: usize = 20;
 /// Tools are used often, and the same ones again and again.
 const FAILURES: usize = 50;
 const SUCCESSES: usize = 200;
@@ -133,7 +135,8 @@ fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<M
     Ok(memories)
 }
 
-/// What happened in the task. Without one, what happened last in the project: its sessions may have had no task.
+/// What happened in the task, and what agents said about the project alone. Without a task, what happened last in the
+/// project: its sessions may have had none.
 fn history(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<History> {
     let of_project = place.project.map(EventScope::Project);
     let Some(scope) = task.map(|task| EventScope::Task(&task.id)).or(of_project) else {
@@ -141,8 +144,13 @@ fn history(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Histor
     };
     let of_kind = |kind, most| Ok::<_, crate::Error>(place.views(&tx.repeated(scope, kind, most)?));
     let prompts = of_project.map(|scope| tx.repeated(scope, USER_PROMPT, PROMPTS)).transpose()?;
+    let mut said = tx.said(scope, SAID)?;
+    if let (Some(_), Some(project), Extent::Project) = (task, place.project, place.extent) {
+        said.extend(tx.said(EventScope::ProjectAlone(project), SAID_OF_PROJECT)?);
+        said.sort_by_key(|event| std::cmp::Reverse(event.id));
+    }
     Ok(History {
-        said: place.views(&tx.said(scope, SAID)?),
+        said: place.views(&said),
         failures: of_kind(TOOL_FAILURE, FAILURES)?,
         successes: of_kind(TOOL_SUCCESS, SUCCESSES)?,
         last_words: of_kind(LAST_WORDS, NEWEST)?,

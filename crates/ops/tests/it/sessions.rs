@@ -143,6 +143,19 @@ fn however_many_idle_sessions_and_heartbeats_follow_the_one_note_is_still_told()
 }
 
 #[test]
+fn a_note_that_names_no_task_is_told_with_the_next_task_of_the_project() {
+    let mut world = World::new();
+    world.project_task("one");
+    world.start("a");
+    let said = json!({"event": {"kind": "progress", "message": "half of the parser"}});
+    ops::push::push(&mut world.cx, &key("a", "said"), &pushed(said)).unwrap();
+    world.end("a");
+    let answer = world.start("b");
+    assert!(answer.brief.task.is_some());
+    assert!(answer.prompt.contains("half of the parser"), "{}", answer.prompt);
+}
+
+#[test]
 fn without_a_task_the_last_session_of_the_project_is_told() {
     let mut world = World::new();
     world.start("a");

@@ -23,6 +23,13 @@ CREATE INDEX events_said_in_project ON events (project_id, is_change, id) WHERE 
         'run_completed', 'session_end', 'session_start', 'task_assigned', 'task_completed_signal', 'task_created',
         'task_deleted', 'task_dependency_added', 'task_dependency_removed', 'task_priority_changed', 'task_status',
         'task_verified', 'checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
+CREATE INDEX events_said_without_task ON events (project_id, is_change, id) WHERE project_id IS NOT NULL
+    AND task_id IS NULL AND is_change = 0 AND sender <> 'service.writ'
+    AND kind NOT IN ('agent_completed', 'agent_focus', 'agent_spawned', 'artifact_added', 'events_pruned',
+        'events_summary', 'heartbeat', 'memory_delete', 'memory_gc', 'memory_upserted', 'project_created',
+        'run_completed', 'session_end', 'session_start', 'task_assigned', 'task_completed_signal', 'task_created',
+        'task_deleted', 'task_dependency_added', 'task_dependency_removed', 'task_priority_changed', 'task_status',
+        'task_verified', 'checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
 CREATE INDEX events_repeated ON events (task_id, kind, id) WHERE task_id IS NOT NULL
     AND kind IN ('checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt');
 CREATE INDEX events_repeated_in_project ON events (project_id, kind, id) WHERE project_id IS NOT NULL
