@@ -34,7 +34,7 @@ use crate::commands::status;
 use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
-use crate::output::{Format, Output, say};
+use crate::output::{Format, Output, format_in_environment, say};
 use crate::persona::{self, Persona};
 use crate::screen::Leave;
 use crate::{env, original, person, project};
@@ -135,7 +135,8 @@ impl Door for CommandLine {
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
         (self.announce)(run);
         // A summary that follows on the same terminal shows the tasks again.
-        let is_text = self.globals.output.is_none_or(|format| format == Format::Text);
+        let asked = self.globals.output.or_else(|| format_in_environment().ok().flatten());
+        let is_text = asked.is_none_or(|format| format == Format::Text);
         let has_summary = is_text && std::io::stdout().is_terminal();
         Box::new(LiveView::new(tasks.iter(), if has_summary { Leave::Nothing } else { Leave::LastDrawn }))
     }
