@@ -157,6 +157,18 @@ fn a_prompt_is_answered_with_the_task_or_with_everything() {
 }
 
 #[test]
+fn a_session_that_writ_started_is_told_about_its_task_alone() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    let other = created(&cli, "Mow the lawn");
+    let input = json!({"session_id": SESSION, "cwd": cli.project(), "prompt": "status"}).to_string();
+    let asked = cli.call(["hook", "prompt"]).env("WRIT_TASK", &id).stdin(input).run();
+    let told = context(&asked, "UserPromptSubmit");
+    assert!(told.contains("Paint the fence") && told.contains(&id), "{told}");
+    assert!(!told.contains(&other) && !told.contains("Mow the lawn") && !told.contains("pending,"), "{told}");
+}
+
+#[test]
 fn a_task_of_ours_that_the_agent_calls_complete_is_closed() {
     let cli = writ();
     let id = created(&cli, "Paint the fence");
