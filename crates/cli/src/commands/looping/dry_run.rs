@@ -35,7 +35,8 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
             // The agent contract's report has no such field.
             Persona::Vybe => Vec::new(),
         };
-        tally.add(Outcome { task_id, task_title, status: "dry_run", duration: "0s".to_owned(), argv });
+        let duration = "0s".to_owned();
+        tally.add(Outcome { task_id, task_title, status: "dry_run", duration, argv, reason: None });
     }
     Ok(tally.report(0.0))
 }
