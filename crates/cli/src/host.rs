@@ -24,7 +24,7 @@ use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
 use ops::host::{HowToWork, Installation};
-use ops::names::{LAST, Names};
+use ops::names::{self, LAST, Names};
 use ops::verb::{self, Effect, Surface, Verb};
 use ops::{Context, Error, Result};
 
@@ -169,7 +169,7 @@ impl CommandLine {
 }
 
 /// The key that a verb's contract asks for. An id that was made here is shown, so that the call can be repeated.
-fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
+pub(crate) fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
     let key = own_key_for::<V>(globals)?;
     if let Some(key) = &key
         && V::FUNCTION.effect() == Effect::Once
@@ -201,14 +201,9 @@ pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V
 /// Calls the verb, with the run that `@last` means in the place of that name.
 fn called<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<V::Answer> {
     let is_used = std::env::args_os().any(|word| word == LAST || word == "--run=@last");
-    if is_used
-        && let Ok(mut document) = serde_json::to_value(request)
-        && document.get("run").is_some_and(|run| run == LAST)
-    {
-        document["run"] = ops::names::run_id(cx, LAST)?.to_string().into();
-        return Ok(verb::call::<V>(cx, key, &V::read(document)?)?.answer);
-    }
-    Ok(verb::call::<V>(cx, key, request)?.answer)
+    let reply =
+        if is_used { names::last::call::<V>(cx, key, request) } else { verb::call::<V>(cx, key, request) };
+    Ok(reply?.answer)
 }
 
 /// The same on a store that is open.

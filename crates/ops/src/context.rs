@@ -21,6 +21,8 @@ pub struct Context {
     pub(crate) clock: SharedClock,
     pub(crate) ids: Box<dyn Minter>,
     pub(crate) names: Names,
+    /// What the caller wrote for the run, where the request that the verb gets has the run's id instead.
+    pub(crate) run_as_written: Option<&'static str>,
     host: Rc<dyn Host>,
 }
 
@@ -70,7 +72,7 @@ impl Context {
     /// Opens the store at `path`, making it on first use.
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;
-        Ok(Self { store, clock, ids, names: Names::default(), host })
+        Ok(Self { store, clock, ids, names: Names::default(), run_as_written: None, host })
     }
 
     /// How names of tasks and runs are understood from now on.

@@ -4,6 +4,7 @@
 //! a plan means the newest run that has it: of the caller's project first, then of any other.
 
 mod find;
+pub mod last;
 
 use contract::domain::id::Id;
 use contract::domain::memory::{Place, Scope};
@@ -66,6 +67,21 @@ impl Context {
     pub(crate) fn run_named(&mut self, text: &str) -> Result<Run> {
         let names = self.names.clone();
         find::run(&self.store.read()?, &names, text)
+    }
+
+    /// The same for a request that changes something: `@last` means only a run of the caller's project, and a repeated
+    /// request is not looked up again.
+    pub(crate) fn run_id_once(&mut self, key: &Key, text: &str) -> Result<String> {
+        if self.was_answered(key)? {
+            return Ok(text.to_owned());
+        }
+        Ok(self.own_run(text)?.asked.id.to_string())
+    }
+
+    /// The same without a key.
+    pub(crate) fn own_run(&mut self, text: &str) -> Result<Run> {
+        let names = self.names.clone();
+        find::own_run(&self.store.read()?, &names, text)
     }
 
     fn look_up(&mut self, key: Option<&Key>, text: &str) -> Result<Lookup> {

@@ -46,6 +46,12 @@ impl Context {
         Ok(self.store.read()?.stored_answer(&key.caller.agent, &key.request_id)?.is_some())
     }
 
+    /// The verb that this key was used for.
+    pub(crate) fn answered_verb(&mut self, key: &Key) -> Result<Option<String>> {
+        let known = self.store.read()?.stored_answer(&key.caller.agent, &key.request_id)?;
+        Ok(known.map(|known| known.operation))
+    }
+
     /// Runs `work` once for this key. A later call with the same request gets the stored answer; one with another
     /// request is refused. A refused call leaves its id usable, because nothing of it was written.
     pub(crate) fn once<R, A>(
@@ -59,7 +65,7 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let call = KeyedCall { key, operation, fingerprint: fingerprint(operation, request)? };
+        let call = KeyedCall { key, operation, fingerprint: self.fingerprint(operation, request)? };
         self.run_once(&call, &HostView::default(), work)
     }
 
@@ -75,7 +81,7 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let call = KeyedCall { key, operation, fingerprint: fingerprint(operation, request)? };
+        let call = KeyedCall { key, operation, fingerprint: self.fingerprint(operation, request)? };
         self.viewing(|cx, view| cx.run_once(&call, view, &mut work))
     }
 
@@ -101,6 +107,16 @@ impl Context {
             view.look(&*self.host());
         }
         Err(Error::new(ErrorCode::Busy, "the verb asked the host too often; its transaction was given up"))
+    }
+
+    fn fingerprint(&self, operation: &str, request: &impl Serialize) -> Result<String> {
+        let mut document = json!({"operation": operation, "request": request});
+        if let Some(written) = self.run_as_written
+            && let Some(run) = document["request"].get_mut("run")
+        {
+            *run = written.into();
+        }
+        digest::of_value(&document).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
     }
 
     fn run_once<A>(
@@ -139,11 +155,6 @@ impl Context {
         tx.commit()?;
         Ok(Reply { answer, replayed: false })
     }
-}
-
-fn fingerprint(operation: &str, request: &impl Serialize) -> Result<String> {
-    digest::of_value(&json!({"operation": operation, "request": request}))
-        .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
 }
 
 /// Answers older than this are pruned.

@@ -194,7 +194,9 @@ fn take_task(work: &mut EventWriter<'_, '_>, wanted: &Wanted<'_>, program: &Prog
     orphans::end(work, project.as_deref())?;
     let found = find(work.tx, work.now, (&agent, project), wanted, &[])?;
     let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
-    if let Some(task) = &task {
+    if let Some(task) = &mut task {
+        // A task that was asked for may belong to another project, whose orphans were not looked at.
+        orphans::end_claim(work, task)?;
         not_held_by_another(task, &agent, work.now)?;
     }
     let new_cursor = deltas.last().map_or(old_cursor, |event| event.id);

@@ -95,13 +95,13 @@ pub(crate) fn find(tx: &Tx<'_>, text: &str) -> Result<Run> {
         return Ok(run);
     }
     let whole = if text.starts_with("run_") { text.to_owned() } else { format!("run_{text}") };
-    let ids = if Id::<contract::domain::id::Run>::parse(&whole).is_ok() {
-        tx.run_ids_with_prefix(&whole, limits::CANDIDATES_MAX)?
-    } else {
-        Vec::new()
-    };
+    let is_prefix = text == "run_" || Id::<contract::domain::id::Run>::parse(&whole).is_ok();
+    let ids = if is_prefix { tx.run_ids_with_prefix(&whole, limits::CANDIDATES_MAX)? } else { Vec::new() };
+    let unknown = || Error::not_found("run", text).hint("`writ runs list` lists runs");
     match ids.as_slice() {
-        [] => Err(Error::not_found("run", text).hint("`writ runs list` lists runs")),
+        [] => Err(unknown()),
+        // What all ids have in common names none of them, not even the only one.
+        [_] if text == "run_" => Err(unknown()),
         [only] => required(tx, &Id::parse(only).map_err(|_| Error::not_found("run", text))?),
         several => Err(ambiguous("run", text, several)),
     }

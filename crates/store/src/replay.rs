@@ -13,7 +13,7 @@ const TABLES: &[(&str, &str)] = &[
     (
         "tasks",
         "id, title, description, status, evidence, priority, project_id, blocked_reason, version, claim_agent, \
-         claim_token, run_id, number, name, spec, checks, open_dependencies, created_at, updated_at",
+         claim_token, claim_since, run_id, number, name, spec, checks, open_dependencies, created_at, updated_at",
     ),
     ("task_dependencies", "task_id, depends_on"),
     ("runs", "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at"),
@@ -51,7 +51,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
     ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
     ("worklog_lines", "task_id, number, run_id, token, line, digest, bytes, appended_at"),
-    ("handoffs", "run_id, digest, fencing, taken_at"),
+    ("handoffs", "run_id, digest, fencing, taken_at, constraints"),
 ];
 
 const PAGE: usize = 1000;

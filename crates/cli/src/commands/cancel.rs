@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use ops::Result;
 use ops::run::cancel::{Answer, CancelRun, CancelTask, Request, names_task};
+use ops::verb;
 
 use crate::app::Globals;
 use crate::host;
@@ -25,10 +26,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let request = Request { id: args.id.clone(), reason: args.reason.clone() };
     let text = |answer: &Answer| format!("{} is {}", answer.id, answer.state);
     let mut cx = host::open(globals)?;
-    let answer = if names_task(&mut cx, &args.id)? {
-        host::call_on::<CancelTask>(&mut cx, globals, &request)?
+    let key = host::key_for::<CancelRun>(globals)?;
+    let answer = if names_task(&mut cx, key.as_ref(), &args.id)? {
+        verb::call::<CancelTask>(&mut cx, key.as_ref(), &request)?.answer
     } else {
-        host::call_on::<CancelRun>(&mut cx, globals, &request)?
+        verb::call::<CancelRun>(&mut cx, key.as_ref(), &request)?.answer
     };
     Ok(output.answer(&answer, || text(&answer)))
 }

@@ -55,11 +55,9 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("say what the task cost, how many tokens it used, or both"));
     }
-    // The whole id is part of the fingerprint: another run may be the newest later.
-    let run = cx.run_named(&request.run)?.asked.id.to_string();
-    let request = &Request { run, ..request.clone() };
+    let run = cx.run_id_once(key, &request.run)?;
     cx.once(key, Settle::NAME, request, |work| {
-        let run = find_run(work.tx, &request.run)?;
+        let run = find_run(work.tx, &run)?;
         let task = task_of(work.tx, &run, &request.task)?;
         refuse_own_word(work, &task)?;
         let withheld = work.tx.withheld_reservations(&task.id)?;

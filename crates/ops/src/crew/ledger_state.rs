@@ -100,13 +100,14 @@ impl LedgerState {
         Self::load(tx, find_run(tx, run)?)
     }
 
-    /// Refuses a run that an engine works: an orchestrator has no say in it.
+    /// Refuses a run that is an engine's to work: an orchestrator has no say in it.
     pub(crate) fn of_a_crew(self) -> Result<Self> {
         if self.run.asked.kind == DocumentKind::Ledger {
             return Ok(self);
         }
-        let message = format!("an engine works the run {}", self.run.asked.id);
-        Err(deny(Code::NonCompliant, "run_of_an_engine", message))
+        let message = format!("run {} belongs to `writ run`, not to a crew", self.run.asked.id);
+        Err(deny(Code::NonCompliant, "run_of_an_engine", message)
+            .hint("name a run that was opened with `writ ledger open`"))
     }
 
     /// The run's id as operator documents carry it.

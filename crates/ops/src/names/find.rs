@@ -95,12 +95,20 @@ fn with_prefix(tx: &Tx<'_>, text: &str) -> Result<Vec<String>> {
 
 /// The newest runs, those of the project first.
 fn newest_runs(tx: &Tx<'_>, names: &Names) -> Result<Vec<String>> {
+    let (own, others) = own_and_other_runs(tx, names)?;
+    Ok(own.into_iter().chain(others).map(|(id, _)| id).collect())
+}
+
+/// The id and the workspace of a run.
+type Placed = (String, String);
+
+/// The newest runs: those of the project, and the others.
+fn own_and_other_runs(tx: &Tx<'_>, names: &Names) -> Result<(Vec<Placed>, Vec<Placed>)> {
     let runs = tx.newest_runs(limits::NAMED_RUNS_MAX)?;
     let is_own = |workspace: &str| {
         names.project.as_deref().is_none_or(|project| workspace::is_within(workspace, project))
     };
-    let (own, others): (Vec<_>, Vec<_>) = runs.into_iter().partition(|(_, workspace)| is_own(workspace));
-    Ok(own.into_iter().chain(others).map(|(id, _)| id).collect())
+    Ok(runs.into_iter().partition(|(_, workspace)| is_own(workspace)))
 }
 
 /// The run that `text` names.
@@ -113,6 +121,22 @@ pub(super) fn run(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Run> {
         Error::new(ErrorCode::NotFound, "there is no run yet").hint("`writ run PLAN` starts one")
     })?;
     crate::run::required(tx, &id)
+}
+
+/// The same where a run of another project is not meant unless it is named.
+pub(super) fn own_run(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Run> {
+    if text == LAST
+        && let Some(project) = &names.project
+        && let (own, others) = own_and_other_runs(tx, names)?
+        && own.is_empty()
+        && let Some((id, workspace)) = others.first()
+    {
+        let message = format!("none of the newest runs belongs to the project {project}");
+        return Err(Error::new(ErrorCode::NotFound, message)
+            .hint(format!("name the run: the newest is {id} in {workspace}; `writ runs list` lists all"))
+            .details(json!({"run": text, "project": project, "newest": id, "workspace": workspace})));
+    }
+    run(tx, names, text)
 }
 
 /// A name that fits several things.

@@ -62,8 +62,12 @@ pub struct Answer {
     pub state: String,
 }
 
-/// Whether a name is that of a task; any other name is taken for a run's.
-pub fn names_task(cx: &mut Context, name: &str) -> Result<bool> {
+/// Whether a name is that of a task; any other name is taken for a run's. In a repeated request it means what it meant.
+pub fn names_task(cx: &mut Context, key: Option<&Key>, name: &str) -> Result<bool> {
+    let answered = key.map(|key| cx.answered_verb(key)).transpose()?.flatten();
+    if let Some(verb) = answered.filter(|verb| [CancelRun::NAME, CancelTask::NAME].contains(&verb.as_str())) {
+        return Ok(verb == CancelTask::NAME);
+    }
     if name.starts_with("task_") || is_run(name) {
         return Ok(!is_run(name));
     }
@@ -76,17 +80,19 @@ pub fn names_task(cx: &mut Context, name: &str) -> Result<bool> {
 
 /// Cancels what the name means.
 pub fn cancel(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    if names_task(cx, &request.id)? { cancel_task(cx, key, request) } else { cancel_run(cx, key, request) }
+    if names_task(cx, Some(key), &request.id)? {
+        cancel_task(cx, key, request)
+    } else {
+        cancel_run(cx, key, request)
+    }
 }
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
 fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
-    // The whole id is part of the fingerprint: a prefix may match more runs later.
-    let id = cx.run_named(&request.id)?.asked.id.to_string();
-    let request = &Request { id, reason: request.reason.clone() };
+    let id = cx.run_id_once(key, &request.id)?;
     cx.once_viewing(key, CancelRun::NAME, request, |work| {
-        let run = super::find(work.tx, &request.id)?;
+        let run = super::find(work.tx, &id)?;
         let id = run.asked.id.to_string();
         if run.state.is_terminal() {
             let message = format!("the run is {} already", run.state.as_str());
@@ -138,10 +144,9 @@ fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Val
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
 fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
-    let id = crate::task::get::get(cx, &request.id)?.id.to_string();
-    let request = &Request { id, reason: request.reason.clone() };
+    let id = cx.task_id(Some(key), &request.id)?;
     cx.once(key, CancelTask::NAME, request, |work| {
-        let task = crate::task::required(work.tx, &request.id)?;
+        let task = crate::task::required(work.tx, &id)?;
         if task.status.is_terminal() {
             let message = format!("the task is {} already", task.status);
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));

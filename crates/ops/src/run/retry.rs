@@ -45,29 +45,24 @@ pub struct Answer {
     pub reset: Vec<String>,
 }
 
-/// What is to be retried, under ids that cannot change their meaning.
+/// What is to be retried, by id.
 enum Target {
     Task(String),
-    Run(RunId),
+    Run(String),
 }
 
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
 pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let target = match (&request.task_id, &request.run) {
         (Some(task), None) => Target::Task(cx.task_id(Some(key), task)?),
-        (None, Some(run)) => Target::Run(cx.run_named(run)?.asked.id),
+        (None, Some(run)) => Target::Run(cx.run_id_once(key, run)?),
         (None, None) | (Some(_), Some(_)) => {
             return Err(Error::new(ErrorCode::InvalidInput, "name a task or a run to retry, and not both"));
         }
     };
-    // The whole id is part of the fingerprint: a prefix may match more tasks later.
-    let request = &match &target {
-        Target::Task(id) => Request { task_id: Some(id.clone()), run: None },
-        Target::Run(id) => Request { task_id: None, run: Some(id.to_string()) },
-    };
     cx.once_viewing(key, Retry::NAME, request, |work| {
         let (run_id, first) = match &target {
-            Target::Run(id) => (id.clone(), None),
+            Target::Run(id) => (super::find(work.tx, id)?.asked.id, None),
             Target::Task(id) => {
                 let task = crate::task::required(work.tx, id)?;
                 (run_of(&task)?, Some(task))

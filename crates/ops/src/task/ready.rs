@@ -43,26 +43,41 @@ fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     let limit = request.limit.unwrap_or(limits::LIST_ROWS_DEFAULT);
     let project = request.project_id.as_deref().map(workspace::id);
     let tasks = match project {
-        Some(project) => {
-            cx.store.read()?.ready_in_project(&project, limit.clamp(1, limits::LIST_ROWS_MAX))?
-        }
+        Some(project) => ready_in(cx, &project, limit)?,
         None => ready(cx, limit)?,
     };
     let tasks: Vec<TaskView> = tasks.iter().map(TaskView::from).collect();
     Ok(Answer { count: tasks.len(), tasks })
 }
 
-/// Tasks that wait for nothing: highest priority first, then oldest. Tasks of a run belong to its engine and are
+/// Tasks of one project that could be started, without tasks of runs.
+fn ready_in(cx: &mut Context, project: &str, limit: usize) -> Result<Vec<Task>> {
+    let now = cx.clock.now();
+    let (tx, limit) = (cx.store.read()?, limit.clamp(1, limits::LIST_ROWS_MAX));
+    let found = tx.ready_in_project(project, with_spare(limit))?;
+    Ok(found.into_iter().filter(|task| task.live_claim(&now).is_none()).take(limit).collect())
+}
+
+/// How many tasks are read, so that the list is full although some are held and left out.
+fn with_spare(limit: usize) -> usize {
+    (limit + limits::LIST_ROWS_DEFAULT).min(limits::LIST_ROWS_MAX)
+}
+
+/// Tasks that wait for nothing and that no agent holds: highest priority first, then oldest. Tasks of a run belong to its engine and are
 /// shown too, so that a person sees all that is ready. Rows of a ledger that may only be retried later are not.
 pub fn ready(cx: &mut Context, limit: usize) -> Result<Vec<Task>> {
-    let now = cx.clock.now().at;
-    let tx = cx.store.read()?;
+    let now = cx.clock.now();
+    let (tx, limit) = (cx.store.read()?, limit.clamp(1, limits::LIST_ROWS_MAX));
     let mut found = Vec::new();
-    for task in tx.ready_tasks(limit.clamp(1, limits::LIST_ROWS_MAX))? {
+    for task in tx.ready_tasks(with_spare(limit))? {
+        if task.live_claim(&now).is_some() {
+            continue;
+        }
         let row = if task.part.is_some() { tx.ledger_row(&task.id)? } else { None };
-        if row.is_none_or(|known| known.row.wait_left(now).is_none()) {
+        if row.is_none_or(|known| known.row.wait_left(now.at).is_none()) {
             found.push(task);
         }
     }
+    found.truncate(limit);
     Ok(found)
 }

@@ -2,7 +2,8 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::run::RunId;
-use ops::names::Names;
+use ops::names::{Names, last};
+use ops::run::retry;
 use ops::task;
 
 use crate::world::{World, begin, key, set_status, submit};
@@ -159,5 +160,88 @@ fn the_last_run_is_the_newest_of_the_project_or_else_of_the_store() {
     for name in [own.as_str(), &own.as_str()[..20], &own.as_str()["run_".len()..20], &own.uuid().unwrap()] {
         assert_eq!(show(&mut world, name), Ok(own.clone()), "{name}");
     }
-    assert_eq!(show(&mut world, "run_"), Err(ErrorCode::NotFound));
+    assert_eq!(show(&mut world, "run_"), Err(ErrorCode::Ambiguous));
+    assert_eq!(show(&mut world, ""), Err(ErrorCode::NotFound));
+}
+
+fn cancel_again(world: &mut World, request: &str, name: &str) -> ops::Reply<ops::run::cancel::Answer> {
+    let cancel = ops::run::cancel::Request { id: name.to_owned(), reason: None };
+    ops::run::cancel::cancel(&mut world.cx, &key("ann", request), &cancel).unwrap()
+}
+
+#[test]
+fn a_repeated_cancel_or_retry_gets_its_answer_although_the_newest_run_is_another_one() {
+    let mut world = World::new();
+    let first = run_in(&mut world, "/pr", &["a"]);
+    let by_name = retry::Request { task_id: Some("a".to_owned()), run: None };
+    let by_run = retry::Request { task_id: None, run: Some("@last".to_owned()) };
+    let canceled = cancel_again(&mut world, "c", "@last");
+    assert_eq!(canceled.answer.id, first.to_string());
+    let named = retry::retry(&mut world.cx, &key("ann", "by name"), &by_name).unwrap();
+    cancel_again(&mut world, "c2", "a");
+    let last = retry::retry(&mut world.cx, &key("ann", "by run"), &by_run).unwrap();
+    assert_eq!((named.answer.run_id.clone(), last.answer.run_id.clone()), (first.clone(), first));
+    run_in(&mut world, "/pr", &["b"]);
+    run_in(&mut world, "/pr", &["a"]);
+
+    let again = cancel_again(&mut world, "c", "@last");
+    assert_eq!((again.answer, again.replayed), (canceled.answer, true));
+    assert!(cancel_again(&mut world, "c2", "a").replayed);
+    let again = retry::retry(&mut world.cx, &key("ann", "by name"), &by_name).unwrap();
+    assert_eq!((again.answer, again.replayed), (named.answer, true));
+    let again = retry::retry(&mut world.cx, &key("ann", "by run"), &by_run).unwrap();
+    assert_eq!((&again.answer, again.replayed), (&last.answer, true));
+    let again = last::call::<retry::Retry>(&mut world.cx, Some(&key("ann", "by run")), &by_run).unwrap();
+    assert_eq!((again.answer, again.replayed), (last.answer, true));
+    let other = retry::Request { task_id: Some("b".to_owned()), run: None };
+    let error = retry::retry(&mut world.cx, &key("ann", "by name"), &other).unwrap_err();
+    assert_eq!(error.code, ErrorCode::IdempotencyKeyReused);
+}
+
+#[test]
+fn a_crews_verb_that_is_repeated_with_the_last_run_gets_its_answer() {
+    let mut world = World::new();
+    run_in(&mut world, "/pr", &["a"]);
+    let set = ops::budget::set::Request {
+        run: "@last".to_owned(),
+        cost: Some(contract::domain::money::MicroUsd(5)),
+        tokens: None,
+    };
+    let call = |world: &mut World| {
+        last::call::<ops::budget::set::Set>(&mut world.cx, Some(&key("ann", "set")), &set).unwrap()
+    };
+    let first = call(&mut world);
+    run_in(&mut world, "/pr", &["a"]);
+    let again = call(&mut world);
+    assert_eq!((again.answer, again.replayed), (first.answer, true));
+}
+
+#[test]
+fn nothing_changes_a_run_of_another_project_that_is_not_named() {
+    let mut world = World::new();
+    let elsewhere = run_in(&mut world, "/elsewhere", &["a"]);
+    in_project(&mut world, "/empty");
+    let cancel = ops::run::cancel::Request { id: "@last".to_owned(), reason: None };
+    let retry = retry::Request { task_id: None, run: Some("@last".to_owned()) };
+    let go_on = ops::run::continue_run::Request { run: "@last".to_owned(), ..Default::default() };
+    let errors = [
+        ops::run::cancel::cancel(&mut world.cx, &key("ann", "c"), &cancel).unwrap_err(),
+        retry::retry(&mut world.cx, &key("ann", "r"), &retry).unwrap_err(),
+        ops::run::continue_run::continue_run(&mut world.cx, &key("ann", "x").caller, &go_on).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.code, ErrorCode::NotFound);
+        assert!(error.message.contains("/empty"), "{}", error.message);
+        assert!(error.hint.unwrap().contains(elsewhere.as_str()));
+    }
+}
+
+#[test]
+fn a_prefix_of_several_runs_is_refused_with_the_candidates() {
+    let mut world = World::new();
+    let runs = [run_in(&mut world, "/pr", &["a"]), run_in(&mut world, "/pr", &["a"])];
+    let error = ops::run::show::show(&mut world.cx, "run_").err().unwrap();
+    assert_eq!(error.message, "`run_` matches more than one run");
+    let listed = error.details["candidates"].as_array().unwrap();
+    assert!(runs.iter().all(|run| listed.contains(&run.as_str().into())), "{listed:?}");
 }

@@ -1,0 +1,32 @@
+//! Calls verbs whose request names the newest run, for verbs that know runs by their ids.
+
+use super::LAST;
+use crate::context::{Context, Key};
+use crate::error::Result;
+use crate::once::Reply;
+use crate::verb::{self, Effect, Verb};
+
+/// Calls the verb with the id of the run that `@last` means. The fingerprint has the name, as it was written: a repeated
+/// request gets its stored answer although another run may be the newest by now.
+pub fn call<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<Reply<V::Answer>> {
+    let document = serde_json::to_value(request).unwrap_or_default();
+    if document.get("run").is_none_or(|run| run != LAST) {
+        return verb::call::<V>(cx, key, request);
+    }
+    let mut document = document;
+    let is_repeated = key.map(|key| cx.was_answered(key)).transpose()?.unwrap_or_default();
+    let found = match V::FUNCTION.effect() {
+        Effect::Reads => cx.run_named(LAST),
+        Effect::Once | Effect::Repeatable => cx.own_run(LAST),
+    };
+    match found {
+        Ok(run) => document["run"] = run.asked.id.to_string().into(),
+        Err(error) if !is_repeated => return Err(error),
+        // The stored answer needs no run.
+        Err(_) => {}
+    }
+    cx.run_as_written = Some(LAST);
+    let reply = V::read(document).and_then(|request| verb::call::<V>(cx, key, &request));
+    cx.run_as_written = None;
+    reply
+}
