@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use contract::domain::check::{Check, CheckSeen};
+use contract::domain::check::{Check, CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -26,8 +26,6 @@ use crate::record::scrubbed;
 const RENEWAL: Duration = Duration::from_secs(60);
 /// The claim may have been renewed long ago, so the first time is soon.
 const FIRST_RENEWAL: Duration = Duration::from_secs(1);
-/// How many lines of a failed check's output are part of the refusal.
-const SHOWN_LINES_MAX: usize = 10;
 
 /// The checks that apply to a task.
 pub(crate) struct CheckPlan {
@@ -167,31 +165,17 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
 pub(crate) fn passed_checks(cx: &mut Context, agent: &Agent, task: &Task) -> Result<Checked> {
     let Some(plan) = plan_for(cx, task)? else { return Ok(Checked::default()) };
     let checked = keeping_claims(cx, agent, |cx| run(cx, &plan))?;
-    let Some(message) = failure(&checked.seen) else { return Ok(checked) };
-    let failed = checked.seen.iter().find(|check| !check.passed);
+    let Some(failed) = first_failed(&checked.seen) else { return Ok(checked) };
     let details = json!({
         "rule": "check_failed",
-        "command": failed.map(|check| check.command.join(" ")),
-        "exit_code": failed.and_then(|check| check.exit_code),
-        "last_lines": failed.map(|check| last_lines(&check.output_tail)),
+        "command": failed.command.join(" "),
+        "exit_code": failed.exit_code,
+        "last_lines": failed.last_lines().join("\n"),
         "checks": checked.seen,
     });
-    Err(Error::new(ErrorCode::CheckFailed, message)
+    Err(Error::new(ErrorCode::CheckFailed, failed.fault())
         .hint("finish the work; writ runs the checks again when you complete the task")
         .details(scrubbed(details)))
-}
-
-/// Names the first check that failed, and why.
-pub(crate) fn failure(seen: &[CheckSeen]) -> Option<String> {
-    let failed = seen.iter().find(|check| !check.passed)?;
-    let problem = failed.problem.as_deref().unwrap_or("did not pass");
-    Some(format!("check `{}`: {problem}", failed.command.join(" ")))
-}
-
-/// The end of a check's output: enough to see why it failed.
-fn last_lines(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(SHOWN_LINES_MAX)..].join("\n")
 }
 
 /// Runs `work` while a thread renews the agent's claims: the agent waits for us, and must not lose its task because

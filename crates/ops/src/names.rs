@@ -9,13 +9,13 @@ pub mod last;
 use contract::domain::id::Id;
 use contract::domain::memory::{Place, Scope};
 use contract::domain::run::{Run, RunId};
-use contract::domain::task::TaskId;
+use contract::domain::task::Task;
 use contract::operator::TaskRef;
 use store::Tx;
 
 use crate::context::{Context, Key};
 use crate::crew::ledger_state::reference_of_task;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(crate) use find::ambiguous;
 
@@ -116,13 +116,12 @@ pub fn reference_in(cx: &mut Context, run: &str, text: &str) -> Result<String> {
     }
     let run = cx.run_named(run)?;
     let tx = cx.store.read()?;
-    let id = find::task_in(&tx, run.asked.id.as_str(), text)?;
-    let id = id.ok_or_else(|| find::unknown_in(&tx, &run.asked.id, text))?;
-    reference_of(&tx, &id).map(|reference| reference.to_string())
+    let task = task_of_run(&tx, &run.asked.id, text)?;
+    reference_of_task(&tx, &task).map(|reference| reference.to_string())
 }
 
-fn reference_of(tx: &Tx<'_>, id: &str) -> Result<TaskRef> {
-    let missing = || Error::not_found("task", id);
-    let id: TaskId = Id::parse(id).map_err(|_| missing())?;
-    reference_of_task(tx, &tx.task(&id)?.ok_or_else(missing)?)
+/// The task of the run that `text` names.
+pub(crate) fn task_of_run(tx: &Tx<'_>, run: &RunId, text: &str) -> Result<Task> {
+    let id = find::task_in(tx, run.as_str(), text)?;
+    crate::task::required(tx, &id.ok_or_else(|| find::unknown_in(tx, run, text))?)
 }

@@ -6,7 +6,7 @@ use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::retention::Retention;
-use contract::domain::run::ShownState;
+use contract::domain::run::{RunState, ShownState};
 use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use store::{EventFilter, Tx};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::{Diagnostic, Installation};
-use crate::run::list::briefs;
+use crate::run::list::{briefs, rows};
 use crate::verb::{Function, Surface, Verb};
 
 /// An agent that did something in this time counts as active.
@@ -185,11 +185,8 @@ fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let installation = cx.host().installation(&path);
     let at = cx.now().at;
     let mut answer = around(&path.display().to_string(), installation);
-    answer.runs = Some(RunsView {
-        running: runs(cx, ShownState::Running)?,
-        interrupted: runs(cx, ShownState::Interrupted)?,
-        stopped: runs(cx, ShownState::Stopped)?,
-    });
+    let (running, interrupted) = started(cx)?;
+    answer.runs = Some(RunsView { running, interrupted, stopped: stopped(cx)? });
     let tx = cx.store.read()?;
     answer.counts = Some(counts(&tx, at)?);
     answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name, at)).transpose()?;
@@ -269,8 +266,20 @@ fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
     })
 }
 
-fn runs(cx: &mut Context, state: ShownState) -> Result<Vec<String>> {
-    let found = briefs(cx, Some(state), limits::LIST_ROWS_DEFAULT)?;
+/// Runs that an engine works, and runs whose engine died. The store has one state for both.
+fn started(cx: &mut Context) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut running, mut interrupted) = (Vec::new(), Vec::new());
+    for run in rows(cx, Some(RunState::Running), limits::LIST_ROWS_MAX)? {
+        let list = if crate::run::is_worked(cx, &run) { &mut running } else { &mut interrupted };
+        if list.len() < limits::LIST_ROWS_DEFAULT {
+            list.push(run.asked.id.to_string());
+        }
+    }
+    Ok((running, interrupted))
+}
+
+fn stopped(cx: &mut Context) -> Result<Vec<String>> {
+    let found = briefs(cx, Some(ShownState::Stopped), limits::LIST_ROWS_DEFAULT)?;
     Ok(found.into_iter().map(|run| run.id.to_string()).collect())
 }
 

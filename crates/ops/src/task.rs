@@ -75,10 +75,16 @@ pub(crate) fn carry_out_alone(
     let mut made = Vec::new();
     for decided in decide(task, command, work.now)? {
         let about = about(work.tx, task)?;
-        let message = match (&decided, command) {
-            (Change::TaskReleased { .. }, Command::Begin(_) | Command::Claim(_)) => "Claim ended",
-            (Change::TaskClaimed { .. }, Command::Begin(_)) => "Task claimed",
-            _ => message,
+        let is_release = matches!(&decided, Change::TaskReleased { .. });
+        let is_claim = matches!(&decided, Change::TaskClaimed { .. });
+        let message = match command {
+            Command::Begin(_) | Command::Claim(_) if is_release => "Claim ended",
+            Command::Begin(_) if is_claim => "Task claimed",
+            Command::Begin(_)
+            | Command::Claim(_)
+            | Command::Move { .. }
+            | Command::Release { .. }
+            | Command::Evict => message,
         };
         let number = work.change(&about, message, &decided)?;
         apply(task, &decided, work.now.at);

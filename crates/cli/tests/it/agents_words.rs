@@ -80,9 +80,11 @@ fn a_refusal_names_the_holder_and_when_to_come_back_under_both_names() {
         let words = ["task", "begin", "--id", &id, "--agent", "bob", "--request-id", "b"];
         let refused = error(&cli.call(words).named(name).run());
         assert_eq!((&refused["error_code"], &refused["retry"]), (&json!("HELD_BY_ANOTHER"), &json!("later")));
-        let hint = format!("wait until the lease expires, or let `{name} resume` choose another task");
-        assert_eq!(refused["suggested_action"], hint);
         let context = refused["error_context"].as_object().unwrap();
+        let until = context["lease_until"].as_str().unwrap();
+        let hint =
+            format!("wait until the lease expires at {until}, or let `{name} resume` choose another task");
+        assert_eq!(refused["suggested_action"], hint);
         assert!(context.values().all(Value::is_string), "{refused}");
         assert_eq!((&context["holder"], &context["task_id"]), (&json!("ann"), &json!(id)));
         assert!(context.contains_key("lease_until") && context.contains_key("lease_seconds"), "{refused}");

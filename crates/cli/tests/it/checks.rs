@@ -46,7 +46,10 @@ fn done_is_granted_after_the_checks_of_the_task_passed() {
     );
     let refused = complete(&cli, "bob", &id).fails_with(1).json();
     assert_eq!(refused["error_code"], "CHECK_FAILED");
-    assert!(refused["error"].as_str().unwrap().contains("check `test -e two words`: exit 1"), "{refused}");
+    assert!(
+        refused["error"].as_str().unwrap().contains("check `test -e two words` failed: exit 1"),
+        "{refused}"
+    );
     assert_eq!(get(&cli, &id)["status"], "pending");
     cli.scratch().write("project/two words", "");
     // The refused request left its id usable.

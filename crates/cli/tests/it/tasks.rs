@@ -389,7 +389,7 @@ fn a_task_whose_checks_fail_cannot_be_completed_by_any_verb() {
     for words in verbs {
         let refused = error(&task(&cli, "r1", words));
         assert_eq!(refused["error_code"], "CHECK_FAILED");
-        assert_eq!(refused["error"], "check `grep -q proof proof.txt`: exit 2, expected 0");
+        assert_eq!(refused["error"], "check `grep -q proof proof.txt` failed: exit 2, expected 0");
         let checks: Value =
             serde_json::from_str(refused["error_context"]["checks"].as_str().unwrap()).unwrap();
         assert_eq!(checks[0]["passed"], false);

@@ -209,7 +209,9 @@ pub fn not_held_by_another(task: &Task, agent: &Agent, now: &Now) -> Result<(), 
     let left = claim.lease.left(now);
     let lease_until = now.at.plus(left);
     Err(Refusal::new(ErrorCode::HeldByAnother, message)
-        .hint("wait until the lease expires, or let `writ resume` choose another task")
+        .hint(format!(
+            "wait until the lease expires at {lease_until}, or let `writ resume` choose another task"
+        ))
         .details(json!({
             "task_id": task.id,
             "holder": claim.agent,

@@ -2,16 +2,15 @@
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::{Amount, SettleFault, Settled, Spent};
-use contract::domain::crew::{CrewChange, reference_of};
 use contract::domain::money::MicroUsd;
-use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::{Reservation, Tx};
+use store::Reservation;
 
 use super::Shares;
 use crate::context::{Context, Key};
@@ -58,7 +57,7 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
     let run = cx.run_id_once(key, &request.run)?;
     cx.once(key, Settle::NAME, request, |work| {
         let run = find_run(work.tx, &run)?;
-        let task = task_of(work.tx, &run, &request.task)?;
+        let task = crate::names::task_of_run(work.tx, &run.asked.id, &request.task)?;
         refuse_own_word(work, &task)?;
         let withheld = work.tx.withheld_reservations(&task.id)?;
         if withheld.is_empty() {
@@ -108,31 +107,6 @@ fn settle_one(
         work.change(&about, &message, &Change::Crew(change))?;
     }
     Ok(())
-}
-
-/// A task of the run by its id in the plan, its `T-n`, or its id.
-fn task_of(tx: &Tx<'_>, run: &Run, name: &str) -> Result<Task> {
-    let is_named = |task: &Task| {
-        let part = task.part.as_ref();
-        task.id.as_str() == name
-            || part.is_some_and(|part| part.spec.id == name || reference_of(part.number).as_str() == name)
-    };
-    let mut tasks = tx.tasks_of_run(&run.asked.id)?;
-    if let Some(index) = tasks.iter().position(is_named) {
-        return Ok(tasks.swap_remove(index));
-    }
-    tasks.retain(|task| name.starts_with("task_") && task.id.as_str().starts_with(name));
-    match (tasks.pop(), tasks.pop()) {
-        (Some(only), None) => Ok(only),
-        (Some(_), Some(_)) => {
-            Err(Error::new(ErrorCode::Ambiguous, format!("`{name}` matches more than one task"))
-                .hint("give more of the id"))
-        }
-        (None, _) => {
-            Err(Error::not_found("task", name)
-                .hint(format!("`writ runs show {}` lists its tasks", run.asked.id)))
-        }
-    }
 }
 
 /// What a worker says about its own costs comes with its result; afterwards, someone else has to say it.

@@ -124,7 +124,7 @@ fn resolve(
             None => Ok(None),
         },
         (_, Some(Status::InProgress | Status::Todo)) => block(work, state, &name, issue),
-        _ => Ok(None),
+        (_, Some(Status::Blocked | Status::Done | Status::Failed | Status::Canceled) | None) => Ok(None),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Accepts a result: moves the row, releases the locks, books the budget, and grants done only after the checks.
 
 use contract::domain::change::Change;
-use contract::domain::check::CheckSeen;
+use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::crew::budget::Amount;
 use contract::domain::crew::snapshot::{Changes, compare};
 use contract::domain::crew::{CrewChange, Ended};
@@ -138,7 +138,7 @@ fn seen_changes(judged: &Judged, seen: &Observation) -> Result<Option<Changes>> 
 }
 
 fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
-    let message = crate::checking::failure(seen);
+    let message = first_failed(seen).map(CheckSeen::fault);
     let message = message.unwrap_or_else(|| "the task has checks that writ has not run".to_owned());
     let mut refusal = verdict(Code::AcceptanceFailed, "criterion_failed", message);
     refusal.details.more.insert("checks".to_owned(), scrubbed(json!(seen)));

@@ -76,7 +76,7 @@ fn a_failed_check_refuses_done_and_changes_nothing() {
         world.host.paper.borrow_mut().checks = Some(vec![failed("cargo test")]);
         let error = completes(&mut world, "bob", &id).unwrap_err();
         assert_eq!(error.code, ErrorCode::CheckFailed, "{verb}");
-        assert_eq!(error.message, "check `cargo test`: exit 1, expected 0", "{verb}");
+        assert_eq!(error.message, "check `cargo test` failed: exit 1, expected 0", "{verb}");
         assert_eq!(error.details["last_lines"], "one\ntwo: expected 3", "{verb}");
         assert_eq!(error.details["checks"][0]["exit_code"], 1, "{verb}");
         assert_eq!(world.state(), before, "{verb}");
