@@ -22,12 +22,13 @@ pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
     match host::call_existing::<Show>(globals, &Request::default()) {
         Ok(status) => refuse_while_in_use(&status)?,
         Err(error) if error.code == ErrorCode::Busy => return Err(error),
-        Err(error) if ops::is_store(store).map_err(failed)? => match error.code {
-            // A damaged or newer store cannot be opened, but it can be deleted.
-            ErrorCode::Corrupt | ErrorCode::NewerStore => {}
-            // Whether something works on the store is not known.
-            _ => return Err(error),
-        },
+        Err(error) if ops::is_store(store).map_err(failed)? => {
+            // A damaged or newer store cannot be opened, but it can be deleted. Any other fault hides whether something
+            // works on the store.
+            if !matches!(error.code, ErrorCode::Corrupt | ErrorCode::NewerStore) {
+                return Err(error);
+            }
+        }
         Err(_) => {
             let message = format!("{} is not a store of writ, so it is not deleted", store.display());
             return Err(Error::new(ErrorCode::ForeignStore, message));
