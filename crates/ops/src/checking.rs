@@ -103,7 +103,11 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
 
 fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
     let commands = cx.host().project_commands(project)?.filter(|commands| !commands.checks.is_empty());
-    let Some(commands) = commands else { return Ok(None) };
+    let Some(commands) = commands else {
+        // Checks that a person allowed are not switched off by deleting them.
+        let allowed = cx.store.read()?.trust(project)?;
+        return if allowed.is_some() { Err(untrusted(project, TrustState::NoCommands)) } else { Ok(None) };
+    };
     let allowed = cx.store.read()?.trust(&commands.directory)?;
     let state = TrustState::of(Some(&commands), allowed.as_ref());
     if !state.may_run() {
@@ -123,13 +127,14 @@ pub(crate) fn project_directory(project_id: Option<&str>) -> Option<&str> {
 }
 
 fn untrusted(directory: &str, state: TrustState) -> Error {
-    let why = match state {
-        TrustState::Changed => "changed since a person allowed them",
-        TrustState::NoCommands | TrustState::Untrusted | TrustState::Trusted => "are not trusted",
+    let (why, command) = match state {
+        TrustState::Changed => ("changed since a person allowed them", "writ trust"),
+        TrustState::NoCommands => ("were removed after a person allowed them", "writ trust --revoke"),
+        TrustState::Untrusted | TrustState::Trusted => ("are not trusted", "writ trust"),
     };
     let message = format!("the checks in {directory}/.writ/config.toml {why}, so nothing was run");
     Error::new(ErrorCode::Denied, message)
-        .hint(format!("a person runs `writ trust {directory}` in a terminal, then complete the task again"))
+        .hint(format!("a person runs `{command} {directory}` in a terminal, then complete the task again"))
         .details(json!({"rule": "untrusted_project", "directory": directory, "state": state}))
 }
 

@@ -127,7 +127,9 @@ impl<'g> Scan<'g> {
         if !matches!(argument.get_action(), ArgAction::Append) {
             self.forget(argument);
         }
-        if value.is_empty() && is_text(argument) && !is_required(self.command, argument) {
+        // A flag that may be repeated is ours, and an empty value of it would drop what it asks for.
+        let may_be_left_out = !matches!(argument.get_action(), ArgAction::Append);
+        if value.is_empty() && may_be_left_out && is_text(argument) && !is_required(self.command, argument) {
             return;
         }
         let mut word = OsString::from(format!("--{}=", argument.get_long().unwrap_or_default()));

@@ -118,14 +118,18 @@ fn a_check_that_needs_a_shell_is_refused_with_the_flag_that_gives_one() {
         ("--check", "a > b", "--check-shell"),
         ("--check", "echo 'open", "--check-shell"),
         ("--check", "'' x", "cargo test"),
+        // An unset variable must not drop the check.
+        ("--check", "", ""),
+        ("--check-shell", "", ""),
     ] {
         let words = ["task", "create", "--title", "t", "--request-id", "r", flag, line];
         let refused = cli.run(words).fails_with(1).json();
         assert_eq!(
             (&refused["error_code"], &refused["error_context"]["path"]),
-            (&json!("INVALID_INPUT"), &json!("--check"))
+            (&json!("INVALID_INPUT"), &json!(flag))
         );
-        assert!(refused["suggested_action"].as_str().unwrap().contains(hint), "{refused}");
+        let action = refused["suggested_action"].as_str().unwrap_or_default();
+        assert!(action.contains(hint), "{refused}");
     }
     assert_eq!(data(&cli.run(["task", "list"]))["count"], 0);
 }
@@ -249,6 +253,12 @@ fn a_person_trusts_the_commands_they_saw_until_they_change() {
     assert!(!cli.project().join("ran").exists());
     let asked = typed(&cli, "yes\n", "trust");
     assert!(asked.success().stdout.contains("changed since they were trusted"), "{asked}");
+    // Deleting the checks does not switch them off.
+    let kept = std::fs::read_to_string(cli.project().join(".writ/config.toml")).unwrap();
+    std::fs::remove_file(cli.project().join(".writ/config.toml")).unwrap();
+    let refused = complete(&cli, "ann", &id).fails_with(1).json();
+    assert_eq!(refused["error_context"]["state"], "no_commands", "{refused}");
+    cli.scratch().write("project/.writ/config.toml", &kept);
     assert_eq!(data(&complete(&cli, "ann", &id))["task"]["evidence"], "verified");
     cli.run(["trust", "--revoke"]).success();
     cli.run(["trust", "--check"]).fails_with(1);

@@ -48,6 +48,9 @@ pub(super) fn task(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Option<Stri
 
 /// The same among the tasks of one run.
 pub(super) fn task_in(tx: &Tx<'_>, run: &str, text: &str) -> Result<Option<String>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
     if let Some(id) = exactly_in(tx, run, text)? {
         return Ok(Some(id));
     }

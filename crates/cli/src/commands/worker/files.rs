@@ -48,8 +48,13 @@ impl Files {
     /// What the command wrote as its result; `None` if it wrote nothing.
     pub(super) fn read_result(&self) -> Result<Option<Value>> {
         let path = self.result();
-        if !path.exists() {
-            return Ok(None);
+        // Reading a pipe would wait for a writer.
+        match std::fs::symlink_metadata(&path) {
+            Err(_) => return Ok(None),
+            Ok(found) if !found.is_file() => {
+                return Err(Error::new(ErrorCode::SchemaInvalid, "WRIT_RESULT must be a regular file"));
+            }
+            Ok(_) => {}
         }
         let bytes = read_at_most(&path, limits::DOCUMENT_BYTES_MAX)
             .map_err(|error| Error::new(ErrorCode::Io, format!("could not read WRIT_RESULT: {error}")))?;

@@ -31,6 +31,17 @@ pub(super) fn begun(command: &str) -> Value {
     })
 }
 
+/// The entry without the command line, its output and what was said about it.
+pub(super) fn without_texts(entry: &Value) -> Value {
+    let mut plain = entry.clone();
+    plain["decision"] = json!("run the command; its text is not repeated here");
+    plain["result"] = json!("what the command said is not repeated here");
+    if let Some(fields) = plain.as_object_mut() {
+        fields.remove("evidence");
+    }
+    plain
+}
+
 /// The entry before a result that is done.
 pub(super) fn finished(command: &str, touched: &[String], tail: &str) -> Value {
     json!({
