@@ -1,5 +1,6 @@
 //! The user's configuration, and the project's, which can only make it stricter.
 
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use ops::{Error, Result};
 
 use crate::commands::run::read_bounded;
 use crate::env;
+
+/// A file that a check names may be a program; a larger one is refused.
+const SCRIPT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Everything that was configured, and where each part came from.
 #[derive(Debug, Default)]
@@ -114,20 +118,60 @@ pub(crate) fn project_commands(from: &Path) -> Result<Option<ProjectCommands>> {
         .ok_or_else(|| Error::new(ErrorCode::InvalidInput, format!("{} is not UTF-8", real.display())))?;
     let checks = checks_of(&value, &file)?;
     let words = checks.iter().flat_map(|check| &check.command);
-    let files = words.flat_map(|word| scripts(word, &real)).collect();
+    let files: Result<Vec<_>> = words.map(|word| scripts(word, &real)).collect();
+    let files = files?.into_iter().flatten().collect();
     Ok(Some(ProjectCommands { directory: name.to_owned(), checks, files }))
 }
 
 /// The files below `.writ/` that a word of a command names, with their digests. A script counts as its words.
-fn scripts(word: &str, directory: &Path) -> Vec<(String, String)> {
+fn scripts(word: &str, directory: &Path) -> Result<Vec<(String, String)>> {
     let is_end =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | '(' | ')' | '<' | '>');
     let named = word.split(is_end).filter(|part| part.contains(".writ/"));
-    let digest = |path: &str| {
-        let bytes = read_bounded(&directory.join(path)).ok()?;
-        Some((path.to_owned(), digest::of_bytes(&bytes)))
-    };
-    named.filter_map(digest).collect()
+    let mut found = Vec::new();
+    for path in named {
+        let file = directory.join(path);
+        match digest_of(&file) {
+            Ok(digest) => found.push((path.to_owned(), digest)),
+            // A file that appears later changes the digest of the commands. A directory is not run.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory
+                ) => {}
+            Err(error) => {
+                let message = format!("could not read {}: {error}", file.display());
+                return Err(Error::new(ErrorCode::Io, message)
+                    .hint("the project's checks name it, so it has to be a file that can be read"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The digest of a whole file. Only of a file: a pipe could be waited for without end.
+fn digest_of(path: &Path) -> std::io::Result<String> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut file = std::fs::File::open(path)?.take(SCRIPT_BYTES_MAX + 1);
+    let (mut digest, mut bytes, mut read) = (digest::Running::default(), vec![0; 64 * 1024], 0_u64);
+    loop {
+        match file.read(&mut bytes)? {
+            0 => return Ok(digest.finish()),
+            some => {
+                digest.update(&bytes[..some]);
+                read += some as u64;
+            }
+        }
+        if read > SCRIPT_BYTES_MAX {
+            return Err(std::io::Error::other(format!("it is larger than {SCRIPT_BYTES_MAX} bytes")));
+        }
+    }
 }
 
 fn checks_of(value: &Value, from: &Path) -> Result<Vec<Check>> {

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::env;
+use crate::{env, screen};
 
 /// The options that `less` gets where the user sets none: end when it fits on a screen, show colors, and leave the text
 /// on the screen.
@@ -32,7 +32,7 @@ pub(crate) fn is_long(text: &str) -> bool {
     }
     let Ok(size) = rustix::termios::tcgetwinsize(&stdout) else { return false };
     let (rows, columns) = (usize::from(size.ws_row), usize::from(size.ws_col).max(1));
-    let rows_of = |line: &str| line.chars().count().div_ceil(columns).max(1);
+    let rows_of = |line: &str| screen::columns(line).div_ceil(columns).max(1);
     // A terminal that does not know its size is not paged.
     rows > 0 && text.lines().map(rows_of).sum::<usize>() >= rows
 }

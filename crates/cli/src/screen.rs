@@ -99,6 +99,16 @@ pub(crate) fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
+/// The beginning of a text that takes at most this many columns.
+pub(crate) fn fitting(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    let over = text.char_indices().find(|(_, c)| {
+        used += columns(c.encode_utf8(&mut [0; 4]));
+        used > width
+    });
+    over.map_or(text, |(end, _)| &text[..end])
+}
+
 /// What others wrote, as a part of one line that a terminal obeys nothing in.
 pub(crate) fn shown(text: &str) -> String {
     harmless(&one_line(text)).into_owned()

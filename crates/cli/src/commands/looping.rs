@@ -28,7 +28,7 @@ use serde_json::json;
 use crate::app::Globals;
 use crate::host;
 use crate::local::LocalCommand;
-use crate::output::{Output, one_line, say};
+use crate::output::{Output, say};
 use call::AgentCommand;
 use tally::{Report, Tally};
 
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let job = prepare::prepared(args, globals)?;
     if args.dry_run {
         let report = dry_run::report(&job, globals)?;
-        return Ok(output.answer(&report, || report.text()));
+        return Ok(output.answer(&report, || report.planned()));
     }
     let mut cx = host::open(globals)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
     let mut number = 0;
     while !tally.is_enough(job.args.max_tasks, job.args.max_fails) && job.stop.raised().is_none() {
-        if number > 0 {
+        if number > 0 && turn::is_ready(job, cx)? {
             child::pause(job.args.cooldown, &job.stop);
             if job.stop.raised().is_some() {
                 break;
@@ -151,7 +151,7 @@ fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
         number += 1;
         match turn::take(job, cx, number)? {
             Some(outcome) => {
-                say(&format!("{}  {}  {}\n", outcome.task_id, outcome.status, one_line(&outcome.task_title)));
+                say(&outcome.line());
                 tally.add(outcome);
             }
             None => break,

@@ -49,9 +49,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let agent = host::agent_or_user(globals)?;
     let as_of = args.as_of.as_deref().map(Timestamp::parse).transpose();
     let as_of = as_of.map_err(|error| Error::new(ErrorCode::InvalidInput, format!("--as-of: {error}")))?;
-    let request = peek::Request { agent, project_dir, limit, focus, budget, as_of, short: args.short };
-    host::answer::<peek::Peek>(globals, output, &request, |answer| match &answer.prompt {
-        Some(prompt) => prompt.clone(),
-        None => serde_json::to_string_pretty(&answer.brief).unwrap_or_default(),
-    })
+    let request =
+        peek::Request { agent, project_dir, limit, focus, budget, as_of, short: args.short, only_task: None };
+    let (answer, peek::Aside { prompt, .. }) = peek::look(&mut host::open(globals)?, &request)?;
+    Ok(output.answer(&answer, || answer.prompt.clone().unwrap_or(prompt)))
 }

@@ -50,7 +50,7 @@ Examples:
   writ worker run --run RUN --owner w1 --task T-3 -- make test
   writ worker run --run RUN --owner w1 --loop --wait 5m -- ./do-task.sh")]
 pub(crate) struct RunArgs {
-    /// The run: its UUID, or its id
+    /// The run: its UUID, its id, or @last, the newest run
     #[arg(long)]
     run: String,
     /// The worker's name [default: the agent]

@@ -257,6 +257,27 @@ fn a_person_trusts_the_commands_they_saw_until_they_change() {
 }
 
 #[test]
+fn trust_covers_whole_scripts_and_ends_also_where_the_configuration_is_damaged() {
+    let cli = ann();
+    let config = cli.scratch().write("project/.writ/config.toml", "[checks]\ntest = \"sh .writ/check.sh\"\n");
+    let long = format!("# {}\n", "x".repeat(contract::domain::limits::DOCUMENT_BYTES_MAX));
+    let script = cli.scratch().write("project/.writ/check.sh", &long);
+    typed(&cli, "y\n", "trust").success();
+    cli.run(["trust", "--check"]).success();
+    std::fs::write(&script, format!("{long}touch ran\n")).unwrap();
+    assert!(cli.run(["trust", "--check"]).fails_with(1).stdout.contains("changed"));
+    // A script that cannot be read could do anything later.
+    std::fs::remove_file(&script).unwrap();
+    std::os::unix::fs::symlink("check.sh", &script).unwrap();
+    let refused = cli.run(["trust", "--check", "--output", "json"]).fails_with(1).json();
+    assert!(refused["error"].as_str().unwrap().contains("check.sh"), "{refused}");
+    std::fs::write(config, "[checks\n").unwrap();
+    cli.run(["trust", "--revoke"]).success();
+    let listed = cli.run(["trust", "--list", "--output", "json"]).success().json();
+    assert_eq!(listed["data"]["trusted"], json!([]));
+}
+
+#[test]
 fn an_agent_at_a_terminal_cannot_trust_a_project() {
     use std::os::unix::fs::PermissionsExt;
     let cli = ann();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::{Cli, Output};
 
+use crate::bad_stores::sqlite;
 use crate::documents::writ;
 
 const SESSION: &str = "0a1b2c3d-0000-4000-8000-000000000000";
@@ -156,6 +157,18 @@ fn a_prompt_is_answered_with_the_task_or_with_everything() {
 }
 
 #[test]
+fn a_session_that_writ_started_is_told_about_its_task_alone() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    let other = created(&cli, "Mow the lawn");
+    let input = json!({"session_id": SESSION, "cwd": cli.project(), "prompt": "status"}).to_string();
+    let asked = cli.call(["hook", "prompt"]).env("WRIT_TASK", &id).stdin(input).run();
+    let told = context(&asked, "UserPromptSubmit");
+    assert!(told.contains("Paint the fence") && told.contains(&id), "{told}");
+    assert!(!told.contains(&other) && !told.contains("Mow the lawn") && !told.contains("pending,"), "{told}");
+}
+
+#[test]
 fn a_task_of_ours_that_the_agent_calls_complete_is_closed() {
     let cli = writ();
     let id = created(&cli, "Paint the fence");
@@ -221,6 +234,20 @@ fn an_agent_that_names_itself_acts_under_its_name() {
     let child = cli.call(["hook", "stop"]).env("VYBE_RETRO_CHILD", "1").stdin(r#"{"session_id":"z"}"#).run();
     silent(&child);
     assert_eq!(events(&cli, "heartbeat").len(), 2);
+}
+
+#[test]
+fn the_end_of_a_session_that_writ_started_releases_nothing() {
+    let cli = writ();
+    let id = created(&cli, "Paint the fence");
+    cli.run(["task", "begin", "--id", &id, "--agent", "looper", "--request-id", "b"]).success();
+    let claimed = || sqlite(&cli.db(), "SELECT claim_agent FROM tasks").trim().to_owned();
+    let input = json!({"session_id": SESSION, "cwd": cli.project(), "reason": "other"}).to_string();
+    let end = || cli.call(["hook", "session-end"]).env("WRIT_AGENT", "looper").stdin(input.clone());
+    silent(&end().env("WRIT_TASK", &id).run());
+    assert_eq!(claimed(), "looper");
+    silent(&end().run());
+    assert_eq!(claimed(), "", "a session of its own releases what it holds");
 }
 
 #[test]

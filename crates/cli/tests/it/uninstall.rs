@@ -183,6 +183,25 @@ fn a_store_is_not_deleted_while_a_run_is_working() {
 }
 
 #[test]
+fn a_damaged_store_can_be_deleted_and_one_that_cannot_be_read_is_not() {
+    let cli = writ();
+    cli.run(["upgrade"]).success();
+    let stored = fs::read(cli.db()).unwrap();
+    // SQLite cannot open its log where a directory has its name.
+    let log = cli.scratch().join("writ.db-wal");
+    fs::remove_file(&log).ok();
+    fs::create_dir(&log).unwrap();
+    let refused = uninstall(&cli, &["--purge", "--yes"]);
+    assert!(!refused.status.success() && cli.db().is_file(), "{refused}");
+    fs::remove_dir(&log).unwrap();
+    let mut damaged = stored;
+    damaged[100..].fill(0xff);
+    fs::write(cli.db(), damaged).unwrap();
+    assert_eq!(data(&uninstall(&cli, &["--purge", "--yes"]))["store"]["removed"], true);
+    assert!(!cli.db().exists());
+}
+
+#[test]
 fn a_person_at_a_terminal_is_asked_before_the_store_is_deleted() {
     let cli = writ();
     cli.run(["upgrade"]).success();

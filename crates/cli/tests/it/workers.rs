@@ -80,6 +80,19 @@ fn a_command_that_exits_with_0_and_passes_the_checks_makes_its_task_done() {
 }
 
 #[test]
+fn a_fault_before_the_command_starts_blocks_the_task() {
+    let cli = Cli::writ();
+    let run = opened(&cli, PLAN);
+    let absent = cli.scratch().join("absent");
+    let said = worker(&cli, "@last", &[], "touch ran").env("TMPDIR", absent).run().fails_with(1).json();
+    let task = &said["data"]["tasks"][0];
+    assert_eq!(json!([task["status"], task["code"]]), json!(["blocked", "MISSING_REQUIRED_INPUT"]), "{said}");
+    assert!(task["reason"].as_str().unwrap().starts_with("the command was not started: "), "{said}");
+    assert_eq!(row(&cli, &run, 0)["status"], "blocked");
+    assert_eq!(last_entry(&cli, &run, "T-1")["action"], "stop");
+}
+
+#[test]
 fn a_command_that_fails_blocks_its_task_with_a_code_and_a_next_step() {
     let cases = [
         ("echo no such compiler >&2; exit 3", "blocked", "ACCEPTANCE_FAILED"),

@@ -50,6 +50,9 @@ pub struct Request {
     /// Also a short prompt, as subagents get: the task, what failed, the rules, and how to report back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
+    /// The session was started for this task and is told about nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_task: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,14 +71,22 @@ fn peek(cx: &mut Context, request: &Request) -> Result<Answer> {
     look(cx, request).map(|(answer, _)| answer)
 }
 
-/// The answer, and the project the agent is in: the brief only shows a project that some agent has been in.
-pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<String>)> {
+/// What is known besides the answer.
+#[derive(Debug)]
+pub struct Aside {
+    /// The project the agent is in: the brief only shows a project that some agent has been in.
+    pub project: Option<String>,
+    /// The prompt that a resume would give.
+    pub prompt: String,
+}
+
+pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Aside)> {
     let resume = super::Request {
         project_dir: request.project_dir.clone(),
         limit: request.limit,
-        focus: request.focus.clone(),
+        focus: request.only_task.clone().or_else(|| request.focus.clone()),
         budget: request.budget,
-        only_task: None,
+        only_task: request.only_task.clone(),
     };
     let mut wanted = resume.wanted()?;
     let focus = wanted.focus.map(|task| cx.task_id(None, task)).transpose()?;
@@ -86,6 +97,7 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
     let agent = &Agent::parse(&request.agent).map_err(invalid)?;
     let (program, now) = (cx.host().program(), cx.now());
     let as_of = request.as_of;
+    let extent = if wanted.only_task.is_some() { Extent::TaskOnly } else { Extent::Project };
     cx.read_viewing(|tx, view| {
         let project = wanted.project(tx, agent)?;
         let orphans = orphans::find(tx, view, &now, project.as_deref())?;
@@ -95,16 +107,9 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
             Some(task) => (Some(task), rule),
             None => (None, FocusRule::None),
         };
-        let place = Place {
-            agent,
-            project: project.as_deref(),
-            program: &program,
-            now: &now,
-            as_of,
-            extent: Extent::Project,
-        };
+        let place = Place { agent, project: project.as_deref(), program: &program, now: &now, as_of, extent };
         let situation = situation::gather((tx, view), &place, task.as_ref())?;
-        let Composed { brief, digest, .. } = compose(&situation, wanted.budget);
+        let Composed { brief, prompt, digest, .. } = compose(&situation, wanted.budget);
         let answer = Answer {
             agent_name: agent.as_str().to_owned(),
             brief,
@@ -113,6 +118,6 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Option<Strin
             digest,
             prompt: request.short.then(|| short(&situation)),
         };
-        Ok((answer, project.clone()))
+        Ok((answer, Aside { project: project.clone(), prompt }))
     })
 }

@@ -1,7 +1,10 @@
 //! Ends the trust in a project. Anyone may: nothing more can run afterwards.
 
+use std::path::Path;
+
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::trust::ProjectCommands;
 use serde_json::json;
 
 use super::grant::Request;
@@ -24,11 +27,16 @@ impl Verb for Revoke {
 }
 
 pub fn revoke(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<View>> {
-    let (found, commands) =
-        if cx.was_answered(key)? { (String::new(), None) } else { look(cx, &request.directory)? };
+    let Place { found, commands, above } =
+        if cx.was_answered(key)? { Place::default() } else { place(cx, request)? };
     cx.once(key, Revoke::NAME, request, |work| {
         // A project that was deleted is known only by the name that was trusted.
-        let known = work.tx.trust(&found)?.or(work.tx.trust(&request.directory)?);
+        let mut known = work.tx.trust(&found)?.or(work.tx.trust(&request.directory)?);
+        for directory in &above {
+            if known.is_none() {
+                known = work.tx.trust(directory)?;
+            }
+        }
         let Some(trust) = known else {
             return Err(Error::new(ErrorCode::NotFound, format!("{found} is not trusted"))
                 .hint("`writ trust --list` shows the trusted projects")
@@ -40,4 +48,27 @@ pub fn revoke(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Vi
         work.change(&about(&directory), &message, &revoked)?;
         Ok(View::of(&directory, commands.as_ref(), None))
     })
+}
+
+/// The project whose trust ends.
+#[derive(Default)]
+struct Place {
+    found: String,
+    commands: Option<ProjectCommands>,
+    /// Directories that may be the project's too, the nearest first.
+    above: Vec<String>,
+}
+
+/// The commands are not needed: trust must also end where their file is damaged.
+fn place(cx: &mut Context, request: &Request) -> Result<Place> {
+    match look(cx, &request.directory) {
+        Ok((found, commands)) => Ok(Place { found, commands, above: Vec::new() }),
+        Err(error) if request.directory.is_empty() => Err(error),
+        Err(_) => {
+            let found = cx.host().real_directory(&request.directory);
+            let above = Path::new(&found).ancestors().skip(1).filter_map(Path::to_str);
+            let above = above.map(str::to_owned).collect();
+            Ok(Place { found, commands: None, above })
+        }
+    }
 }

@@ -143,7 +143,10 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
             Ok(None)
         }
         Act::End => {
-            ops::agent::leave(session.cx, &key, &ops::agent::Request::default())?;
+            // A session that writ started works under the name of its starter, which still holds the task.
+            if session.only_task.is_none() {
+                ops::agent::leave(session.cx, &key, &ops::agent::Request::default())?;
+            }
             session.tidy_up()?;
             Ok(None)
         }

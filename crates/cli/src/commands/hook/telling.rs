@@ -23,7 +23,7 @@ impl Reader<'_> {
         peek::Request {
             agent: self.agent.as_str().to_owned(),
             project_dir: Some(self.project.to_owned()),
-            focus: self.only_task.map(str::to_owned),
+            only_task: self.only_task.map(str::to_owned),
             ..peek::Request::default()
         }
     }
@@ -59,11 +59,14 @@ pub(super) fn brief(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<Stri
         Some(task) => lines.push(format!("Task: {} ({}) {}", task.id, task.status, one_line(&task.title))),
         None => lines.push("Task: none".to_owned()),
     }
-    let counts = &brief.counts;
-    lines.push(format!(
-        "Tasks: {} pending, {} in progress, {} completed, {} blocked",
-        counts.pending, counts.in_progress, counts.completed, counts.blocked
-    ));
+    // A session that writ started has one task, and the others are not its business.
+    if reader.only_task.is_none() {
+        let counts = &brief.counts;
+        lines.push(format!(
+            "Tasks: {} pending, {} in progress, {} completed, {} blocked",
+            counts.pending, counts.in_progress, counts.completed, counts.blocked
+        ));
+    }
     for next in &brief.pipeline {
         lines.push(format!("Next: {} {}", next.id, one_line(&next.title)));
     }

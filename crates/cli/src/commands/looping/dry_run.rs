@@ -18,7 +18,7 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     let mut cx = host::open(globals)?;
     let agent = job.caller.agent.as_str().to_owned();
     let request = peek::Request { agent, project_dir: job.project.clone(), ..peek::Request::default() };
-    let (peek, project) = peek::look(&mut cx, &request)?;
+    let (peek, peek::Aside { project, .. }) = peek::look(&mut cx, &request)?;
     let now = cx.now();
     let ready = ops::task::ready::ready(&mut cx, limits::LIST_ROWS_MAX)?;
     let open = ready.iter().filter(|task| {
@@ -35,7 +35,8 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
             // The agent contract's report has no such field.
             Persona::Vybe => Vec::new(),
         };
-        tally.add(Outcome { task_id, task_title, status: "dry_run", duration: "0s".to_owned(), argv });
+        let duration = "0s".to_owned();
+        tally.add(Outcome { task_id, task_title, status: "dry_run", duration, argv, reason: None });
     }
     Ok(tally.report(0.0))
 }

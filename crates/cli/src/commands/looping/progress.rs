@@ -8,6 +8,7 @@ use engine::agent_program::AgentProgram;
 
 use crate::output::{harmless, one_line, say};
 use crate::persona::{self, Persona};
+use crate::screen;
 
 /// A longer line of the stream is cut; it is shown, not kept.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -129,7 +130,8 @@ impl Progress {
     fn draw(&self) {
         let elapsed = human_duration(Duration::from_secs(self.begun.elapsed().as_secs()));
         let line = format!("{}  {elapsed}  {}", self.task, self.last);
-        let line: String = harmless(&line).chars().take(columns().saturating_sub(1)).collect();
+        let line = harmless(&line);
+        let line = screen::fitting(&line, columns().saturating_sub(1));
         write_terminal(&format!("\r\x1b[2K{line}"));
     }
 

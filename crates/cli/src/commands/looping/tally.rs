@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use crate::output::one_line;
 
+const NOTHING_READY: &str = "no task is ready\n";
+
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Outcome {
     pub(super) task_id: String,
@@ -15,6 +17,22 @@ pub(super) struct Outcome {
     /// What a dry run would start; empty where something was started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) argv: Vec<String>,
+    /// Why it is not completed, for people; programs find it in the task.
+    #[serde(skip)]
+    pub(super) reason: Option<String>,
+}
+
+impl Outcome {
+    /// For people, when the task has ended.
+    pub(super) fn line(&self) -> String {
+        let title = one_line(&self.task_title);
+        let reason = self.reason.as_deref().and_then(|reason| {
+            let first = reason.strip_prefix("failure:").unwrap_or(reason).lines().next()?.trim();
+            Some(first).filter(|first| !first.is_empty())
+        });
+        let why = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+        format!("{}  {:<12} {title}{why}\n", self.task_id, self.status)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -67,20 +85,30 @@ impl Tally {
 }
 
 impl Report {
-    /// For people.
+    /// For people: each task was told when it ended.
     pub(super) fn text(&self) -> String {
+        let Report { completed, failed, total, duration_sec, .. } = self;
+        match total {
+            0 => NOTHING_READY.to_owned(),
+            _ => format!("{completed} completed, {failed} failed in {duration_sec} s\n"),
+        }
+    }
+
+    /// For people: what a dry run would do.
+    pub(super) fn planned(&self) -> String {
         let field = |row: &Value, name: &str| one_line(row[name].as_str().unwrap_or_default()).into_owned();
         let line = |row: &Value| {
             let words = row["argv"].as_array().into_iter().flatten().filter_map(Value::as_str);
             let line = shlex::try_join(words).unwrap_or_default();
             let would = if line.is_empty() { line } else { format!("  would start: {}\n", one_line(&line)) };
-            let (id, status, title) = (field(row, "task_id"), field(row, "status"), field(row, "task_title"));
-            format!("{id}  {status:<12} {title}\n{would}")
+            format!("{}  {}\n{would}", field(row, "task_id"), field(row, "task_title"))
         };
-        let mut text: String = self.results.as_array().into_iter().flatten().map(line).collect();
-        let Report { completed, failed, duration_sec, .. } = self;
-        text.push_str(&format!("{completed} completed, {failed} failed in {duration_sec} s\n"));
-        text
+        let tasks: String = self.results.as_array().into_iter().flatten().map(line).collect();
+        match self.total {
+            0 => NOTHING_READY.to_owned(),
+            1 => format!("{tasks}would work on 1 task\n"),
+            total => format!("{tasks}would work on {total} tasks\n"),
+        }
     }
 }
 
@@ -109,6 +137,7 @@ mod tests {
             status,
             duration: "0s".to_owned(),
             argv: Vec::new(),
+            reason: None,
         }
     }
 
@@ -126,5 +155,23 @@ mod tests {
         assert_eq!((report.completed, report.failed, report.total), (1, 5, 7));
         assert!((report.duration_sec - 1.235).abs() < f64::EPSILON);
         assert_eq!(Tally::default().report(0.0).results, Value::Null);
+    }
+
+    #[test]
+    fn people_read_what_became_of_each_task_and_how_many_there_were() {
+        let none = Tally::default().report(0.0);
+        assert_eq!((none.text(), none.planned()), (NOTHING_READY.to_owned(), NOTHING_READY.to_owned()));
+        let reason = Some("failure:the check failed\nits output".to_owned());
+        let blocked = Outcome { reason, ..outcome("blocked") };
+        assert_eq!(blocked.line(), "t  blocked      t: the check failed\n");
+        assert_eq!(outcome("completed").line(), "t  completed    t\n");
+        let mut tally = Tally::default();
+        tally.add(blocked);
+        assert_eq!(tally.report(2.0).text(), "0 completed, 1 failed in 2 s\n");
+        let mut planned = Tally::default();
+        for tasks in ["1 task", "2 tasks"] {
+            planned.add(outcome("dry_run"));
+            assert!(planned.report(0.0).planned().ends_with(&format!("t  t\nwould work on {tasks}\n")));
+        }
     }
 }

@@ -6,6 +6,7 @@ use contract::continuity::TaskView;
 use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
 use contract::domain::time::contract_duration;
+use ops::resume::peek;
 use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
 
@@ -34,18 +35,30 @@ pub(super) fn take(job: &Loop<'_>, cx: &mut Context, number: u32) -> Result<Opti
     let resumed = ops::resume::resume(cx, &job.key(&number.to_string())?, &request)?.answer;
     let Some(task) = resumed.brief.task else { return Ok(None) };
     let begun = Instant::now();
-    let status = attempts(job, cx, (&task, &resumed.prompt), number)?;
+    let (status, reason) = attempts(job, cx, (&task, &resumed.prompt), number)?;
     let duration = contract_duration(begun.elapsed());
-    Ok(Some(Outcome { task_id: task.id, task_title: task.title, status, duration, argv: Vec::new() }))
+    let (task_id, task_title) = (task.id, task.title);
+    Ok(Some(Outcome { task_id, task_title, status, duration, argv: Vec::new(), reason }))
 }
 
-/// Runs the agent until the task is closed or its attempts are used up.
+/// Whether there is a next task. Nothing is taken yet.
+pub(super) fn is_ready(job: &Loop<'_>, cx: &mut Context) -> Result<bool> {
+    let request = peek::Request {
+        agent: job.caller.agent.as_str().to_owned(),
+        project_dir: job.project.clone(),
+        limit: Some(DELTAS_MAX),
+        ..peek::Request::default()
+    };
+    Ok(peek::look(cx, &request)?.0.brief.task.is_some())
+}
+
+/// Runs the agent until the task is closed or its attempts are used up. Returns the status, and why it is not done.
 fn attempts(
     job: &Loop<'_>,
     cx: &mut Context,
     (task, context): (&TaskView, &str),
     number: u32,
-) -> Result<&'static str> {
+) -> Result<(&'static str, Option<String>)> {
     let mut failed: Option<String> = None;
     let mut attempt = 1;
     loop {
@@ -59,7 +72,8 @@ fn attempts(
         }
         let step = format!("{number}_{attempt}");
         match judge(job, cx, (&task.id, &ending, progress.last()), &step)? {
-            Verdict::Ended(status) => return Ok(status),
+            Verdict::Ended(status) => return Ok((status, None)),
+            Verdict::Blocked(reason) => return Ok(("blocked", reason)),
             Verdict::Open { reason, may_retry: true, .. }
                 if attempt < job.args.attempts && job.stop.raised().is_none() =>
             {
@@ -68,7 +82,8 @@ fn attempts(
                 attempt += 1;
             }
             Verdict::Open { status, reason, .. } => {
-                return block(job, cx, (&task.id, &reason), &step).map(|()| status);
+                block(job, cx, (&task.id, &reason), &step)?;
+                return Ok((status, Some(reason)));
             }
         }
     }

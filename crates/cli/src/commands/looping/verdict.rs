@@ -18,6 +18,8 @@ use crate::persona::{self, Persona};
 pub(super) enum Verdict {
     /// It is closed, gone or given back.
     Ended(&'static str),
+    /// It is closed without success, and why.
+    Blocked(Option<String>),
     /// It is still open, and why.
     Open { status: &'static str, reason: String, may_retry: bool },
 }
@@ -37,7 +39,9 @@ pub(super) fn judge(
     };
     match (task.status, ending) {
         (Status::Done, _) => return Ok(Verdict::Ended("completed")),
-        (Status::Blocked | Status::Failed | Status::Canceled, _) => return Ok(Verdict::Ended("blocked")),
+        (Status::Blocked | Status::Failed | Status::Canceled, _) => {
+            return Ok(Verdict::Blocked(task.blocked_reason));
+        }
         (Status::Todo | Status::InProgress, Ending::Interrupted) => {
             let key = job.key(&format!("{step}_leave"))?;
             ops::agent::leave(cx, &key, &ops::agent::Request::default())?;
@@ -61,7 +65,9 @@ pub(super) fn judge(
         Ok(Some(_)) => Ok(Verdict::Ended("completed")),
         Ok(None) => Ok(left_open(job, ending, last)),
         // Somebody else took it meanwhile, and it is theirs to close.
-        Err(Error { code: ErrorCode::HeldByAnother, .. }) => Ok(Verdict::Ended("blocked")),
+        Err(error @ Error { code: ErrorCode::HeldByAnother, .. }) => {
+            Ok(Verdict::Blocked(Some(error.message)))
+        }
         Err(error) if matches!(error.code, ErrorCode::CheckFailed | ErrorCode::Denied) => {
             let status = if *ending == Ending::Timeout { "timeout" } else { "blocked" };
             let may_retry = error.code == ErrorCode::CheckFailed;

@@ -1,6 +1,6 @@
 //! Deletes the store: only a store of writ, only when nothing works on it, and only when a person says so.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
@@ -9,8 +9,7 @@ use ops::{Error, Result};
 
 use super::found;
 use crate::app::Globals;
-use crate::host;
-use crate::output::say;
+use crate::{host, person};
 
 /// Every file of the store, in the order in which they are removed. Nothing where there is no store.
 pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
@@ -22,9 +21,14 @@ pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
     }
     match host::call_existing::<Show>(globals, &Request::default()) {
         Ok(status) => refuse_while_in_use(&status)?,
-        // A damaged or newer store cannot be opened, but it can be deleted.
-        Err(_) if ops::is_store(store).map_err(failed)? => {}
         Err(error) if error.code == ErrorCode::Busy => return Err(error),
+        Err(error) if ops::is_store(store).map_err(failed)? => {
+            // A damaged or newer store cannot be opened, but it can be deleted. Any other fault hides whether something
+            // works on the store.
+            if !matches!(error.code, ErrorCode::Corrupt | ErrorCode::NewerStore) {
+                return Err(error);
+            }
+        }
         Err(_) => {
             let message = format!("{} is not a store of writ, so it is not deleted", store.display());
             return Err(Error::new(ErrorCode::ForeignStore, message));
@@ -47,18 +51,13 @@ fn refuse_while_in_use(status: &Answer) -> Result<()> {
     }
 }
 
-/// Asks on the terminal. Without one, `--yes` has to be given.
+/// Asks the person at the terminal. Without one, `--yes` has to be given.
 pub(super) fn confirm(store: &Path) -> Result<()> {
-    let stdin = io::stdin();
-    if !stdin.is_terminal() || !io::stderr().is_terminal() {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let message = "--purge deletes the store, and there is no terminal to ask on";
         return Err(Error::new(ErrorCode::Usage, message).hint("add --yes to delete it; nothing was changed"));
     }
-    say(&format!("Delete the store {} and everything in it? [y/N] ", store.display()));
-    let mut line = String::new();
-    let read = stdin.lock().read_line(&mut line);
-    read.map_err(|error| Error::new(ErrorCode::Io, format!("could not read the answer: {error}")))?;
-    if matches!(line.trim(), "y" | "Y" | "yes") {
+    if person::ask(&format!("Delete the store {} and everything in it?", store.display()))? {
         return Ok(());
     }
     Err(Error::new(ErrorCode::Denied, "the store was not deleted, and nothing else was changed")

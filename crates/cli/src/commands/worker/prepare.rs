@@ -7,6 +7,7 @@ use contract::domain::id::Minter;
 use contract::domain::request::Agent;
 use contract::domain::time::Clock;
 use ops::ledger::show;
+use ops::names::{LAST, run_id};
 use ops::{Caller, Context, Error, Result};
 
 use super::{RunArgs, Worker};
@@ -20,7 +21,8 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
     let owner = args.owner.clone().or_else(|| host::agent_name(globals));
     let owner = owner.ok_or_else(|| invalid("the worker has no name; set --owner".to_owned()))?;
     let agent = Agent::parse(&owner).map_err(|error| invalid(format!("--owner: {error}")))?;
-    let shown = show::show(cx, &show::Request { run: args.run.clone() })?;
+    let run = if args.run == LAST { run_id(cx, LAST)?.to_string() } else { args.run.clone() };
+    let shown = show::show(cx, &show::Request { run })?;
     let workspace = PathBuf::from(&shown.workspace);
     if !workspace.is_dir() {
         return Err(invalid(format!("the run's workspace {} is not a directory", workspace.display())));

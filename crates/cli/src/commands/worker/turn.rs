@@ -74,13 +74,28 @@ pub(super) fn take(worker: &Worker<'_>, cx: &mut Context, number: u32) -> Result
 pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result<Worked> {
     let begun = Instant::now();
     let command = command_line(worker);
-    note(worker, cx, turn, ("begin", written::begun(&command)))?;
-    let before = snapshot(worker, cx, turn)?;
-    let files = Files::write(&turn.packet)?;
-    let ended = child::run(child(worker, turn, &files), &worker.stop, beating(worker, cx, turn));
-    let mut worked = answer::answer(worker, cx, turn, &Left { before, files, ended, command })?;
+    let mut worked = match begin(worker, cx, turn, &command) {
+        Ok((before, files)) => {
+            let ended = child::run(child(worker, turn, &files), &worker.stop, beating(worker, cx, turn));
+            answer::answer(worker, cx, turn, &Left { before, files, ended, command })?
+        }
+        // The assignment must not stay in progress: nothing works on it.
+        Err(error) => answer::not_started(worker, cx, turn, (&command, error))?,
+    };
     worked.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(worked)
+}
+
+/// What is done before the command is started.
+fn begin(
+    worker: &Worker<'_>,
+    cx: &mut Context,
+    turn: &Turn,
+    command: &str,
+) -> Result<(Option<Snapshot>, Files)> {
+    let files = Files::write(&turn.packet)?;
+    note(worker, cx, turn, ("begin", written::begun(command)))?;
+    Ok((snapshot(worker, cx, turn)?, files))
 }
 
 /// What is left when the command has ended.

@@ -1,7 +1,7 @@
 //! The result of an assignment: submitted as done or not, and what the worker reports of it.
 
 use contract::json::Value;
-use contract::operator::Code;
+use contract::operator::{Code, Outcome};
 use ops::result::submit;
 use ops::{Context, Error, Result};
 
@@ -45,6 +45,37 @@ pub(super) fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &
         }),
         Err(error) if is_lost(&error) => Ok(lost(turn)),
         Err(error) => Err(error),
+    }
+}
+
+/// Submits a blocked result because of a fault before the command was started.
+pub(super) fn not_started(
+    worker: &Worker<'_>,
+    cx: &mut Context,
+    turn: &Turn,
+    (command, fault): (&str, Error),
+) -> Result<Worked> {
+    if is_lost(&fault) {
+        return Ok(lost(turn));
+    }
+    let why = Unfinished {
+        outcome: Outcome::Blocked,
+        code: Code::MissingRequiredInput.as_str().to_owned(),
+        reason: format!("the command was not started: {}", fault.message),
+        next_step: "remove the fault, then plan the task again".to_owned(),
+    };
+    // The worklog may be what could not be written; the result says the same.
+    note(worker, cx, turn, ("end", written::stopped(command, &[], &why, ""))).ok();
+    match stop(worker, cx, turn, (&why, Vec::new(), None)) {
+        Ok(answer) => Ok(Worked {
+            status: answer.status.as_str(),
+            code: Some(why.code),
+            reason: why.reason,
+            ..lost(turn)
+        }),
+        Err(error) if is_lost(&error) => Ok(lost(turn)),
+        // The first fault explains the second.
+        Err(_) => Err(fault),
     }
 }
 
