@@ -268,3 +268,33 @@ fn a_resuming_agent_gets_what_a_dead_one_left_and_a_peek_shows_it() {
     assert_eq!(world.get(&left).claim.unwrap().holder, Some(holder(9)));
     assert_eq!(world.get(&other).claim.unwrap().agent, "b", "a living one keeps its task");
 }
+
+#[test]
+fn a_dead_process_holds_no_task_of_another_project_either() {
+    let mut world = World::new();
+    let elsewhere =
+        task::create::Request { project_id: Some("/elsewhere".to_owned()), ..create("of another project") };
+    let id = task::create::create(&mut world.cx, &key("setup", "c"), &elsewhere).unwrap().answer.task.id;
+    world.host.liveness.set(DEAD);
+    task::begin::begin(&mut world.cx, &held("a", "a-1", 7), &begin(&id)).unwrap();
+    let request =
+        Request { project_dir: Some("/here".to_owned()), focus: Some(id.clone()), ..Request::default() };
+    let answer = resume(&mut world.cx, &key("b", "b-1"), &request).unwrap().answer;
+    assert_eq!(answer.focus_task_id, id);
+    assert_eq!(world.get(&id).claim.unwrap().agent, "b");
+}
+
+#[test]
+fn a_task_that_an_agent_holds_is_not_ready() {
+    let mut world = World::new();
+    let (one, two) = (world.task("one"), world.task("two"));
+    let request = Request { focus: Some(one.clone()), ..Request::default() };
+    resume(&mut world.cx, &key("a", "a-1"), &request).unwrap();
+    let ready = |world: &mut World| -> Vec<String> {
+        let found = task::ready::ready(&mut world.cx, 10).unwrap();
+        found.into_iter().map(|task| task.id.to_string()).collect()
+    };
+    assert_eq!(ready(&mut world), std::slice::from_ref(&two));
+    world.clock().advance(limits::CLAIM_LEASE);
+    assert_eq!(ready(&mut world).len(), 2, "the lease of {one} is over");
+}
