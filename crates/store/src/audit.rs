@@ -153,7 +153,8 @@ impl Tx<'_> {
 
     /// How many events the stream accounts for, present or not.
     fn walk(&self, stream: &Value, mut walk: Walk<'_>) -> Result<i64> {
-        let sql = format!("SELECT {} FROM events WHERE stream = ?1 ORDER BY seq", events::COLUMNS);
+        let columns = events::COLUMNS;
+        let sql = format!("SELECT {columns}, substance FROM events WHERE stream = ?1 ORDER BY seq");
         let mut statement = self.prepare(&sql)?;
         let mut rows = statement.query(params![stream])?;
         while let Some(row) = rows.next()? {

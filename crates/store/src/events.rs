@@ -2,6 +2,7 @@
 
 use contract::chain;
 use contract::continuity::event::{BOOKKEEPING, RESUME_INTENT};
+use contract::continuity::substance::Substance;
 use contract::domain::change::Change;
 use contract::domain::id::{self, Id};
 use contract::domain::run::RunId;
@@ -195,9 +196,10 @@ impl Tx<'_> {
     fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
         self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
-                 priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change)
+                 priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,
+                 substance)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                 ?21)",
+                 ?21, ?22)",
             )?
             .execute(params![
                 stream,
@@ -221,6 +223,7 @@ impl Tx<'_> {
                 record.run_id,
                 record.message,
                 record.is_change,
+                substance_of(record).code(),
             ])?;
         Ok(self.sql.last_insert_rowid())
     }
@@ -278,6 +281,10 @@ impl Tx<'_> {
         }
         Ok(events)
     }
+}
+
+pub(crate) fn substance_of(record: &Record) -> Substance {
+    Substance::of(&record.kind, &record.from, record.is_change)
 }
 
 pub(crate) fn event_of(row: &Row<'_>) -> Result<Event> {

@@ -163,13 +163,13 @@ fn what_a_resuming_agent_reads_are_look_ups() {
     }
     for scope in [EventScope::Task(&id(1)), EventScope::Project("p")] {
         looks_up(&tx, "what was said", |tx| drop(tx.said(scope, 10).unwrap()));
-        uses(&tx, "events_said", |tx| drop(tx.said(scope, 10).unwrap()));
+        uses(&tx, "events_notes", |tx| drop(tx.said(scope, 10).unwrap()));
         looks_up(&tx, "what repeats", |tx| drop(tx.repeated(scope, "last_words", 10).unwrap()));
         uses(&tx, "events_repeated", |tx| drop(tx.repeated(scope, "last_words", 10).unwrap()));
     }
     let alone = EventScope::ProjectAlone("p");
     looks_up(&tx, "what was said outside tasks", |tx| drop(tx.said(alone, 10).unwrap()));
-    uses(&tx, "events_said_without_task", |tx| drop(tx.said(alone, 10).unwrap()));
+    uses(&tx, "events_notes_without_task", |tx| drop(tx.said(alone, 10).unwrap()));
     looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
     looks_up(&tx, "dependents", |tx| drop(tx.dependents(&id(1), 10).unwrap()));
     looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1), "x").unwrap()));

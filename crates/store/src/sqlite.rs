@@ -21,6 +21,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0003_crew.sql"),
     include_str!("../migrations/sqlite/0004_worklogs.sql"),
     include_str!("../migrations/sqlite/0005_everyday.sql"),
+    include_str!("../migrations/sqlite/0006_trust.sql"),
 ];
 
 /// The state of a file before we change it.

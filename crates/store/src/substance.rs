@@ -1,7 +1,6 @@
 //! Reads the events of a task or a project that say something about the work. Bookkeeping is in no index used here,
 //! so that however much of it there is, it neither hides anything nor costs anything.
 
-use contract::continuity::substance::{BOOKKEEPING, REPEATED};
 use contract::domain::task::TaskId;
 use rusqlite::params;
 
@@ -39,43 +38,54 @@ impl EventScope<'_> {
 impl Tx<'_> {
     /// What agents recorded, newest first: no changes, no bookkeeping, no kinds that repeat.
     pub fn said(&self, scope: EventScope<'_>, limit: usize) -> Result<Vec<Event>> {
-        let kinds: Vec<&str> = BOOKKEEPING.iter().chain(REPEATED).copied().collect();
+        let (columns, condition) = (COLUMNS, scope.condition());
         let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {} AND is_change = 0 AND sender <> 'service.writ'
-             AND kind NOT IN ({}) ORDER BY id DESC LIMIT ?2",
-            scope.condition(),
-            listed(&kinds)
+            "SELECT {columns} FROM events WHERE {condition} AND substance = 1 ORDER BY id DESC LIMIT ?2"
         );
         self.event_list(&sql, params![scope.id(), rows(limit)])
     }
 
     /// The newest events of one of the kinds that repeat.
     pub fn repeated(&self, scope: EventScope<'_>, kind: &str, limit: usize) -> Result<Vec<Event>> {
+        let (columns, condition) = (COLUMNS, scope.condition());
         let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {} AND kind = ?2 AND kind IN ({}) ORDER BY id DESC LIMIT ?3",
-            scope.condition(),
-            listed(REPEATED)
+            "SELECT {columns} FROM events WHERE {condition} AND substance = 2 AND kind = ?2
+             ORDER BY id DESC LIMIT ?3"
         );
         self.event_list(&sql, params![scope.id(), kind, rows(limit)])
     }
 }
 
-/// A list as in the conditions of the indexes. They are used only where a statement has the same list.
-fn listed(kinds: &[&str]) -> String {
-    kinds.iter().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
+    use contract::continuity::substance::{ENGINE, REPEATED, Substance, WITHOUT_SUBSTANCE};
+    use rusqlite::Connection;
+
     use super::*;
 
-    /// Without an index a statement would still be right, and slow.
+    /// Events that are older than the column got theirs from the migration.
     #[test]
-    fn the_indexes_have_the_same_lists() {
-        let migration = include_str!("../migrations/sqlite/0005_everyday.sql");
-        let spaced = migration.split_whitespace().collect::<Vec<_>>().join(" ");
-        let kinds: Vec<&str> = BOOKKEEPING.iter().chain(REPEATED).copied().collect();
-        assert_eq!(spaced.matches(&format!("kind NOT IN ({})", listed(&kinds))).count(), 3);
-        assert_eq!(spaced.matches(&format!("kind IN ({})", listed(REPEATED))).count(), 2);
+    fn the_migration_decides_as_new_events_are_decided() {
+        let migration = include_str!("../migrations/sqlite/0006_trust.sql");
+        let begin = migration.find("UPDATE events").unwrap();
+        let update = &migration[begin..][..=migration[begin..].find(';').unwrap()];
+        let store = Connection::open_in_memory().unwrap();
+        store.execute_batch("CREATE TABLE events (kind, sender, is_change, substance)").unwrap();
+        let mut expected = Vec::new();
+        for kind in REPEATED.iter().chain(WITHOUT_SUBSTANCE).chain(&["progress"]) {
+            for (sender, is_change) in [("ann", false), ("ann", true), (ENGINE, false)] {
+                let sql = "INSERT INTO events VALUES (?1, ?2, ?3, NULL)";
+                store.execute(sql, params![kind, sender, is_change]).unwrap();
+                expected.push(Substance::of(kind, sender, is_change).code());
+            }
+        }
+        store.execute_batch(update).unwrap();
+        let mut rows = store.prepare("SELECT substance FROM events ORDER BY rowid").unwrap();
+        let found =
+            rows.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<Vec<i64>>>().unwrap();
+        assert_eq!(found, expected);
+        for code in 0..3 {
+            assert!(found.contains(&code), "{code}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `writ loop`: runs an agent program on one task after another, until there is none or too many failed.
 
 mod call;
-pub(crate) mod child;
+mod child;
 mod dry_run;
 mod post_hook;
 mod prepare;
@@ -143,7 +143,7 @@ fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
     let mut number = 0;
     while !tally.is_enough(job.args.max_tasks, job.args.max_fails) && job.stop.raised().is_none() {
         if number > 0 && turn::is_ready(job, cx)? {
-            child::pause(job.args.cooldown, &job.stop);
+            crate::child::pause(job.args.cooldown, &job.stop);
             if job.stop.raised().is_some() {
                 break;
             }

@@ -14,13 +14,12 @@ pub const CHECKPOINT: &str = "checkpoint";
 pub const TODO_SNAPSHOT: &str = "todo_snapshot";
 
 /// Kinds that occur again and again. Each is looked up by itself, so that none of them pushes out another.
-/// The index `events_repeated` has the same list.
 pub const REPEATED: &[&str] =
     &[CHECKPOINT, LAST_WORDS, TODO_SNAPSHOT, TOOL_FAILURE, TOOL_SUCCESS, USER_PROMPT];
 
 /// Kinds that tell an agent nothing about the work. Changes of tables are left out by what they are; these are the
-/// kinds that have no change, and those of imported events. The index `events_said` has the same list.
-pub const BOOKKEEPING: &[&str] = &[
+/// kinds that have no change, and those of imported events.
+pub const WITHOUT_SUBSTANCE: &[&str] = &[
     "agent_completed",
     "agent_focus",
     "agent_spawned",
@@ -45,3 +44,38 @@ pub const BOOKKEEPING: &[&str] = &[
     "task_status",
     "task_verified",
 ];
+
+/// The sender of what the engine records about its own work.
+pub const ENGINE: &str = "service.writ";
+
+/// What an event is to a brief. Stored with the event, so that an index finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Substance {
+    /// It keeps the books.
+    None,
+    /// What an agent decided, met or noted.
+    Note,
+    /// One of the kinds that occur again and again.
+    Repeated,
+}
+
+impl Substance {
+    pub fn of(kind: &str, sender: &str, is_change: bool) -> Self {
+        if REPEATED.contains(&kind) {
+            Substance::Repeated
+        } else if is_change || sender == ENGINE || WITHOUT_SUBSTANCE.contains(&kind) {
+            Substance::None
+        } else {
+            Substance::Note
+        }
+    }
+
+    /// Its number in the store.
+    pub fn code(self) -> i64 {
+        match self {
+            Substance::None => 0,
+            Substance::Note => 1,
+            Substance::Repeated => 2,
+        }
+    }
+}

@@ -7,7 +7,10 @@ use rusqlite::types::ValueRef;
 
 use super::{Fault, Head, HeadRow, Verification};
 use crate::error::{Error, Result};
-use crate::events::{Event, event_of};
+use crate::events::{self, Event, event_of};
+
+/// The column behind those of an event. It follows from them, so the hash does not cover it.
+const SUBSTANCE: usize = 22;
 
 pub(super) struct Walk<'w> {
     stream: &'w str,
@@ -55,7 +58,8 @@ impl<'w> Walk<'w> {
             return Ok(());
         }
         if event.seq == self.last.seq + 1 {
-            self.next(event);
+            let substance = ValueRef::Integer(events::substance_of(&event.record).code());
+            self.next(event, row.get_ref(SUBSTANCE)? == substance);
         } else {
             self.after_a_gap(event);
         }
@@ -86,14 +90,14 @@ impl<'w> Walk<'w> {
         last.seq.max(known.head.seq)
     }
 
-    fn next(&mut self, event: Event) {
+    fn next(&mut self, event: Event, fits_substance: bool) {
         let right = self.link(event.seq, &self.last.hash, &event);
         let fits = |hash: Option<&String>| hash == Some(&event.hash);
         // If only the hash of the previous row was changed, this row still follows the hash it should have had.
         let follows = fits(right.as_ref())
             || self.should_be.as_ref().is_some_and(|hash| fits(self.link(event.seq, hash, &event).as_ref()));
         self.should_be = right.filter(|_| !follows);
-        if !follows {
+        if !follows || !fits_substance {
             self.changed(&event, "was changed");
         }
         self.arrive(event);

@@ -303,8 +303,8 @@ fn an_added_row_is_accused() {
     let copied = |seq: i64, stream: &str| {
         format!(
             "INSERT INTO events SELECT NULL, {stream}, {seq}, hash, 'evt_added', at, type, sender, recipient, intent,
-             corr, reply_to, priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change
-             FROM events WHERE stream = 'project:a' AND seq = 5;"
+             corr, reply_to, priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,
+             substance FROM events WHERE stream = 'project:a' AND seq = 5;"
         )
     };
     let cases = [

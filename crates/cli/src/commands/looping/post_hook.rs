@@ -6,9 +6,10 @@ use engine::StopSignal;
 use engine::supervisor::Exit;
 
 use super::Loop;
-use super::child::{self, Child, Ending};
+use super::child::{self, Ending};
 use super::progress::Progress;
 use super::tally::Report;
+use crate::child::Child;
 use crate::env;
 use crate::output::say;
 

@@ -11,11 +11,12 @@ use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
 
 use super::call::AgentCall;
-use super::child::{self, Child, Ending};
+use super::child::{self, Ending};
 use super::progress::Progress;
 use super::tally::Outcome;
 use super::verdict::{Verdict, judge};
 use super::{Loop, prompt};
+use crate::child::Child;
 use crate::env;
 use crate::output::{one_line, say};
 use crate::persona::{self, Persona};

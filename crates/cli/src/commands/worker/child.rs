@@ -1,27 +1,16 @@
 //! The command of a worker: supervised, bounded in time, ended with everything it started.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use engine::StopSignal;
-use engine::launcher::{self, Bounds, RunError, Seen, Wish};
-use engine::supervisor::{Exit, LaunchSpec, Stdin};
+use engine::launcher::{self, RunError, Seen, Wish};
+use engine::supervisor::Exit;
 
+use crate::child::{self, Child};
 use crate::host;
 
 /// How much of the end of the output is kept for the worklog.
 const TAIL_BYTES: usize = 2000;
-
-pub(super) struct Child {
-    pub(super) argv: Vec<OsString>,
-    pub(super) directory: PathBuf,
-    pub(super) environment: BTreeMap<OsString, OsString>,
-    pub(super) input: Vec<u8>,
-    pub(super) timeout: Duration,
-}
 
 /// How the command ended. Nothing of it runs any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,13 +39,7 @@ pub(super) enum Hold {
 
 /// Runs the command to its end. What it prints goes to standard error; `beat` is called several times a second.
 pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hold) -> Ended {
-    let spec = LaunchSpec {
-        cwd: child.directory,
-        env: child.environment,
-        stdin: Stdin::Bytes(child.input),
-        ..host::program(child.argv)
-    };
-    let bounds = Bounds { timeout: child.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
+    let (spec, bounds) = child.launch();
     let mut tail = Vec::new();
     let mut hold = Hold::Kept;
     let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
@@ -65,12 +48,10 @@ pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hol
             Seen::Tick if hold == Hold::Kept => hold = beat(),
             Seen::Tick => {}
         }
-        match (hold, stop.raised()) {
+        match hold {
             // Somebody else may hold the task already, so the command must not write any more.
-            (Hold::Lost, _) => Wish::Kill,
-            (Hold::Kept, None) => Wish::GoOn,
-            (Hold::Kept, Some(_)) if stop.insists() => Wish::Kill,
-            (Hold::Kept, Some(_)) => Wish::Stop,
+            Hold::Lost => Wish::Kill,
+            Hold::Kept => child::wish(stop),
         }
     });
     let ending = match (ended, hold) {

@@ -15,10 +15,11 @@ use ops::worklog::append;
 use ops::{Context, Error, Result, heartbeat, watchdog};
 
 use super::Worker;
-use super::child::{self, Child, Ended, Hold};
+use super::child::{self, Ended, Hold};
 use super::files::Files;
 use super::report::Worked;
 use super::written;
+use crate::child::Child;
 use crate::env;
 
 /// An assignment that this worker holds.

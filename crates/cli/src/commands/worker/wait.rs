@@ -7,7 +7,7 @@ use ops::{Context, Error, Result};
 
 use super::Worker;
 use super::turn::{self, Turn};
-use crate::commands::looping::child::pause;
+use crate::child::pause;
 
 /// How often a worker that waits looks for a task.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);

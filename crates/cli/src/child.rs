@@ -1,0 +1,53 @@
+//! A program that a command starts and waits for: supervised, bounded in time, ended with everything it started.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use contract::domain::limits::POLL_INTERVAL;
+use engine::StopSignal;
+use engine::launcher::{Bounds, Wish};
+use engine::supervisor::{LaunchSpec, Stdin};
+
+use crate::host;
+
+/// What is to be started.
+pub(crate) struct Child {
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) directory: PathBuf,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// For its standard input, which is closed afterwards.
+    pub(crate) input: Vec<u8>,
+    pub(crate) timeout: Duration,
+}
+
+impl Child {
+    /// How the launcher starts it. The length of its output is not limited: nobody keeps all of it.
+    pub(crate) fn launch(self) -> (LaunchSpec, Bounds) {
+        let stdin = if self.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(self.input) };
+        let bounds = Bounds { timeout: self.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
+        let spec =
+            LaunchSpec { cwd: self.directory, env: self.environment, stdin, ..host::program(self.argv) };
+        (spec, bounds)
+    }
+}
+
+/// What a request to stop means for a child.
+pub(crate) fn wish(stop: &StopSignal) -> Wish {
+    match stop.raised() {
+        None => Wish::GoOn,
+        Some(_) if stop.insists() => Wish::Kill,
+        Some(_) => Wish::Stop,
+    }
+}
+
+/// Waits in small steps, so that a request to stop is heard.
+pub(crate) fn pause(length: Duration, stop: &StopSignal) {
+    let until = Instant::now() + length;
+    let step = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
+    while Instant::now() < until && stop.raised().is_none() {
+        // Waits without watching anything; an interruption only means looking again.
+        rustix::event::poll(&mut [], Some(&step)).ok();
+    }
+}

@@ -1,0 +1,26 @@
+-- Trust: principals, seals, evidence, changes that are seen.
+
+-- What a brief is made of: 0 for changes, the engine's records and bookkeeping, so that no number of them hides a note;
+-- 1 for notes; 2 for kinds that repeat, which are looked up one by one. `Substance::of` decides it for new events. It is a
+-- column of the indexes so that a look-up prefers them to the index of all events.
+-- SQLite reads the text of every index when it opens a store, so the indexes no longer have the lists of kinds.
+DROP INDEX events_said;
+DROP INDEX events_said_in_project;
+DROP INDEX events_said_without_task;
+DROP INDEX events_repeated;
+DROP INDEX events_repeated_in_project;
+ALTER TABLE events ADD COLUMN substance INTEGER NOT NULL DEFAULT 0;
+UPDATE events SET substance = CASE
+    WHEN kind IN ('checkpoint', 'last_words', 'todo_snapshot', 'tool_failure', 'tool_success', 'user_prompt') THEN 2
+    WHEN is_change = 1 OR sender = 'service.writ' OR kind IN (
+        'agent_completed', 'agent_focus', 'agent_spawned', 'artifact_added', 'events_pruned', 'events_summary',
+        'heartbeat', 'memory_delete', 'memory_gc', 'memory_upserted', 'project_created', 'run_completed',
+        'session_end', 'session_start', 'task_assigned', 'task_completed_signal', 'task_created', 'task_deleted',
+        'task_dependency_added', 'task_dependency_removed', 'task_priority_changed', 'task_status', 'task_verified')
+        THEN 0
+    ELSE 1 END;
+CREATE INDEX events_notes ON events (task_id, substance, id) WHERE substance = 1;
+CREATE INDEX events_notes_in_project ON events (project_id, substance, id) WHERE substance = 1;
+CREATE INDEX events_notes_without_task ON events (project_id, substance, id) WHERE substance = 1 AND task_id IS NULL;
+CREATE INDEX events_repeated ON events (task_id, substance, kind, id) WHERE substance = 2;
+CREATE INDEX events_repeated_in_project ON events (project_id, substance, kind, id) WHERE substance = 2;
