@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::open::beside;
 use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
-use crate::{OpenTransactions, Store, Verification};
+use crate::{KeyOnce, OpenTransactions, Store, Verification};
 
 /// A backup that was made and verified.
 #[derive(Debug)]
@@ -63,6 +63,7 @@ fn read_back(copy: &Path) -> Result<Verification> {
         path: copy.to_owned(),
         found_schema: sqlite::MIGRATIONS.len(),
         open: OpenTransactions::default(),
+        key: KeyOnce::new(),
     };
     copied.read()?.verify(None)
 }

@@ -42,6 +42,10 @@ pub enum Error {
     Newer { found: i64, known: i64 },
     #[error("{} is on a network file system ({name}), where the write-ahead log is not safe", path.display())]
     NetworkFileSystem { path: PathBuf, name: &'static str },
+    #[error("the store's key {} {problem}", path.display())]
+    Key { path: PathBuf, problem: String },
+    #[error("the store's key {} is missing", path.display())]
+    NoKey { path: PathBuf },
     #[error("the store is busy: other writers did not finish in time")]
     Busy,
     #[error("the disk that holds the store is full")]
@@ -77,6 +81,8 @@ impl Error {
             | Error::File { .. }
             | Error::Backup { .. }
             | Error::NetworkFileSystem { .. }
+            | Error::Key { .. }
+            | Error::NoKey { .. }
             | Error::Full
             | Error::ReadOnly
             | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
@@ -112,6 +118,13 @@ impl Error {
             Error::Full => Some("free some disk space; nothing was lost and nothing was partly written"),
             Error::Unavailable(_) => {
                 Some("check the disk that holds the store, then send the same request again")
+            }
+            Error::Key { .. } => Some(
+                "the key must be a regular file of 32 bytes that only you can use: restore it, or set its owner and mode \
+                 with chown and chmod 600",
+            ),
+            Error::NoKey { .. } => {
+                Some("put the key back; if it is lost, a person makes a new one with `writ audit reseal`")
             }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("run `writ audit verify` to see what is damaged"),

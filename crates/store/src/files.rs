@@ -20,9 +20,9 @@ pub fn is_store(path: &Path) -> io::Result<bool> {
     Ok(header.starts_with(MAGIC) && header.get(APPLICATION_ID_AT..) == Some(&APPLICATION_ID.to_be_bytes()))
 }
 
-/// The files that exist of a store: the database, what SQLite keeps beside it, and backups before migrations.
+/// The files that exist of a store: the database, what SQLite keeps beside it, its key, and backups before migrations.
 pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let beside_it = ["", "-wal", "-shm", "-journal"].map(|ending| beside(path, ending));
+    let beside_it = ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(path, ending));
     let mut files: Vec<PathBuf> = beside_it.into_iter().filter(|file| file.is_file()).collect();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(files) };
     let start = format!("{name}.schema");

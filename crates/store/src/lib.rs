@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod files;
 mod focus;
+mod key;
 mod memories;
 mod memories_sqlite;
 mod open;
@@ -46,6 +47,7 @@ pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
 pub use files::{files_of, is_store};
 pub use focus::{TakeableState, TaskSearch};
+pub use key::StoreKey;
 pub use requests::StoredAnswer;
 pub use runs::RunFilter;
 pub use substance::EventScope;
@@ -60,11 +62,17 @@ pub struct Store {
     /// The schema version that the file had when it was opened; 0 for a new file.
     found_schema: usize,
     open: OpenTransactions,
+    key: KeyOnce,
 }
+
+/// The store's key, read when it is first needed. `None` if the file is missing.
+type KeyOnce = std::cell::OnceCell<Option<StoreKey>>;
 
 /// One transaction. Dropping it rolls it back.
 pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
+    key: &'s KeyOnce,
+    path: &'s Path,
     _open: OpenTransaction,
 }
 
@@ -96,17 +104,22 @@ impl Store {
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        Ok(Tx { sql, _open: self.open.enter() })
+        Ok(Tx { sql, key: &self.key, path: &self.path, _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
-        Ok(Tx { sql, _open: self.open.enter() })
+        Ok(Tx { sql, key: &self.key, path: &self.path, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The store's key. Refused if it is missing, or if others could have read or replaced it.
+    pub fn key(&self) -> Result<&StoreKey> {
+        known_key(&self.key, &self.path)?.ok_or_else(|| Error::NoKey { path: StoreKey::path_of(&self.path) })
     }
 
     /// The count of open transactions.
@@ -125,10 +138,24 @@ impl Store {
     }
 }
 
+/// Reads the key on first use.
+fn known_key<'k>(known: &'k KeyOnce, path: &Path) -> Result<Option<&'k StoreKey>> {
+    if let Some(key) = known.get() {
+        return Ok(key.as_ref());
+    }
+    let key = StoreKey::load(path)?;
+    Ok(known.get_or_init(|| key).as_ref())
+}
+
 impl Tx<'_> {
     /// Commits durably: after this returns, the changes survive a crash and a power cut.
     pub fn commit(self) -> Result<()> {
         Ok(self.sql.commit()?)
+    }
+
+    /// The store's key. Refused if it is missing, or if others could have read or replaced it.
+    pub fn key(&self) -> Result<&StoreKey> {
+        known_key(self.key, self.path)?.ok_or_else(|| Error::NoKey { path: StoreKey::path_of(self.path) })
     }
 
     /// The next value of a counter that never repeats and never goes back.

@@ -10,7 +10,11 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
-use crate::{OpenTransactions, Store};
+use crate::{KeyOnce, OpenTransactions, Store, StoreKey};
+
+/// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
+/// new key would make a forged store look genuine.
+const SEALED_SINCE: usize = 6;
 
 impl Store {
     /// Opens the store at `path`, or creates it. `now` is part of the name of a backup before a migration.
@@ -39,8 +43,13 @@ impl Store {
             Preparation::Schema => 0,
             Preparation::Migration { from } => from,
         };
-        let mut store =
-            Store { connection, path: path.to_owned(), found_schema, open: OpenTransactions::default() };
+        let mut store = Store {
+            connection,
+            path: path.to_owned(),
+            found_schema,
+            open: OpenTransactions::default(),
+            key: KeyOnce::new(),
+        };
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
@@ -57,6 +66,7 @@ impl Store {
             path: PathBuf::from(":memory:"),
             found_schema: 0,
             open: OpenTransactions::default(),
+            key: KeyOnce::new(),
         })
     }
 
@@ -66,9 +76,15 @@ impl Store {
         // Another process may have migrated the store while this one waited for the lock.
         match preparation(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
             Preparation::Nothing => return Ok(()),
-            Preparation::Schema => sqlite::migrate(&tx.sql, migrations, 0)?,
+            Preparation::Schema => {
+                StoreKey::load_or_make(&path)?;
+                sqlite::migrate(&tx.sql, migrations, 0)?;
+            }
             Preparation::Migration { from } => {
                 back_up(&path, from, now)?;
+                if from < SEALED_SINCE {
+                    StoreKey::load_or_make(&path)?;
+                }
                 sqlite::migrate(&tx.sql, migrations, from)?;
             }
         }

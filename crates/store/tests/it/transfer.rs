@@ -205,7 +205,7 @@ fn a_file_appears_whole_for_its_user_alone_and_replaces_nothing_unless_told() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["copy.db", "out.ndjson", "writ.db"], "no other file is left");
+    assert_eq!(names, ["copy.db", "out.ndjson", "writ.db", "writ.db.key"], "no other file is left");
     let mut copied = Store::open(&copy, temp.now().at).unwrap();
     assert_eq!(copied.rows().unwrap(), temp.open().rows().unwrap());
 }

@@ -36,6 +36,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("vt100", &["cli"]),
     ("serde-saphyr", &["contract"]),
     ("strsim", &["contract"]),
+    ("hmac", &["store"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];
