@@ -42,6 +42,9 @@ pub struct TaskView {
     pub updated_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
+    /// Why a completed task is only claimed although its checks passed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub withheld: Option<String>,
     /// The agent that completed the task wrote its checks.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub self_checked: bool,
@@ -84,6 +87,7 @@ impl From<&Task> for TaskView {
                 let shown = if evidence.is_checked() { Evidence::Verified } else { evidence };
                 shown.as_str().to_owned()
             }),
+            withheld: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
             self_checked: task.evidence == Some(Evidence::SelfChecked),
             checks: task.checks().to_vec(),
             run_id: task.part.as_ref().map(|part| part.run_id.to_string()),

@@ -201,7 +201,7 @@ fn block(
         work,
         state,
         &delta,
-        TransitionContext { verified: false, ended: Ended::TimedOut, spent: None },
+        TransitionContext { ended: Ended::TimedOut, ..TransitionContext::NOTHING },
     )?;
     let blocker = Blocker {
         task_id: name.clone(),

@@ -29,7 +29,7 @@ pub struct Task {
     /// The agent contract's integer; `Priority::from_number` gives its name.
     pub priority: i64,
     pub project_id: Option<String>,
-    /// Why it is blocked, failed or canceled.
+    /// Why it is blocked, failed or canceled, or why a done task is only claimed.
     pub blocked_reason: Option<String>,
     /// Grows with each change.
     pub version: i64,
@@ -92,8 +92,16 @@ pub enum Command {
     /// Claim the task without starting it.
     Claim(NewClaim),
     /// Change the state. `verified` decides the evidence of `Done`. An agent (`by`) cannot change a task that
-    /// another one holds; an engine changes the tasks of its own run.
-    Move { to: Status, reason: Option<String>, rules: Rules, verified: bool, by: Option<Agent> },
+    /// another one holds; an engine changes the tasks of its own run. With `withheld`, the reason why more than a claim
+    /// is not granted, `Done` is only claimed although the checks passed.
+    Move {
+        to: Status,
+        reason: Option<String>,
+        rules: Rules,
+        verified: bool,
+        withheld: Option<String>,
+        by: Option<Agent>,
+    },
     /// Release a claim.
     Release { agent: Agent },
     /// Release the claim of a process that is known to be dead, whatever agent it worked for.
@@ -175,16 +183,22 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
             }
             claim(task, wanted, now)
         }
-        Command::Move { to, reason, rules, verified, by } => {
+        Command::Move { to, reason, rules, verified, withheld, by } => {
             if let Some(agent) = by {
                 not_held_by_another(task, agent, now)?;
             }
             let evidence = evidence_for(task, *to, *verified, by.as_ref())?;
+            let withheld = withheld.clone().filter(|_| *to == Status::Done);
+            let evidence =
+                evidence.map(|granted| if withheld.is_some() { Evidence::Claimed } else { granted });
             if *rules == Rules::Operator && !task.status.may_become(*to) {
                 let message = format!("a task that is {} cannot become {to}", task.status);
                 return Err(Refusal::new(ErrorCode::WrongState, message));
             }
-            Ok(vec![moved(task, *to, reason.clone(), evidence)])
+            // A reason belongs to its state and is cleared with it.
+            let has_reason = matches!(to, Status::Blocked | Status::Failed | Status::Canceled);
+            let reason = reason.clone().filter(|_| has_reason).or(withheld);
+            Ok(vec![moved(task, *to, reason, evidence)])
         }
         Command::Release { agent } => match &task.claim {
             Some(claim) if claim.agent == agent.as_str() => {
@@ -284,8 +298,6 @@ fn evidence_for(
 }
 
 fn moved(task: &Task, to: Status, reason: Option<String>, evidence: Option<Evidence>) -> Change {
-    // A reason belongs to its state and is cleared with it.
-    let reason = reason.filter(|_| matches!(to, Status::Blocked | Status::Failed | Status::Canceled));
     Change::TaskMoved { task_id: task.id.clone(), from: task.status, to, evidence, reason }
 }
 

@@ -149,19 +149,20 @@ impl Dispatcher<'_> {
         let id = self.tasks[task].id.clone();
         let token = self.held.get(&task).copied();
         self.note(end_of(live, Conclusion::of(verdict, reported), reported, token));
-        let move_to = |to, reason: Option<String>, verified| Entry::MoveTask {
-            task_id: id.clone(),
-            to,
-            reason,
-            verified,
-        };
+        let move_to =
+            |to, reason: Option<String>| Entry::MoveTask { task_id: id.clone(), to, reason, verified: false };
         match verdict {
-            Verdict::Done { verified } => self.note(move_to(Status::Done, None, *verified)),
-            Verdict::Failed { .. } if retries_left => {
-                self.note(move_to(Status::Blocked, Some(verdict.told()), false));
-                self.note(move_to(Status::Todo, None, false));
+            Verdict::Done { verified } => {
+                self.note(Entry::Finish { task_id: id, verified: *verified, withheld: None });
             }
-            Verdict::Failed { .. } => self.note(move_to(Status::Failed, Some(verdict.told()), false)),
+            Verdict::Withheld { checked, reason } => {
+                self.note(Entry::Finish { task_id: id, verified: *checked, withheld: Some(reason.clone()) });
+            }
+            Verdict::Failed { .. } if retries_left => {
+                self.note(move_to(Status::Blocked, Some(verdict.told())));
+                self.note(move_to(Status::Todo, None));
+            }
+            Verdict::Failed { .. } => self.note(move_to(Status::Failed, Some(verdict.told()))),
         }
     }
 
@@ -171,7 +172,7 @@ impl Dispatcher<'_> {
             self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(wait));
             let reason = match verdict {
                 Verdict::Failed { message, .. } => message.as_str(),
-                Verdict::Done { .. } => "",
+                Verdict::Done { .. } | Verdict::Withheld { .. } => "",
             };
             let cost = self.cost(task);
             let name = &self.board.slots[task].name;
@@ -259,7 +260,7 @@ struct Conclusion {
 impl Conclusion {
     fn of(verdict: &Verdict, reported: &Reported) -> Self {
         match verdict {
-            Verdict::Done { .. } => Self {
+            Verdict::Done { .. } | Verdict::Withheld { .. } => Self {
                 state: AttemptState::Succeeded,
                 code: None,
                 rule: None,

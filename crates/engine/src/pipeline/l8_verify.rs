@@ -13,6 +13,12 @@ pub(crate) enum Verdict {
     Done {
         verified: bool,
     },
+    /// It has finished, but something speaks against more than a claim.
+    Withheld {
+        /// Whether it has checks and they passed.
+        checked: bool,
+        reason: String,
+    },
     Failed {
         /// Of AOP.
         code: String,
@@ -27,6 +33,7 @@ impl Verdict {
     pub(crate) fn told(&self) -> String {
         match self {
             Verdict::Done { .. } => String::new(),
+            Verdict::Withheld { reason, .. } => reason.clone(),
             Verdict::Failed { rule: Some(_), message, .. } => message.clone(),
             Verdict::Failed { code, rule: None, message } => told(code, message),
         }
@@ -36,7 +43,9 @@ impl Verdict {
     fn recorded(&self) -> String {
         match self {
             Verdict::Failed { rule: Some(rule), message, .. } => format!("{rule}: {message}"),
-            Verdict::Failed { rule: None, .. } | Verdict::Done { .. } => self.told(),
+            Verdict::Failed { rule: None, .. } | Verdict::Withheld { .. } | Verdict::Done { .. } => {
+                self.told()
+            }
         }
     }
 }
@@ -52,6 +61,8 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) tokens: Option<i64>,
     /// Of everything in the write scope, after the checks.
     pub(crate) tree_digest: Option<&'s str>,
+    /// What speaks against more than a claim.
+    pub(crate) withheld: &'s [String],
 }
 
 pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
@@ -65,6 +76,9 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
         Verdict::Done { verified: false } => {
             let reason = "there is nothing to check; done is only claimed".to_owned();
             ("CLAIMED", reason.clone(), verification("unverified", reason, None))
+        }
+        Verdict::Withheld { reason, .. } => {
+            ("WITHHELD", reason.clone(), verification("unverified", reason.clone(), None))
         }
         Verdict::Failed { message, .. } => {
             let decision = match facts.claim {
@@ -114,7 +128,11 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     if facts.checks.len() < facts.checks_expected {
         return unchecked("not every check was run".to_owned());
     }
-    Verdict::Done { verified: facts.checks_expected > 0 }
+    let checked = facts.checks_expected > 0;
+    if facts.withheld.is_empty() {
+        return Verdict::Done { verified: checked };
+    }
+    Verdict::Withheld { checked, reason: facts.withheld.join("; ") }
 }
 
 #[cfg(test)]

@@ -21,10 +21,12 @@ use crate::record::{About, EventWriter};
 use writing::write;
 
 /// What a delta does not say about a transition.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct TransitionContext {
     /// writ itself ran the task's checks and they passed.
     pub(crate) verified: bool,
+    /// Why done is only claimed although they passed.
+    pub(crate) withheld: Option<String>,
     /// How an open assignment ends.
     pub(crate) ended: Ended,
     pub(crate) spent: Option<contract::domain::crew::budget::Amount>,
@@ -32,7 +34,7 @@ pub(crate) struct TransitionContext {
 
 impl TransitionContext {
     pub(crate) const NOTHING: TransitionContext =
-        TransitionContext { verified: false, ended: Ended::Withdrawn, spent: None };
+        TransitionContext { verified: false, withheld: None, ended: Ended::Withdrawn, spent: None };
 }
 
 /// The deltas of one envelope, and what else decides about them.

@@ -93,7 +93,12 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         crate::worklog::refuse_unexplained(work.tx, &task, (status, token), request.strict)?;
         accept(work, &state, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &state, &judged);
-        rows::step(work, &mut state, &delta, TransitionContext { verified, ended: Ended::Submitted, spent })?;
+        rows::step(
+            work,
+            &mut state,
+            &delta,
+            TransitionContext { verified, withheld: None, ended: Ended::Submitted, spent },
+        )?;
         let task = state.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
             let end = work.tx.worklog_end(&task.id)?;

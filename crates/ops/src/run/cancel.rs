@@ -181,6 +181,7 @@ fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: &str
         reason: Some(reason.to_owned()),
         rules: Rules::Operator,
         verified: false,
+        withheld: None,
         by: None,
     };
     crate::task::carry_out(work, &mut task, &command, "Task canceled")?;

@@ -35,6 +35,12 @@ pub enum Entry {
         reason: Option<String>,
         verified: bool,
     },
+    /// Grants done. With `withheld`, the reason why it is only claimed although the checks passed.
+    Finish {
+        task_id: TaskId,
+        verified: bool,
+        withheld: Option<String>,
+    },
     /// With the locks, the share of the budget and the approval that go with it, or not at all.
     StartAttempt {
         attempt: NewAttempt,
@@ -132,12 +138,10 @@ fn write_one(
             work.say_for(note.from.as_deref(), &about, says(note))?;
         }
         Entry::MoveTask { task_id, to, reason, verified } => {
-            let mut task = crate::task::required(work.tx, task_id.as_str())?;
-            let reason = reason.as_ref().map(|text| contract::secrets::scrub(text).into_owned());
-            let command =
-                Command::Move { to: *to, reason, rules: Rules::Operator, verified: *verified, by: None };
-            let message = format!("{}: {to}", task.title);
-            crate::task::carry_out(work, &mut task, &command, &message)?;
+            move_task(work, task_id, (*to, *verified), (reason.as_deref(), None))?;
+        }
+        Entry::Finish { task_id, verified, withheld } => {
+            move_task(work, task_id, (Status::Done, *verified), (None, withheld.as_deref()))?;
         }
         Entry::StartAttempt { attempt, wants } => return start(work, run, attempt, wants),
         Entry::EndAttempt { .. } => return end(work, run, entry),
@@ -158,6 +162,27 @@ fn write_one(
         }
     }
     Ok(Ok(None))
+}
+
+fn move_task(
+    work: &mut EventWriter<'_, '_>,
+    task_id: &TaskId,
+    (to, verified): (Status, bool),
+    (reason, withheld): (Option<&str>, Option<&str>),
+) -> Result<()> {
+    let mut task = crate::task::required(work.tx, task_id.as_str())?;
+    let scrubbed = |text: &str| contract::secrets::scrub(text).into_owned();
+    let command = Command::Move {
+        to,
+        reason: reason.map(scrubbed),
+        rules: Rules::Operator,
+        verified,
+        withheld: withheld.map(scrubbed),
+        by: None,
+    };
+    let message = format!("{}: {to}", task.title);
+    crate::task::carry_out(work, &mut task, &command, &message)?;
+    Ok(())
 }
 
 /// Notes that an attempt is alive.

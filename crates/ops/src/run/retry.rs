@@ -146,8 +146,14 @@ fn to_reset(tasks: Vec<Task>, first: &Task) -> Vec<Task> {
 
 fn move_to_todo(work: &mut EventWriter<'_, '_>, mut task: Task) -> Result<()> {
     // Leaving a terminal state starts the task anew: the agent contract allows it, the operator's does not.
-    let command =
-        Command::Move { to: Status::Todo, reason: None, rules: Rules::Continuity, verified: false, by: None };
+    let command = Command::Move {
+        to: Status::Todo,
+        reason: None,
+        rules: Rules::Continuity,
+        verified: false,
+        withheld: None,
+        by: None,
+    };
     crate::task::carry_out(work, &mut task, &command, "Task will be retried")?;
     Ok(())
 }

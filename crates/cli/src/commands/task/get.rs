@@ -37,6 +37,9 @@ fn text(task: &TaskView, needed: &[TaskView]) -> String {
     {
         text.push_str(&format!("  because {}\n", one_line(reason)));
     }
+    if let Some(reason) = &task.withheld {
+        text.push_str(&format!("  only claimed: {}\n", one_line(reason)));
+    }
     for task in needed {
         text.push_str(&format!("  waits for {}\n", super::line(task)));
     }

@@ -60,6 +60,7 @@ fn run(checks: usize, script: &str) -> String {
                 reason: None,
                 rules: Rules::Continuity,
                 verified: false,
+                withheld: None,
                 by: Some(Agent::parse(agent).unwrap()),
             },
             ["release", agent] => Command::Release { agent: Agent::parse(agent).unwrap() },
@@ -148,7 +149,7 @@ fn any_command() -> impl Strategy<Value = Command> {
         (prop::sample::select(Status::ALL), any::<bool>(), any::<bool>(), proptest::option::of(agent))
             .prop_map(|(to, operator, verified, by)| {
                 let rules = if operator { Rules::Operator } else { Rules::Continuity };
-                Command::Move { to, reason: Some("r".to_owned()), rules, verified, by }
+                Command::Move { to, reason: Some("r".to_owned()), rules, verified, withheld: None, by }
             }),
     ]
 }
@@ -197,8 +198,14 @@ fn checks_by_the_agent_that_completes_the_task_are_no_independent_evidence() {
         };
         let task = Task { checks: author.map(own), project_id: Some("/w".to_owned()), ..task(0) };
         let by = by.map(|name| Agent::parse(name).unwrap());
-        let command =
-            Command::Move { to: Status::Done, reason: None, rules: Rules::Continuity, verified, by };
+        let command = Command::Move {
+            to: Status::Done,
+            reason: None,
+            rules: Rules::Continuity,
+            verified,
+            withheld: None,
+            by,
+        };
         decide(&task, &command, &now(0)).map(|changes| match &changes[..] {
             [Change::TaskMoved { evidence, .. }] => *evidence,
             other => panic!("{other:?}"),

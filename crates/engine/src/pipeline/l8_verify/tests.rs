@@ -27,6 +27,7 @@ fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
         cost: None,
         tokens: None,
         tree_digest: Some("sha256:1"),
+        withheld: &[],
     }
 }
 
@@ -68,6 +69,16 @@ fn without_checks_done_is_only_claimed() {
     let verdict = Verdict::Done { verified: false };
     let decision = "CLAIMED: there is nothing to check; done is only claimed";
     assert_judged(&facts(&Claim::Success, &[]), decision, verdict, ("unverified", None));
+}
+
+#[test]
+fn passed_checks_are_no_more_than_a_claim_if_something_speaks_against_it() {
+    let withheld = ["one".to_owned(), "two".to_owned()];
+    for (checks, checked) in [(&[seen(true)][..], true), (&[][..], false)] {
+        let facts = VerifyFacts { withheld: &withheld, ..facts(&Claim::Success, checks) };
+        let verdict = Verdict::Withheld { checked, reason: "one; two".to_owned() };
+        assert_judged(&facts, "WITHHELD: one; two", verdict, ("unverified", None));
+    }
 }
 
 #[test]

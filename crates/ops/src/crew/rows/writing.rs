@@ -36,6 +36,7 @@ pub(super) fn write(
             reason: Some(row.reason.clone()),
             rules: Rules::Operator,
             verified: context.verified,
+            withheld: context.withheld,
             by: None,
         };
         let message = format!("{reference}: {}", row.status);
