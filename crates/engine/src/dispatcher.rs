@@ -125,7 +125,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Offers tasks in this order from here on.
     pub(crate) fn offer(&mut self, order: Vec<usize>) {
-        self.board.order = order;
+        self.board.offer(&order);
     }
 
     /// Works until nothing is left to do or someone asked to stop. No child is left when it returns.
@@ -227,7 +227,7 @@ impl<'d> Dispatcher<'d> {
     /// Reads a task again after it was changed, and keeps the board in step.
     pub(crate) fn refresh(&mut self, task: usize) -> Result<()> {
         let fresh = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;
-        self.board.slots[task].status = fresh.status;
+        self.board.set_status(task, fresh.status);
         self.tasks[task] = fresh;
         Ok(())
     }
@@ -280,8 +280,8 @@ impl<'d> Dispatcher<'d> {
         if !self.still_waits(task)? {
             return Ok(());
         }
-        let name = self.board.slots[because].name.clone();
-        let status = self.board.slots[because].status;
+        let name = self.board.slot(because).name.clone();
+        let status = self.board.slot(because).status;
         let reason = format!("dependency `{name}` is {status}");
         let mark = self.pipeline.mark();
         self.note(Entry::MoveTask {
@@ -296,7 +296,7 @@ impl<'d> Dispatcher<'d> {
             return Ok(());
         }
         let progress = Progress::Ended {
-            task: &self.board.slots[task].name,
+            task: &self.board.slot(task).name,
             status: Status::Canceled,
             evidence: None,
             reason: Some(&reason),
@@ -348,10 +348,8 @@ impl<'d> Dispatcher<'d> {
     /// Tasks that an agent has taken are its own to finish; the board only has to see it. One whose agent went away
     /// is left for a person: nobody knows what it did.
     fn look_after_others(&mut self) -> Result<()> {
-        for task in 0..self.tasks.len() {
-            if self.board.slots[task].status != Status::InProgress || self.live.contains_key(&task) {
-                continue;
-            }
+        let others: Vec<usize> = self.board.busy().filter(|task| !self.live.contains_key(task)).collect();
+        for task in others {
             self.refresh(task)?;
             let held = self.tasks[task].live_claim(&self.cx.now()).is_some();
             if self.tasks[task].status != Status::InProgress || held {

@@ -8,6 +8,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
+use contract::domain::task::Task;
 use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
@@ -83,6 +84,7 @@ fn attend(
     begun_ms: i64,
 ) -> Result<Option<Ending>> {
     let launcher = &settings.launcher;
+    let patience = patience(&show::tasks(cx, id)?, settings);
     loop {
         launcher.pause(limits::POLL_INTERVAL);
         observer.tick();
@@ -90,7 +92,7 @@ fn attend(
         if let Some(signal) = settings.stop.raised() {
             return Ok(Some(Ending::Interrupted { signal, run }));
         }
-        if launcher.monotonic_ms() - begun_ms > millis(patience(&run, settings)) {
+        if launcher.monotonic_ms() - begun_ms > millis(patience) {
             let message = format!("another engine is still working on the run {id}");
             return Err(Error::new(ErrorCode::Timeout, message).hint("show it with `writ runs show`"));
         }
@@ -106,8 +108,9 @@ fn attend(
 }
 
 /// The longest a run can take: every attempt of every task takes its full time, one after the other.
-fn patience(run: &Run, settings: &Settings) -> Duration {
-    let per_task = run.asked.plan.tasks.iter().map(|task| {
+fn patience(tasks: &[Task], settings: &Settings) -> Duration {
+    let specs = tasks.iter().filter_map(|task| task.part.as_ref()).map(|part| &part.spec);
+    let per_task = specs.map(|task| {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
         let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
         let executor = settings.executors.find(&task.executor);
@@ -120,10 +123,13 @@ fn patience(run: &Run, settings: &Settings) -> Duration {
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }
 
-fn work(mut parts: EngineParts<'_>, run: Run, stack: LayerStack) -> Result<Ending> {
+fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<Ending> {
     // Children of engines that died; those of living engines are never touched.
     parts.settings.launcher.end_leftovers();
     let whole = show::show(parts.cx, run.asked.id.as_str())?;
+    // The layers look at the whole plan; the run's row has only its head.
+    let specs = whole.tasks.iter().filter_map(|(task, _)| task.part.as_ref());
+    run.asked.plan.tasks = specs.map(|part| part.spec.clone()).collect();
     let records = records(&mut parts, &run)?;
     let pipeline = if records.is_empty() {
         Pipeline::new(stack, &run.asked)

@@ -21,6 +21,7 @@ mod outcome;
 pub(crate) mod samples;
 pub(crate) mod stack;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,6 +29,7 @@ use contract::aee::{LOG_SINK, Type};
 use contract::aocl::payload::{Control, Delegation, Digests, LayerPayload, LayerRef, StackSelect};
 use contract::aocl::{Bundle, Layer, intents};
 use contract::domain::code::ErrorCode;
+use contract::domain::limits;
 use contract::domain::run::NewRun;
 use contract::domain::task::TaskId;
 use contract::json::{Map, Value};
@@ -47,6 +49,10 @@ pub(crate) struct Pipeline {
     pub(crate) stack: Arc<LayerStack>,
     run_id: String,
     bundle: Bundle,
+    /// The digest of the bundle.
+    digest: String,
+    /// Numbers of tasks that have ended and are still in the bundle, in the order of their ends.
+    ended: VecDeque<i64>,
     entries: Vec<Entry>,
     executed: Vec<Executed>,
     pub(crate) delegations: Vec<Delegation>,
@@ -73,6 +79,8 @@ pub(crate) enum Position<'p> {
 /// A walk at one moment, to return to when what followed could not be written.
 pub(crate) struct Mark {
     bundle: Bundle,
+    digest: String,
+    ended: VecDeque<i64>,
     entries: usize,
     executed: usize,
     delegations: usize,
@@ -96,13 +104,14 @@ impl Pipeline {
         let mut pipeline = Self::blank(stack, run);
         for record in records {
             pipeline.patch(&record.delta)?;
-            if pipeline.bundle.digest() != record.digests.context_out {
+            if pipeline.digest != record.digests.context_out {
                 let message = format!("the context after {} is not what its record says", record.layer.id);
                 return Err(Error::new(ErrorCode::Corrupt, message));
             }
             let (id, halted) = (record.layer.id.clone(), record.control.halt_pipeline);
             pipeline.executed.push(Executed { id, halted });
         }
+        pipeline.ended = numbers_in(&pipeline.bundle);
         Ok(pipeline)
     }
 
@@ -111,7 +120,9 @@ impl Pipeline {
             awaited: Awaited::new(stack.timeout),
             stack: Arc::new(stack),
             run_id: run.id.to_string(),
+            digest: Bundle::new().digest(),
             bundle: Bundle::new(),
+            ended: VecDeque::new(),
             entries: Vec::new(),
             executed: Vec::new(),
             delegations: Vec::new(),
@@ -180,9 +191,12 @@ impl Pipeline {
         result: LayerResult<P>,
         position: Position<'_>,
     ) -> Result<Exit<P>> {
-        let context_in = self.bundle.digest();
+        let context_in = self.digest.clone();
         // Scrubbed before it is hashed, so that what is stored is what was digested.
-        let delta = scrubbed(result.delta);
+        let mut delta = scrubbed(result.delta);
+        if let Position::Task(_) = position {
+            self.forget_oldest(&mut delta);
+        }
         self.patch(&delta)?;
         let message = result.decisions.first().map_or_else(
             || Layer::from_id(layer_id).map_or(layer_id, |layer| layer.title()).to_owned(),
@@ -198,7 +212,7 @@ impl Pipeline {
             decisions: result.decisions,
             delta,
             refs: result.refs,
-            digests: Digests { context_in, context_out: self.bundle.digest() },
+            digests: Digests { context_in, context_out: self.digest.clone() },
             control,
         };
         let task = match position {
@@ -207,6 +221,27 @@ impl Pipeline {
         };
         self.note(intents::LAYER_DECISION, &message, &payload, task);
         Ok(result.exit)
+    }
+
+    /// A task begins: its part of the context is kept until it has ended.
+    pub(crate) fn task_begins(&mut self, number: i64) {
+        self.ended.retain(|ended| *ended != number);
+    }
+
+    /// A task has ended. Only the newest of those stay in the context: it is digested after each layer, so it must not
+    /// grow with the run. The records of the task keep everything.
+    pub(crate) fn task_ended(&mut self, number: i64) {
+        self.task_begins(number);
+        self.ended.push_back(number);
+    }
+
+    fn forget_oldest(&mut self, delta: &mut Map<String, Value>) {
+        while self.ended.len() > limits::CONTEXT_TASKS_MAX {
+            let Some(number) = self.ended.pop_front() else { return };
+            for partition in ["C2.Task", "C3.Memory"] {
+                delta.insert(format!("{partition}.t{number}"), Value::Null);
+            }
+        }
     }
 
     /// What the envelope says about how the walk goes on.
@@ -260,6 +295,8 @@ impl Pipeline {
     pub(crate) fn mark(&self) -> Mark {
         Mark {
             bundle: self.bundle.clone(),
+            digest: self.digest.clone(),
+            ended: self.ended.clone(),
             entries: self.entries.len(),
             executed: self.executed.len(),
             delegations: self.delegations.len(),
@@ -270,6 +307,8 @@ impl Pipeline {
     /// lead to.
     pub(crate) fn back_to(&mut self, mark: Mark) {
         self.bundle = mark.bundle;
+        self.digest = mark.digest;
+        self.ended = mark.ended;
         self.entries.truncate(mark.entries);
         self.executed.truncate(mark.executed);
         self.delegations.truncate(mark.delegations);
@@ -278,8 +317,22 @@ impl Pipeline {
     fn patch(&mut self, delta: &Map<String, Value>) -> Result<()> {
         self.bundle.apply(delta).map_err(|error| {
             Error::new(ErrorCode::Bug, format!("a layer's delta does not fit the context: {error}"))
-        })
+        })?;
+        if !delta.is_empty() {
+            self.digest = self.bundle.digest();
+        }
+        Ok(())
     }
+}
+
+/// The numbers of the tasks that the context knows.
+fn numbers_in(bundle: &Bundle) -> VecDeque<i64> {
+    let tasks = bundle.get("C2.Task").and_then(Value::as_object);
+    let names = tasks.into_iter().flat_map(Map::keys);
+    let mut numbers: Vec<i64> =
+        names.filter_map(|name| name.strip_prefix('t').and_then(|number| number.parse().ok())).collect();
+    numbers.sort_unstable();
+    numbers.into()
 }
 
 /// Timings of layers are for people; nothing is decided by them.

@@ -1,7 +1,13 @@
 //! Which task is started next. Pure: the state of the board in, steps out.
+//!
+//! A run may have thousands of tasks, so nothing here looks at all of them for each step: the board knows at any time
+//! which tasks could start, which wait for a time, and which can never start.
 
 mod choice;
+mod waits;
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use contract::domain::attempt::{Attempt, AttemptState};
@@ -12,6 +18,7 @@ use contract::domain::status::Status;
 use contract::plan::PlanTask;
 
 use choice::{Candidate, choose};
+use waits::{Waits, is_lost};
 
 /// Starvation limit: how many conflicting tasks may start before a waiting one takes priority.
 const PATIENCE: u32 = 3;
@@ -43,130 +50,300 @@ pub enum Step {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Board {
-    pub slots: Vec<Slot>,
-    /// Indexes in the order in which tasks are offered.
-    pub order: Vec<usize>,
-    pub max_parallel: usize,
+    slots: Vec<Slot>,
+    /// The place of each task in the order in which they are offered.
+    places: Vec<usize>,
+    max_parallel: usize,
     /// What others hold, outside of this board.
-    pub taken: Vec<Scope>,
+    taken: Vec<Scope>,
+    /// No task starts before this time: the machine has no room for another process.
+    closed_until_ms: i64,
+    waits: Waits,
+    /// Todo, with everything it needs and its time come: by weight, then as offered.
+    able: BTreeSet<Offer>,
+    /// Todo with a time to wait for.
+    later: BTreeSet<(i64, usize)>,
+    /// Todo, and something it needs is lost: as offered.
+    doomed: BTreeSet<(usize, usize)>,
+    busy: BTreeSet<usize>,
+    /// Tasks in `able` that were passed over too often, as offered.
+    starved: BTreeSet<(usize, usize)>,
+    /// Tasks that are todo and write something.
+    writers: usize,
+    /// The last time that was asked about. Tasks whose time has come are in `able`.
+    now_ms: i64,
+}
+
+/// A task that could start: the heaviest first, then by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Offer {
+    weight: Reverse<u128>,
+    place: usize,
+    task: usize,
 }
 
 impl Board {
+    /// Tasks are offered in their own order.
+    pub fn new(slots: Vec<Slot>, max_parallel: usize) -> Self {
+        let mut board = Self {
+            places: (0..slots.len()).collect(),
+            max_parallel,
+            taken: Vec::new(),
+            closed_until_ms: i64::MIN,
+            waits: Waits::new(&slots),
+            able: BTreeSet::new(),
+            later: BTreeSet::new(),
+            doomed: BTreeSet::new(),
+            busy: BTreeSet::new(),
+            starved: BTreeSet::new(),
+            writers: 0,
+            now_ms: i64::MIN,
+            slots,
+        };
+        (0..board.slots.len()).for_each(|task| board.enter(task));
+        board
+    }
+
+    pub fn slot(&self, task: usize) -> &Slot {
+        &self.slots[task]
+    }
+
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Offers tasks in this order from here on.
+    pub fn offer(&mut self, order: &[usize]) {
+        self.over_all(|board| {
+            order.iter().enumerate().for_each(|(place, &task)| board.places[task] = place);
+        });
+    }
+
+    pub fn set_status(&mut self, task: usize, status: Status) {
+        let before = self.slots[task].status;
+        if before == status {
+            return;
+        }
+        self.leave(task);
+        self.slots[task].status = status;
+        self.enter(task);
+        for dependent in self.waits.concerned(task, before, status) {
+            self.leave(dependent);
+            self.waits.moved(dependent, before, status);
+            self.enter(dependent);
+        }
+    }
+
+    /// The task waits until this time on the boot clock.
+    pub fn set_not_before(&mut self, task: usize, not_before_ms: i64) {
+        self.leave(task);
+        self.slots[task].not_before_ms = not_before_ms;
+        self.enter(task);
+    }
+
+    pub fn set_priority(&mut self, task: usize, priority: Priority) {
+        self.leave(task);
+        self.slots[task].priority = priority;
+        self.enter(task);
+    }
+
+    pub fn set_passed_over(&mut self, task: usize, times: u32) {
+        self.leave(task);
+        self.slots[task].passed_over = times;
+        self.enter(task);
+    }
+
+    /// What others hold from here on.
+    pub fn set_taken(&mut self, taken: Vec<Scope>) {
+        self.taken = taken;
+    }
+
+    pub fn taken(&self) -> &[Scope] {
+        &self.taken
+    }
+
+    /// Starts nothing before this time.
+    pub fn close_until(&mut self, until_ms: i64) {
+        self.closed_until_ms = until_ms;
+    }
+
+    /// Whether a task that has not begun writes something.
+    pub fn has_writers(&self) -> bool {
+        self.writers > 0
+    }
+
+    /// Tasks in progress, here or in other hands.
+    pub fn busy(&self) -> impl Iterator<Item = usize> {
+        self.busy.iter().copied()
+    }
+
     /// Everything that can be done now. Tasks in progress hold their write scopes. Among those that could start, the
     /// ones that together matter most are started; one that was passed over too often comes first.
-    pub fn steps(&self, now_ms: i64) -> Vec<Step> {
-        let busy = self.with_status(Status::InProgress);
-        let room = self.max_parallel.saturating_sub(busy.len());
+    pub fn steps(&mut self, now_ms: i64) -> Vec<Step> {
+        self.advance(now_ms);
+        let skips = self.skips();
+        let room = self.max_parallel.saturating_sub(self.busy.len());
+        if room == 0 || self.able.is_empty() || now_ms < self.closed_until_ms {
+            return skips;
+        }
+        let busy: Vec<usize> = self.busy().collect();
         let mut started: Vec<usize> = Vec::new();
         let mut kept_free: Vec<usize> = Vec::new();
-        let ready = self.ready(now_ms);
-        for task in ready.iter().copied().filter(|&task| self.slots[task].passed_over >= PATIENCE) {
-            if self.collides_with_any(task, &busy) || started.len() == room {
+        for (_, task) in self.starved.iter().copied().filter(|&(_, task)| !self.is_taken(task)) {
+            if started.len() == room {
+                break;
+            }
+            if self.collides_with_any(task, &busy) {
                 kept_free.push(task);
             } else if !self.collides_with_any(task, &started) {
                 started.push(task);
             }
         }
-        let candidates: Vec<Candidate> = ready
-            .into_iter()
-            .filter(|task| !started.contains(task))
-            .filter(|&task| {
-                [&busy, &started, &kept_free].iter().all(|others| !self.collides_with_any(task, others))
-            })
-            .map(|task| Candidate { task, weight: self.weight(task) })
-            .collect();
+        let left = room - started.len();
+        if left > 0 {
+            let free = |task: usize| {
+                !started.contains(&task)
+                    && !self.is_taken(task)
+                    && [&busy, &started, &kept_free]
+                        .iter()
+                        .all(|others| !self.collides_with_any(task, others))
+            };
+            let more = self.choice(left, free);
+            started.extend(more);
+        }
+        skips.into_iter().chain(started.into_iter().map(Step::Start)).collect()
+    }
+
+    /// Up to `room` of the tasks that are free. Where the heaviest do not collide, the others are not looked at.
+    fn choice(&self, room: usize, is_free: impl Fn(usize) -> bool) -> Vec<usize> {
+        let mut offers = self.able.iter().filter(|offer| is_free(offer.task));
+        let candidate = |offer: &Offer| Candidate { task: offer.task, weight: offer.weight.0 };
+        let mut candidates: Vec<Candidate> = offers.by_ref().take(room).map(candidate).collect();
         let collide = |a: usize, b: usize| self.collide(a, b);
-        started.extend(choose(&candidates, collide, room.saturating_sub(started.len())));
-        self.skips().chain(started.into_iter().map(Step::Start)).collect()
+        let mut pairs = candidates.iter().enumerate();
+        if pairs.any(|(i, one)| candidates[..i].iter().any(|other| collide(one.task, other.task))) {
+            candidates.extend(offers.map(candidate));
+        }
+        choose(&candidates, collide, room)
     }
 
     /// Remembers who was passed over by these steps.
     pub fn note(&mut self, steps: &[Step], now_ms: i64) {
+        self.advance(now_ms);
         let started = |step: &Step| if let Step::Start(task) = step { Some(*task) } else { None };
         let started: Vec<usize> = steps.iter().filter_map(started).collect();
-        for task in self.ready(now_ms) {
-            if !started.contains(&task) && self.collides_with_any(task, &started) {
-                self.slots[task].passed_over = self.slots[task].passed_over.saturating_add(1);
-            }
+        if started.iter().all(|&task| self.slots[task].writes.is_empty()) {
+            return;
+        }
+        let is_passed_over = |task: &usize| {
+            !started.contains(task) && !self.is_taken(*task) && self.collides_with_any(*task, &started)
+        };
+        let passed_over: Vec<usize> =
+            self.able.iter().map(|offer| offer.task).filter(is_passed_over).collect();
+        for task in passed_over {
+            let times = self.slots[task].passed_over.saturating_add(1);
+            self.set_passed_over(task, times);
         }
     }
 
-    /// When the next waiting retry becomes due.
+    /// When something that waits for a time becomes due.
     pub fn next_due_ms(&self, now_ms: i64) -> Option<i64> {
-        let waiting =
-            self.slots.iter().filter(|slot| slot.status == Status::Todo && slot.not_before_ms > now_ms);
-        waiting.map(|slot| slot.not_before_ms).min()
+        let opens = (self.closed_until_ms > now_ms && !self.able.is_empty()).then_some(self.closed_until_ms);
+        let due = self.later.range((now_ms.saturating_add(1), 0)..).next().map(|(at_ms, _)| *at_ms);
+        due.into_iter().chain(opens).min()
     }
 
     /// Nothing runs and nothing will.
-    pub fn is_settled(&self, now_ms: i64) -> bool {
-        self.with_status(Status::InProgress).is_empty()
-            && self.steps(now_ms).is_empty()
-            && self.next_due_ms(now_ms).is_none()
-            && self.waiting(now_ms).is_empty()
+    pub fn is_settled(&mut self, now_ms: i64) -> bool {
+        self.advance(now_ms);
+        self.busy.is_empty() && self.doomed.is_empty() && self.able.is_empty() && self.later.is_empty()
     }
 
     /// Tasks that could start if others let go of what they hold.
-    pub fn waiting(&self, now_ms: i64) -> Vec<usize> {
-        let due = |slot: &Slot| slot.status == Status::Todo && slot.not_before_ms <= now_ms;
-        let is_waiting = |&task: &usize| {
-            let slot = &self.slots[task];
-            due(slot) && self.has_what_it_needs(slot) && overlap(&slot.writes, &self.taken)
-        };
-        (0..self.slots.len()).filter(is_waiting).collect()
+    pub fn waiting(&mut self, now_ms: i64) -> Vec<usize> {
+        self.advance(now_ms);
+        if self.taken.is_empty() {
+            return Vec::new();
+        }
+        let mut waiting: Vec<usize> =
+            self.able.iter().map(|offer| offer.task).filter(|&task| self.is_taken(task)).collect();
+        waiting.sort_unstable();
+        waiting
     }
 
-    /// Tasks that wait for nothing but room, in the order in which they are offered.
-    fn ready(&self, now_ms: i64) -> Vec<usize> {
-        let is_ready = |&task: &usize| {
-            let slot = &self.slots[task];
-            slot.status == Status::Todo
-                && slot.not_before_ms <= now_ms
-                && self.has_what_it_needs(slot)
-                && !overlap(&slot.writes, &self.taken)
-        };
-        self.order.iter().copied().filter(is_ready).collect()
+    /// Moves tasks whose time has come to those that could start.
+    fn advance(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        while let Some(&(at_ms, task)) = self.later.first()
+            && at_ms <= now_ms
+        {
+            self.leave(task);
+            self.enter(task);
+        }
     }
 
-    fn has_what_it_needs(&self, slot: &Slot) -> bool {
-        slot.needs.iter().all(|&needed| self.slots[needed].status == Status::Done)
-    }
-
-    fn skips(&self) -> impl Iterator<Item = Step> {
-        self.order.iter().filter_map(|&task| {
-            let slot = &self.slots[task];
-            let because = *slot.needs.iter().find(|&&needed| self.is_lost(needed))?;
-            (slot.status == Status::Todo).then_some(Step::Skip { task, because })
-        })
-    }
-
-    /// How much starting it is worth: first by priority, then by what waits for it, directly or not.
-    fn weight(&self, task: usize) -> u128 {
-        // More than all tasks of a plan can unlock together.
-        const CLASS: u128 = 1_000_000;
-        let class = match self.slots[task].priority {
-            Priority::Low => 0,
-            Priority::Normal => 1,
-            Priority::High => 2,
-            Priority::Critical => 3,
-        };
-        CLASS.pow(class) * (1 + self.unlocks(task))
-    }
-
-    fn unlocks(&self, task: usize) -> u128 {
-        let mut waits = vec![false; self.slots.len()];
-        let mut next = vec![task];
-        let mut count = 0;
-        while let Some(done) = next.pop() {
-            for (other, slot) in self.slots.iter().enumerate() {
-                if !waits[other] && slot.status == Status::Todo && slot.needs.contains(&done) {
-                    waits[other] = true;
-                    count += 1;
-                    next.push(other);
+    /// Takes a task out of every set it is in, before it changes.
+    fn leave(&mut self, task: usize) {
+        let slot = &self.slots[task];
+        let place = self.places[task];
+        match slot.status {
+            Status::InProgress => drop(self.busy.remove(&task)),
+            Status::Todo => {
+                self.writers -= usize::from(!slot.writes.is_empty());
+                self.doomed.remove(&(place, task));
+                self.starved.remove(&(place, task));
+                self.later.remove(&(slot.not_before_ms, task));
+                if let Some(weight) = self.waits.forget_weight(task) {
+                    self.able.remove(&Offer { weight: Reverse(weight), place, task });
                 }
             }
+            Status::Blocked | Status::Done | Status::Failed | Status::Canceled => {}
         }
-        count
+    }
+
+    /// Puts a task into the sets that it belongs to.
+    fn enter(&mut self, task: usize) {
+        let slot = &self.slots[task];
+        let place = self.places[task];
+        match slot.status {
+            Status::InProgress => drop(self.busy.insert(task)),
+            Status::Todo => {
+                self.writers += usize::from(!slot.writes.is_empty());
+                if self.waits.is_doomed(task) {
+                    self.doomed.insert((place, task));
+                }
+                if slot.not_before_ms > self.now_ms {
+                    self.later.insert((slot.not_before_ms, task));
+                } else if self.waits.has_what_it_needs(task) {
+                    let weight = self.waits.weigh(task, &self.slots);
+                    self.able.insert(Offer { weight: Reverse(weight), place, task });
+                    if self.slots[task].passed_over >= PATIENCE {
+                        self.starved.insert((place, task));
+                    }
+                }
+            }
+            Status::Blocked | Status::Done | Status::Failed | Status::Canceled => {}
+        }
+    }
+
+    /// A change that concerns every task.
+    fn over_all(&mut self, change: impl FnOnce(&mut Self)) {
+        (0..self.slots.len()).for_each(|task| self.leave(task));
+        change(self);
+        (0..self.slots.len()).for_each(|task| self.enter(task));
+    }
+
+    fn skips(&self) -> Vec<Step> {
+        let step = |&(_, task): &(usize, usize)| {
+            let because =
+                self.slots[task].needs.iter().copied().find(|&needed| is_lost(self.slots[needed].status))?;
+            Some(Step::Skip { task, because })
+        };
+        self.doomed.iter().filter_map(step).collect()
+    }
+
+    fn is_taken(&self, task: usize) -> bool {
+        overlap(&self.slots[task].writes, &self.taken)
     }
 
     fn collide(&self, a: usize, b: usize) -> bool {
@@ -175,14 +352,6 @@ impl Board {
 
     fn collides_with_any(&self, task: usize, others: &[usize]) -> bool {
         others.iter().any(|&other| self.collide(task, other))
-    }
-
-    fn with_status(&self, status: Status) -> Vec<usize> {
-        (0..self.slots.len()).filter(|&i| self.slots[i].status == status).collect()
-    }
-
-    fn is_lost(&self, task: usize) -> bool {
-        matches!(self.slots[task].status, Status::Failed | Status::Canceled)
     }
 }
 

@@ -355,6 +355,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         objective: "o".to_owned(),
         workspace: "/w".to_owned(),
         plan: Plan::default(),
+        plan_priority: None,
         intent: None,
         requested_by: "r".to_owned(),
         depth: 1,

@@ -20,6 +20,6 @@ pub use ids::SeededIds;
 pub use output::Output;
 pub use rustix::process::Signal;
 pub use scratch::Scratch;
-pub use soak::rounds;
+pub use soak::{Storm, rounds};
 pub use terminal::OnTerminal;
 pub use wait::{eventually, eventually_some};

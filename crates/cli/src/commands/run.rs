@@ -153,7 +153,7 @@ pub(crate) fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &C
 
 pub(crate) fn read_bounded(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(limits::DOCUMENT_BYTES_MAX).unwrap_or(u64::MAX) + 1;
+    let limit = u64::try_from(limits::PLAN_BYTES_MAX).unwrap_or(u64::MAX) + 1;
     if file == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     } else {

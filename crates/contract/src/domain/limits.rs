@@ -57,8 +57,20 @@ pub const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// How long an answer is kept before only its tombstone remains.
 pub const ANSWER_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Tasks in one plan: the scheduler compares pairs of them.
-pub const PLAN_TASKS_MAX: usize = 500;
+/// Tasks in one plan: an engine keeps all of them in memory.
+pub const PLAN_TASKS_MAX: usize = 20_000;
+/// A document that can hold a plan. It is read as a whole; the largest plan has some 800 bytes for each task.
+pub const PLAN_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Tasks that the stored answer of a run lists, and that `runs show` lists at once.
+pub const RUN_TASKS_LISTED_MAX: usize = 500;
+/// Tasks whose order the context of a run names; of more it has the digest.
+pub const ORDER_NAMED_MAX: usize = 100;
+/// Tasks that have ended and are still in the context of their run, which is digested after each layer.
+pub const CONTEXT_TASKS_MAX: usize = 32;
+/// Lessons that the context of a run keeps for the next walk.
+pub const LESSONS_MAX: usize = 32;
+/// Delegations that the summary of a run lists.
+pub const DELEGATIONS_LISTED_MAX: usize = 100;
 /// Executors of one run at the same time; each holds pipes and two processes.
 pub const PARALLEL_MAX: usize = 64;
 pub const PARALLEL_DEFAULT: usize = 4;

@@ -97,8 +97,12 @@ pub struct NewRun {
     pub objective: String,
     /// An absolute path.
     pub workspace: String,
-    /// The normalized plan; empty if the document is answered without one.
+    /// The normalized plan; empty if the document is answered without one. A run that was read from the store has no
+    /// tasks here: each is stored by itself, and the run's row is read and written often.
     pub plan: Plan,
+    /// The highest priority in the plan, where the tasks are not here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_priority: Option<Priority>,
     /// The originating AEE envelope's intent, payload and requirements, if there was one.
     pub intent: Option<Intent>,
     pub requested_by: String,
@@ -128,7 +132,22 @@ impl Run {
 impl NewRun {
     /// The highest priority in its plan.
     pub fn priority(&self) -> Priority {
-        self.plan.tasks.iter().map(|task| task.priority).max().unwrap_or_default()
+        let highest = || self.plan.tasks.iter().map(|task| task.priority).max();
+        self.plan_priority.or_else(highest).unwrap_or_default()
+    }
+
+    /// What is stored as the run: everything but its tasks.
+    #[must_use]
+    pub fn without_tasks(&self) -> Self {
+        let mut head = self.clone();
+        if !self.plan.tasks.is_empty() {
+            head.plan_priority = Some(self.priority());
+            head.plan.tasks.clear();
+            // An envelope brings the same tasks in its payload. The event of the request keeps them.
+            let payload = head.intent.as_mut().and_then(|intent| intent.payload.as_object_mut());
+            payload.map(|fields| fields.remove("plan"));
+        }
+        head
     }
 }
 

@@ -17,9 +17,9 @@ pub struct Document {
 
 /// Reads bytes as JSON or TOML, within a size limit, and detects the kind from the content.
 pub fn read(bytes: &[u8]) -> Result<Document, Findings> {
-    if bytes.len() > limits::DOCUMENT_BYTES_MAX {
+    if bytes.len() > limits::PLAN_BYTES_MAX {
         // The reader may have stopped at the limit, so the full length is not known here.
-        let message = format!("is longer than the limit of {} bytes", limits::DOCUMENT_BYTES_MAX);
+        let message = format!("is longer than the limit of {} bytes", limits::PLAN_BYTES_MAX);
         return Err(fault("too_large", message));
     }
     let text = std::str::from_utf8(bytes)

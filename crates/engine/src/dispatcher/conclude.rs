@@ -167,15 +167,18 @@ impl Dispatcher<'_> {
     }
 
     fn follow_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict) {
+        if self.tasks[task].status.is_terminal() {
+            self.pipeline.task_ended(self.part(task).number);
+        }
         if self.tasks[task].status == Status::Todo {
             let wait = wait_after(&self.part(task).spec, &self.attempts[task]);
-            self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(wait));
+            self.board.set_not_before(task, self.now_ms().saturating_add(millis(wait)));
             let reason = match verdict {
                 Verdict::Failed { message, .. } => message.as_str(),
                 Verdict::Done { .. } | Verdict::Withheld { .. } => "",
             };
             let cost = self.cost(task);
-            let name = &self.board.slots[task].name;
+            let name = &self.board.slot(task).name;
             self.observer.report(Progress::Retrying { task: name, reason, wait, cost });
             return;
         }
@@ -221,7 +224,7 @@ impl Dispatcher<'_> {
     pub(super) fn tell_end(&mut self, task: usize, took: Duration) {
         let ended = &self.tasks[task];
         let progress = Progress::Ended {
-            task: &self.board.slots[task].name,
+            task: &self.board.slot(task).name,
             status: ended.status,
             evidence: ended.evidence,
             reason: ended.blocked_reason.as_deref(),

@@ -52,8 +52,8 @@ impl Dispatcher<'_> {
         let Some(prepared) = self.run_before_start(task, number) else {
             let now_ms = self.now_ms();
             let until_ms = self.pipeline.awaited_until_ms(task);
-            self.board.slots[task].not_before_ms =
-                until_ms.unwrap_or_else(|| now_ms.saturating_add(millis(limits::HINDRANCE_POLL)));
+            let soon = || now_ms.saturating_add(millis(limits::HINDRANCE_POLL));
+            self.board.set_not_before(task, until_ms.unwrap_or_else(soon));
             return Ok(Preparation::Awaited);
         };
         let id = self.tasks[task].id.clone();
@@ -84,11 +84,7 @@ impl Dispatcher<'_> {
                 objective: &self.run.asked.objective,
                 task: subject,
                 part: &part,
-                dependencies: self
-                    .tasks
-                    .iter()
-                    .filter(|other| subject.depends_on.contains(&other.id))
-                    .collect(),
+                dependencies: self.board.slot(task).needs.iter().map(|&needed| &self.tasks[needed]).collect(),
                 attempts: &self.attempts[task],
                 lesson: lesson.as_deref(),
             };
@@ -181,7 +177,7 @@ impl Dispatcher<'_> {
         let now_ms = self.now_ms();
         for task in self.pipeline.take_answers().into_iter().filter_map(|key| key.task) {
             match self.live.get_mut(&task).map(|live| (&live.phase, &mut live.deadline_ms)) {
-                None => self.board.slots[task].not_before_ms = now_ms,
+                None => self.board.set_not_before(task, now_ms),
                 Some((Phase::Judging, deadline_ms)) => *deadline_ms = now_ms,
                 // A process has its own deadline, and no layer of its task is awaited.
                 Some((Phase::Executing | Phase::Checking { .. }, _)) => {}

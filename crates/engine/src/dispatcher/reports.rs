@@ -27,7 +27,7 @@ impl Dispatcher<'_> {
             Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
             Report::Stderr(bytes) => {
                 keep(live, Stream::Stderr, &bytes);
-                show_line(self.observer, &live.hidden, &self.board.slots[task].name, &bytes);
+                show_line(self.observer, &live.hidden, &self.board.slot(task).name, &bytes);
             }
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
@@ -52,7 +52,7 @@ impl Dispatcher<'_> {
 
     fn take_stdout(&mut self, task: usize, bytes: &[u8]) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        let name = &self.board.slots[task].name;
+        let name = &self.board.slot(task).name;
         keep(live, Stream::Stdout, bytes);
         let mut events = Vec::new();
         live.lines.push(bytes, |line| events.extend(live.reader.line(line)));

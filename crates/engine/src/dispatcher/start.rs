@@ -32,6 +32,7 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let number = i64::try_from(self.attempts[task].len()).unwrap_or(i64::MAX) + 1;
+        self.pipeline.task_begins(self.part(task).number);
         let mark = self.pipeline.mark();
         let wants = match self.wants(task) {
             Ok(wants) => wants,
@@ -83,7 +84,7 @@ impl Dispatcher<'_> {
         self.pipeline.forget_answers(Some(task));
         self.refresh(task)?;
         self.waits_no_more(task);
-        self.observer.report(Progress::Started { task: &self.board.slots[task].name, attempt: number });
+        self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
         self.launch(task, attempt, executor, shaped)
     }
 
@@ -113,6 +114,7 @@ impl Dispatcher<'_> {
         let refused = self.commit_unless_moved(mark)?;
         self.refresh(task)?;
         if refused {
+            self.pipeline.task_ended(self.part(task).number);
             self.tell_end(task, Duration::ZERO);
         }
         Ok(())
@@ -194,7 +196,7 @@ impl Dispatcher<'_> {
         let check = self.part(task).spec.checks[index].clone();
         let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
         let shown = check.command.join(" ");
-        self.observer.report(Progress::Checking { task: &self.board.slots[task].name, command: &shown });
+        self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let spec = crate::verify::launch(&check, &self.place(task), marker);

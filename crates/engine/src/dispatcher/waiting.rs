@@ -1,5 +1,6 @@
 //! What other runs hold, what this one holds, and the tasks that wait because of it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::domain::attempt::Attempt;
@@ -71,11 +72,10 @@ impl Dispatcher<'_> {
 
     /// Looks at what other runs hold, tells which tasks wait for it, and gives up on those that waited too long.
     pub(super) fn look_at_locks(&mut self) -> Result<()> {
-        let writes = |slot: &Slot| slot.status == Status::Todo && !slot.writes.is_empty();
-        if self.board.slots.iter().any(writes) {
+        if self.board.has_writers() {
             self.see_others()?;
         } else {
-            self.board.taken.clear();
+            self.board.set_taken(Vec::new());
         }
         self.give_up()
     }
@@ -90,7 +90,7 @@ impl Dispatcher<'_> {
             others = ops::lock::list::around(self.cx, &self.run)?;
         }
         let fold = self.cx.host().folds_case(&self.run.asked.workspace);
-        self.board.taken = others.iter().map(|lock| seen(&lock.place, fold)).collect();
+        self.board.set_taken(others.iter().map(|lock| seen(&lock.place, fold)).collect());
         for task in self.board.waiting(now_ms) {
             if let Some(obstacle) = self.obstacle(task, &others) {
                 self.wait_for(task, Obstacle::Lock(Box::new(obstacle)));
@@ -100,10 +100,10 @@ impl Dispatcher<'_> {
     }
 
     fn obstacle(&self, task: usize, others: &[Held]) -> Option<LockConflict> {
-        let writes = &self.board.slots[task].writes;
+        let writes = &self.board.slot(task).writes;
         let found = others
             .iter()
-            .zip(&self.board.taken)
+            .zip(self.board.taken())
             .find_map(|(lock, place)| Some((lock, writes.iter().find(|wanted| wanted.overlaps(place))?)));
         found.map(|(lock, wanted)| LockConflict { lock: lock.clone(), wanted: wanted.clone() })
     }
@@ -114,7 +114,7 @@ impl Dispatcher<'_> {
         let awaited = hindrance.awaited();
         let known = self.waiting.remove(&task);
         if known.as_ref().is_none_or(|known| known.told != awaited) {
-            self.observer.report(Progress::Waiting { task: &self.board.slots[task].name, awaited: &awaited });
+            self.observer.report(Progress::Waiting { task: &self.board.slot(task).name, awaited: &awaited });
         }
         let since_ms = known.map_or(since_ms, |known| known.since_ms);
         self.waiting.insert(task, Waiting { since_ms, told: awaited, hindrance });
@@ -126,7 +126,7 @@ impl Dispatcher<'_> {
             return self.block(task, &hindrance);
         }
         self.wait_for(task, hindrance);
-        self.board.slots[task].not_before_ms = self.now_ms().saturating_add(millis(limits::HINDRANCE_POLL));
+        self.board.set_not_before(task, self.now_ms().saturating_add(millis(limits::HINDRANCE_POLL)));
         self.look_at_locks()
     }
 
@@ -144,7 +144,7 @@ impl Dispatcher<'_> {
     fn give_up(&mut self) -> Result<()> {
         let all: Vec<usize> = self.waiting.keys().copied().collect();
         for task in all {
-            if self.board.slots[task].status != Status::Todo {
+            if self.board.slot(task).status != Status::Todo {
                 self.waits_no_more(task);
             } else if self.has_waited_enough(task)
                 && let Some(waiting) = self.waiting.remove(&task)
@@ -208,26 +208,25 @@ pub(super) fn board(
     attempts: &[Vec<Attempt>],
     now: &Now,
 ) -> Board {
-    let position = |id: &TaskId| tasks.iter().position(|task| task.id == *id);
+    let positions: BTreeMap<&TaskId, usize> =
+        tasks.iter().enumerate().map(|(position, task)| (&task.id, position)).collect();
+    let position = |id: &TaskId| positions.get(id).copied();
     let slot = |(task, attempts): (&Task, &Vec<Attempt>)| {
         let spec = task.part.as_ref().map(|part| &part.spec);
         let wait = spec.map_or(Duration::ZERO, |spec| wait_after(spec, attempts));
         let passed = attempts.last().and_then(|last| last.ended_at).map(|ended| now.at.since(ended));
         let left = wait.saturating_sub(passed.unwrap_or(Duration::ZERO));
+        let mut needs: Vec<usize> = task.depends_on.iter().filter_map(position).collect();
+        needs.sort_unstable();
         Slot {
             name: spec.map(|spec| spec.id.clone()).unwrap_or_default(),
             status: task.status,
-            needs: task.depends_on.iter().filter_map(position).collect(),
+            needs,
             writes: spec.map(|spec| places(host, run, &spec.writes)).unwrap_or_default(),
             priority: Priority::from_number(task.priority),
             not_before_ms: now.boot.millis.saturating_add(millis(left)),
             ..Slot::default()
         }
     };
-    Board {
-        slots: tasks.iter().zip(attempts).map(slot).collect(),
-        order: (0..tasks.len()).collect(),
-        max_parallel: run.asked.plan.max_parallel.max(1),
-        taken: Vec::new(),
-    }
+    Board::new(tasks.iter().zip(attempts).map(slot).collect(), run.asked.plan.max_parallel.max(1))
 }

@@ -2,6 +2,7 @@
 
 use contract::aocl::payload::{Delegation, RunSummary, Verification};
 use contract::domain::attempt::Attempt;
+use contract::domain::limits;
 use contract::domain::run::NewRun;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
@@ -23,9 +24,12 @@ pub(crate) struct AuditFacts<'w> {
 pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
     let tasks = facts.tasks;
     let mut outcome = Outcome::new();
+    let failed = tasks.iter().filter(|(task, _)| task.status == Status::Failed);
     let mut lessons = 0;
-    for (task, _) in tasks {
-        let Some(part) = task.part.as_ref().filter(|_| task.status == Status::Failed) else { continue };
+    // The context is digested after each layer, so it must not grow with the run. The brief of a task that is repeated
+    // has the results of its attempts in any case.
+    for (task, _) in failed.take(limits::LESSONS_MAX) {
+        let Some(part) = task.part.as_ref() else { continue };
         let reason = task.blocked_reason.as_deref().unwrap_or("failed");
         // The next walk's brief is built from this.
         outcome =
@@ -45,6 +49,12 @@ pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
             executed.push(id.clone());
         }
     }
+    let left_out = facts.delegations.len().saturating_sub(limits::DELEGATIONS_LISTED_MAX);
+    let notes = [
+        (lessons > 0).then(|| format!("{lessons} lessons kept for the next attempt")),
+        (left_out > 0).then(|| format!("{left_out} more delegations are in the trace")),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
     let summary = RunSummary {
         run_id: facts.run.id.to_string(),
         stack_id: facts.stack_id.to_owned(),
@@ -52,10 +62,10 @@ pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
         layers_bypassed: Vec::new(),
         branch_taken: facts.branch.clone(),
         timing_ms_total: facts.total_ms,
-        delegations: facts.delegations.to_vec(),
+        delegations: facts.delegations.iter().take(limits::DELEGATIONS_LISTED_MAX).cloned().collect(),
         verification: Some(verification),
         refs: vec![format!("writ://run/{}", facts.run.id)],
-        notes: (lessons > 0).then(|| format!("{lessons} lessons kept for the next attempt")),
+        notes: (!notes.is_empty()).then(|| notes.join("; ")),
     };
     let reason = format!("{} delegations, {lessons} lessons", facts.delegations.len());
     outcome.and("AUDITED", reason).set("C6.Audit.layers", summary.layers_executed.len()).giving(summary)

@@ -1,6 +1,7 @@
 //! L9: assembles the run's answer from the ends of its tasks.
 
 use contract::domain::attempt::Attempt;
+use contract::domain::limits;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
@@ -50,7 +51,7 @@ pub(crate) fn run(facts: &RespondFacts<'_>) -> Outcome<FinalAnswer> {
 pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
     let RespondFacts { run, tasks, end } = facts;
     let (state, signal, reason) = judge(tasks, end);
-    let lines = json!(tasks.iter().map(|(task, attempts)| task_line(task, attempts)).collect::<Vec<_>>());
+    let (lines, left_out) = lines(tasks);
     let (answer, mut reply) = match end {
         End::Answered(answer) => (answer.clone(), answer.clone()),
         End::Refused(message) => {
@@ -60,10 +61,13 @@ pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
             (Value::Null, json!({"final_signal": signal, "summary": reason, "tasks": lines}))
         }
     };
+    if left_out > 0 && reply.get("tasks").is_some() {
+        reply[LEFT_OUT] = json!(left_out);
+    }
     if let Some(evidence) = decision_evidence(run, signal, &reason) {
         reply["decision_evidence"] = evidence;
     }
-    let result = json!({
+    let mut result = json!({
         "run_id": run.id,
         "corr": run.corr,
         "objective": run.objective,
@@ -73,7 +77,26 @@ pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
         "answer": answer,
         "tasks": lines,
     });
+    if left_out > 0 {
+        result[LEFT_OUT] = json!(left_out);
+    }
     FinalAnswer { state, result, reply }
+}
+
+/// How many tasks the answer does not list; `runs show` has them.
+const LEFT_OUT: &str = "tasks_left_out";
+
+/// The lines of the answer in the order of the plan, and how many tasks have none. Where there are too many tasks,
+/// those that are not done come first.
+fn lines(tasks: &[(Task, Vec<Attempt>)]) -> (Value, usize) {
+    let is_done = |index: &usize| tasks[*index].0.status == Status::Done;
+    let mut listed: Vec<usize> = (0..tasks.len()).collect();
+    listed.sort_by_key(is_done);
+    listed.truncate(limits::RUN_TASKS_LISTED_MAX);
+    listed.sort_unstable();
+    let lines: Vec<Value> = listed.iter().map(|&index| task_line(&tasks[index].0, &tasks[index].1)).collect();
+    let left_out = tasks.len() - lines.len();
+    (Value::Array(lines), left_out)
 }
 
 fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, String) {
@@ -111,7 +134,8 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
 fn decision_evidence(run: &NewRun, signal: &str, reason: &str) -> Option<Value> {
     let asked = run.intent.as_ref()?.requires.get("decision_evidence")?.as_str()?;
     let level = contract::aee::evidence::Level::parse(asked)?;
-    let tools: Vec<&str> = run.plan.tasks.iter().map(|task| task.executor.as_str()).collect();
+    let listed = run.plan.tasks.iter().take(limits::RUN_TASKS_LISTED_MAX);
+    let tools: Vec<&str> = listed.map(|task| task.executor.as_str()).collect();
     let whole = json!({
         "decision": signal,
         "reason_summary": reason,

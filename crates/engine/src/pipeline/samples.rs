@@ -34,6 +34,7 @@ pub(crate) fn run_of(tasks: Vec<PlanTask>) -> NewRun {
         objective: "test".to_owned(),
         workspace: "/".to_owned(),
         plan,
+        plan_priority: None,
         intent: None,
         requested_by: "human.ann".to_owned(),
         depth: 1,

@@ -1,3 +1,5 @@
+mod reference;
+
 use super::*;
 use contract::domain::attempt::{NewAttempt, Outcome};
 use contract::domain::id::Id;
@@ -16,21 +18,21 @@ fn board(max_parallel: usize, tasks: &[(&str, &[usize], &[&str])]) -> Board {
             ..Slot::default()
         })
         .collect();
-    Board { order: (0..slots.len()).collect(), slots, max_parallel, taken: Vec::new() }
+    Board::new(slots, max_parallel)
 }
 
 fn scope(path: &str) -> Scope {
     Scope::parse(path, None).unwrap()
 }
 
-fn starts(board: &Board) -> String {
-    let names: Vec<String> = board
-        .steps(0)
+fn starts(board: &mut Board) -> String {
+    let steps = board.steps(0);
+    let names: Vec<String> = steps
         .iter()
         .map(|step| match step {
-            Step::Start(task) => board.slots[*task].name.clone(),
+            Step::Start(task) => board.slots()[*task].name.clone(),
             Step::Skip { task, because } => {
-                format!("{}-skipped-by-{}", board.slots[*task].name, board.slots[*because].name)
+                format!("{}-skipped-by-{}", board.slots()[*task].name, board.slots()[*because].name)
             }
         })
         .collect();
@@ -41,41 +43,39 @@ fn starts(board: &Board) -> String {
 fn disjoint_scopes_run_together_and_overlapping_ones_one_after_the_other() {
     let mut board =
         board(4, &[("a", &[], &["src/a"]), ("b", &[], &["src/b"]), ("c", &[], &["src"]), ("d", &[], &[])]);
-    assert_eq!(starts(&board), "a b d");
-    for slot in &mut board.slots[..2] {
-        slot.status = Status::InProgress;
-    }
-    board.slots[3].status = Status::Done;
-    assert_eq!(starts(&board), "");
-    board.slots[0].status = Status::Done;
-    assert_eq!(starts(&board), "");
-    board.slots[1].status = Status::Done;
-    assert_eq!(starts(&board), "c");
+    assert_eq!(starts(&mut board), "a b d");
+    (0..2).for_each(|task| board.set_status(task, Status::InProgress));
+    board.set_status(3, Status::Done);
+    assert_eq!(starts(&mut board), "");
+    board.set_status(0, Status::Done);
+    assert_eq!(starts(&mut board), "");
+    board.set_status(1, Status::Done);
+    assert_eq!(starts(&mut board), "c");
 }
 
 #[test]
 fn the_offered_order_and_the_limit_decide_who_starts() {
     let mut board = board(2, &[("a", &[], &[]), ("b", &[], &[]), ("c", &[], &[])]);
-    board.order = vec![2, 0, 1];
-    assert_eq!(starts(&board), "c a");
+    board.offer(&[2, 0, 1]);
+    assert_eq!(starts(&mut board), "c a");
 }
 
 #[test]
 fn what_needs_a_failed_task_is_skipped_and_what_needs_a_parked_one_waits() {
     let mut board = board(4, &[("a", &[], &[]), ("b", &[0], &[]), ("c", &[1], &[])]);
-    board.slots[0].status = Status::Failed;
-    assert_eq!(starts(&board), "b-skipped-by-a");
-    board.slots[0].status = Status::Blocked;
-    assert_eq!(starts(&board), "");
+    board.set_status(0, Status::Failed);
+    assert_eq!(starts(&mut board), "b-skipped-by-a");
+    board.set_status(0, Status::Blocked);
+    assert_eq!(starts(&mut board), "");
     assert!(board.is_settled(0));
 }
 
 #[test]
 fn a_retry_waits_for_its_time() {
     let mut board = board(4, &[("a", &[], &[])]);
-    board.slots[0].not_before_ms = 100;
+    board.set_not_before(0, 100);
     assert_eq!(
-        (starts(&board), board.next_due_ms(0), board.is_settled(0)),
+        (starts(&mut board), board.next_due_ms(0), board.is_settled(0)),
         (String::new(), Some(100), false)
     );
     assert_eq!(board.steps(100), [Step::Start(0)]);
@@ -112,7 +112,7 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
 
 #[test]
 fn among_what_could_start_the_set_that_unlocks_most_is_chosen() {
-    let board = board(
+    let mut board = board(
         4,
         &[
             ("wide", &[], &["."]),
@@ -122,21 +122,21 @@ fn among_what_could_start_the_set_that_unlocks_most_is_chosen() {
             ("y", &[2], &[]),
         ],
     );
-    assert_eq!(starts(&board), "left right", "they unlock two, the wide one nothing");
+    assert_eq!(starts(&mut board), "left right", "they unlock two, the wide one nothing");
     let mut urgent = board;
-    urgent.slots[0].priority = Priority::Critical;
-    assert_eq!(starts(&urgent), "wide", "what is urgent comes before what unlocks");
+    urgent.set_priority(0, Priority::Critical);
+    assert_eq!(starts(&mut urgent), "wide", "what is urgent comes before what unlocks");
 }
 
 #[test]
 fn what_others_hold_is_waited_for() {
     let mut board = board(4, &[("a", &[], &["src/a"]), ("b", &[], &["src/b"])]);
-    board.taken = vec![scope("src/a")];
-    assert_eq!(starts(&board), "b");
-    board.slots[1].status = Status::Done;
-    assert_eq!((starts(&board), board.is_settled(0)), (String::new(), false));
-    board.taken.clear();
-    assert_eq!(starts(&board), "a");
+    board.set_taken(vec![scope("src/a")]);
+    assert_eq!(starts(&mut board), "b");
+    board.set_status(1, Status::Done);
+    assert_eq!((starts(&mut board), board.is_settled(0)), (String::new(), false));
+    board.set_taken(Vec::new());
+    assert_eq!(starts(&mut board), "a");
 }
 
 #[test]
@@ -149,25 +149,45 @@ fn a_wide_task_gets_its_turn_however_many_narrow_ones_there_are() {
         priority: if name == "wide" { Priority::Low } else { Priority::High },
         ..Slot::default()
     });
-    let mut board =
-        Board { slots: slots.collect(), order: (0..41).collect(), max_parallel: 4, taken: Vec::new() };
+    let mut board = Board::new(slots.collect(), 4);
     let mut finished = 0;
-    while board.slots[0].status == Status::Todo {
+    while board.slots()[0].status == Status::Todo {
         let steps = board.steps(0);
         board.note(&steps, 0);
         for step in steps {
             let Step::Start(task) = step else { panic!("nothing is skipped here") };
-            board.slots[task].status = Status::InProgress;
+            board.set_status(task, Status::InProgress);
         }
         // One at a time comes to its end, so that the four are never all free by themselves.
-        if let Some(slot) =
-            board.slots.iter_mut().find(|slot| slot.status == Status::InProgress && slot.name != "wide")
-        {
-            slot.status = Status::Done;
+        let busy = board.busy().find(|task| *task != 0);
+        if let Some(task) = busy {
+            board.set_status(task, Status::Done);
             finished += 1;
         }
         assert!(finished < 20, "the wide task starves");
     }
+}
+
+/// One thing that happens to a board.
+#[derive(Debug, Clone)]
+enum Event {
+    Moves(usize, Status),
+    WaitsUntil(usize, i64),
+    OthersTake(usize),
+    TimePasses(i64),
+    Steps,
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        (0usize..12, prop::sample::select(Status::ALL.to_vec()))
+            .prop_map(|(task, to)| Event::Moves(task, to)),
+        (0usize..12, 0i64..40).prop_map(|(task, until)| Event::WaitsUntil(task, until)),
+        (0usize..5).prop_map(Event::OthersTake),
+        (0i64..10).prop_map(Event::TimePasses),
+        Just(Event::Steps),
+        Just(Event::Steps),
+    ]
 }
 
 proptest! {
@@ -179,18 +199,15 @@ proptest! {
         max_parallel in 1usize..5,
     ) {
         let scopes = ["a", "a/b", "c", "."];
-        let mut board = Board {
-            slots: tasks.iter().enumerate().map(|(i, (needs, scope, _))| Slot {
+        let slots = tasks.iter().enumerate().map(|(i, (needs, scope, _))| Slot {
                 name: i.to_string(),
                 status: Status::Todo,
                 needs: needs.iter().copied().filter(|&n| n < i).collect(),
                 writes: vec![Scope::parse(scopes[*scope], None).unwrap()],
                 ..Slot::default()
-            }).collect(),
-            order: (0..tasks.len()).rev().collect(),
-            max_parallel,
-            taken: Vec::new(),
-        };
+            }).collect();
+        let mut board = Board::new(slots, max_parallel);
+        board.offer(&(0..tasks.len()).rev().collect::<Vec<_>>());
         let mut running: Vec<usize> = Vec::new();
         for _ in 0..200 {
             let steps = board.steps(0);
@@ -198,20 +215,21 @@ proptest! {
             for step in &steps {
                 match *step {
                     Step::Start(task) => {
-                        prop_assert!(board.slots[task].needs.iter().all(|&n| board.slots[n].status == Status::Done));
+                        prop_assert!(board.slots()[task].needs.iter().all(|&n| board.slots()[n].status == Status::Done));
                         prop_assert!(
-                            running.iter().all(|&r| !overlap(&board.slots[r].writes, &board.slots[task].writes))
+                            running.iter().all(|&r| !overlap(&board.slots()[r].writes, &board.slots()[task].writes))
                         );
-                        board.slots[task].status = Status::InProgress;
+                        board.set_status(task, Status::InProgress);
                         running.push(task);
                         prop_assert!(running.len() <= max_parallel);
                     }
-                    Step::Skip { task, .. } => board.slots[task].status = Status::Canceled,
+                    Step::Skip { task, .. } => board.set_status(task, Status::Canceled),
                 }
             }
             match running.pop() {
                 Some(task) => {
-                    board.slots[task].status = if tasks[task].2 % 4 == 0 { Status::Failed } else { Status::Done };
+                    let end = if tasks[task].2 % 4 == 0 { Status::Failed } else { Status::Done };
+                    board.set_status(task, end);
                 }
                 // A skipped task makes others skippable, so it ends only when there is nothing to do.
                 None if steps.is_empty() => break,
@@ -219,6 +237,51 @@ proptest! {
             }
         }
         prop_assert!(board.is_settled(0));
-        prop_assert!(board.slots.iter().all(|slot| slot.status.is_terminal()));
+        prop_assert!(board.slots().iter().all(|slot| slot.status.is_terminal()));
+    }
+
+    /// What the board keeps in step is what looking at all of its tasks gives.
+    #[test]
+    fn the_board_does_what_looking_at_every_task_would(
+        tasks in prop::collection::vec((prop::collection::vec(0usize..12, 0..3), 0usize..4, 0i64..12), 12),
+        events in prop::collection::vec(any_event(), 1..60),
+        order in Just((0usize..12).collect::<Vec<_>>()).prop_shuffle(),
+        max_parallel in 1usize..5,
+    ) {
+        let scopes = ["a", "a/b", "c", "."].map(scope);
+        let slot = |(i, (needs, place, priority)): (usize, &(Vec<usize>, usize, i64))| Slot {
+            name: i.to_string(),
+            needs: needs.iter().copied().filter(|&n| n < i).collect(),
+            writes: if *priority % 3 == 0 { Vec::new() } else { vec![scopes[*place].clone()] },
+            priority: Priority::from_number(*priority - 1),
+            ..Slot::default()
+        };
+        let mut board = Board::new(tasks.iter().enumerate().map(slot).collect(), max_parallel);
+        board.offer(&order);
+        let mut now_ms = 0;
+        for event in events {
+            match event {
+                Event::Moves(task, to) => board.set_status(task, to),
+                Event::WaitsUntil(task, until) => board.set_not_before(task, until),
+                Event::OthersTake(place) => board.set_taken(scopes.get(place).cloned().into_iter().collect()),
+                Event::TimePasses(ms) => now_ms += ms,
+                Event::Steps => {}
+            }
+            let naive = reference::Naive::of(&board, &order);
+            let steps = board.steps(now_ms);
+            prop_assert_eq!(&steps, &naive.steps(now_ms));
+            prop_assert_eq!(board.next_due_ms(now_ms), naive.next_due_ms(now_ms));
+            prop_assert_eq!(board.is_settled(now_ms), naive.is_settled(now_ms));
+            prop_assert_eq!(board.waiting(now_ms), naive.waiting(now_ms));
+            board.note(&steps, now_ms);
+            let passed: Vec<u32> = board.slots().iter().map(|slot| slot.passed_over).collect();
+            prop_assert_eq!(passed, naive.passed_over_after(&steps, now_ms));
+            for step in steps {
+                match step {
+                    Step::Start(task) => board.set_status(task, Status::InProgress),
+                    Step::Skip { task, .. } => board.set_status(task, Status::Canceled),
+                }
+            }
+        }
     }
 }

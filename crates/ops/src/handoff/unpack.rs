@@ -94,6 +94,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspac
             budget: Budget::default(),
             tasks: bundle.rows.iter().map(|row| row.x_spec.clone()).collect(),
         },
+        plan_priority: None,
         objective,
         workspace: workspace.to_owned(),
         intent: run.intent.clone(),

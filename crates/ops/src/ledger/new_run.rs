@@ -56,6 +56,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
         objective,
         workspace,
         plan: Plan::default(),
+        plan_priority: None,
         intent: None,
         requested_by: work.caller.entity.clone(),
         depth: 1,

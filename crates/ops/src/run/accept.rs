@@ -1,6 +1,6 @@
 //! Writes a submitted document: the run, its tasks and the originating envelope in one transaction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -81,7 +81,7 @@ pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<A
     };
     originate(work, &about, run)?;
     let about = About { reply_to: Some(run.origin_id.clone()), ..about };
-    let submitted = Change::RunSubmitted { run: run.clone() };
+    let submitted = Change::RunSubmitted { run: run.without_tasks() };
     let message = format!("Run submitted: {}", run.objective);
     work.change(&about, &message, &submitted)?;
     Ok(about)
@@ -108,6 +108,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, request: &Submission) -> NewRun {
         objective: request.objective.clone(),
         workspace: request.workspace.clone(),
         plan: request.plan.clone(),
+        plan_priority: None,
         intent: request.intent.clone().map(scrubbed_intent),
         requested_by: work.caller.entity.clone(),
         depth: request.depth,
@@ -150,10 +151,12 @@ fn originate(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Res
 
 fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
     let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
+    let positions: BTreeMap<&str, usize> =
+        run.plan.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
     // Dependencies must exist before they are referred to, so tasks are made in an order that respects them.
     for index in contract::plan::order::sorted(&run.plan) {
         let spec = &run.plan.tasks[index];
-        let position = |name: &String| run.plan.tasks.iter().position(|task| task.id == *name);
+        let position = |name: &String| positions.get(name.as_str()).copied();
         // A dependency that is listed twice counts once.
         let needed: BTreeSet<usize> = spec.depends_on.iter().filter_map(position).collect();
         let depends_on = needed.into_iter().map(|i| ids[i].clone()).collect();

@@ -255,6 +255,7 @@ impl Crew {
             objective: "objective".to_owned(),
             workspace: self.workspace.clone(),
             plan: Plan::default(),
+            plan_priority: None,
             intent: None,
             requested_by: "human.a".to_owned(),
             depth: 1,

@@ -306,6 +306,7 @@ fn new_run(id: RunId) -> NewRun {
         objective: "objective".to_owned(),
         workspace: "/workspace".to_owned(),
         plan: Plan::default(),
+        plan_priority: None,
         intent: None,
         requested_by: "human.a".to_owned(),
         depth: 1,

@@ -141,7 +141,7 @@ fn an_executor_is_known_by_its_name() {
 /// The relation of two tasks must not be recomputed for each pair.
 #[test]
 fn the_largest_plans_are_checked_without_comparing_all_pairs() {
-    let names: Vec<String> = (0..limits::PLAN_TASKS_MAX).map(|i| format!("t{i}")).collect();
+    let names: Vec<String> = (0..500).map(|i| format!("t{i}")).collect();
     let dense = names.iter().enumerate().map(|(i, id)| {
         let needs = if i == 0 { &names[1..] } else { &names[1..i] };
         serde_json::json!({"id": id, "command": ["true"], "depends_on": needs, "writes": ["."]})
@@ -174,14 +174,14 @@ fn faults_of_the_text_itself_have_a_line_and_a_column() {
     insta::assert_snapshot!(run("{\"objective\": 1,\n \"objective\": 2}"), @"$ [parse] line 2, column 12: duplicate key `objective`");
     let findings = document::read(b"objective = \"\xff\"").unwrap_err().sorted();
     assert_eq!(findings[0].to_string(), "$: line 1, column 14: not valid UTF-8");
-    let findings = document::read(&vec![b' '; 10 * 1024 * 1024]).unwrap_err().sorted();
-    assert_eq!(findings[0].to_string(), "$: is longer than the limit of 1048576 bytes");
+    let findings = document::read(&vec![b' '; 20 * 1024 * 1024]).unwrap_err().sorted();
+    assert_eq!(findings[0].to_string(), "$: is longer than the limit of 16777216 bytes");
 }
 
 #[test]
 fn a_long_chain_is_ordered_without_recursion() {
     let mut plan = HEAD.to_owned();
-    for i in 0..500 {
+    for i in 0..limits::PLAN_TASKS_MAX {
         let rest = if i == 0 { String::new() } else { format!("depends_on = [\"t{}\"]", i - 1) };
         plan.push_str(&task(&format!("t{i}"), &format!("writes = [\".\"]\n{rest}")));
     }

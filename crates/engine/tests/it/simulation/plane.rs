@@ -191,21 +191,13 @@ impl Plane {
             not_before_ms: self.not_before_ms[task],
             ..Slot::default()
         });
-        let mut board = Board {
-            slots: slots.collect(),
-            order: (0..self.names.len()).collect(),
-            max_parallel: 3,
-            taken: self
-                .locks
-                .iter()
-                .filter(|l| l.active && is_stranger(l))
-                .map(|l| l.place.clone())
-                .collect(),
-        };
+        let mut board = Board::new(slots.collect(), 3);
+        let strangers = self.locks.iter().filter(|l| l.active && is_stranger(l));
+        board.set_taken(strangers.map(|l| l.place.clone()).collect());
         let now_ms = self.now.boot.millis;
         let steps = board.steps(now_ms);
         board.note(&steps, now_ms);
-        self.passed_over = board.slots.iter().map(|slot| slot.passed_over).collect();
+        self.passed_over = board.slots().iter().map(|slot| slot.passed_over).collect();
         for step in steps {
             let Step::Start(task) = step else { panic!("nothing fails here, so nothing is skipped") };
             self.give_out(dice, task);
