@@ -29,10 +29,12 @@ mod transfer;
 mod trust;
 mod vybe_sqlite;
 mod whole_file;
+mod witness;
 
 #[cfg(test)]
 mod plans;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,6 +54,8 @@ pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
 pub use vybe_sqlite::{Vybe, VybeRow};
+use witness::Times;
+pub use witness::Witness;
 
 /// One open database.
 pub struct Store {
@@ -60,11 +64,13 @@ pub struct Store {
     /// The schema version that the file had when it was opened; 0 for a new file.
     found_schema: usize,
     open: OpenTransactions,
+    witness: Cell<Witness>,
 }
 
 /// One transaction. Dropping it rolls it back.
 pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
+    times: Times<'s>,
     _open: OpenTransaction,
 }
 
@@ -96,13 +102,13 @@ impl Store {
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        Ok(Tx { sql, _open: self.open.enter() })
+        Ok(Tx { sql, times: Times::new(&self.witness), _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
-        Ok(Tx { sql, _open: self.open.enter() })
+        Ok(Tx { sql, times: Times::new(&self.witness), _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {

@@ -1,5 +1,6 @@
 //! Opens a store: creates it on first use, backs it up before a migration, and refuses files of other programs.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -39,8 +40,13 @@ impl Store {
             Preparation::Schema => 0,
             Preparation::Migration { from } => from,
         };
-        let mut store =
-            Store { connection, path: path.to_owned(), found_schema, open: OpenTransactions::default() };
+        let mut store = Store {
+            connection,
+            path: path.to_owned(),
+            found_schema,
+            open: OpenTransactions::default(),
+            witness: Cell::default(),
+        };
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
@@ -55,6 +61,7 @@ impl Store {
         Ok(Store {
             connection,
             path: PathBuf::from(":memory:"),
+            witness: Cell::default(),
             found_schema: 0,
             open: OpenTransactions::default(),
         })
