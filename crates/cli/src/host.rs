@@ -255,6 +255,7 @@ pub(crate) fn open_silently(globals: &Globals, announce: Announce) -> Result<Con
     let host = LocalHost { launcher: Arc::new(shim()), door };
     let clock = Arc::new(SystemClock::new());
     let mut cx = Context::open(&path, clock, Box::new(RandomIds), Rc::new(host))?;
+    cx.is_one_call();
     cx.understand_names(Names { only_ids: persona::current() == Persona::Vybe, project: project::here() });
     if let Some(wait) = persona::current().busy_wait() {
         cx.wait_at_most(wait)?;

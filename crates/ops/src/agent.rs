@@ -78,8 +78,8 @@ pub fn focus(cx: &mut Context, agent: &Agent) -> Result<Option<Task>> {
 
 /// A sign of life: everything the caller holds stays held for another lease. A row update, no event.
 pub fn renew(cx: &mut Context, caller: &Caller) -> Result<()> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     let lease = Lease::starting(&now, limits::CLAIM_LEASE);
     tx.renew_claims(caller.agent.as_str(), caller.holder.as_ref(), &now, &lease)?;
     Ok(tx.commit()?)

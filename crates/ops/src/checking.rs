@@ -12,7 +12,7 @@ use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
 use contract::domain::task::Task;
-use contract::domain::time::{Lease, Now};
+use contract::domain::time::{Clock, Lease};
 use contract::domain::trust::TrustState;
 use serde_json::json;
 use store::{Store, Tx};
@@ -193,10 +193,9 @@ fn keeping_claims<A>(cx: &mut Context, agent: &Agent, work: impl FnOnce(&mut Con
             let mut wait = FIRST_RENEWAL;
             while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = RENEWAL;
-                let now = clock.now();
-                let Ok(mut store) = Store::open(&path, now.at) else { continue };
+                let Ok(mut store) = Store::open(&path, clock.now().at) else { continue };
                 // A renewal that fails is tried again a minute later, long before the lease is over.
-                renew(&mut store, agent, &now).ok();
+                renew(&mut store, agent, &*clock).ok();
             }
         });
         let answer = work(cx);
@@ -205,8 +204,9 @@ fn keeping_claims<A>(cx: &mut Context, agent: &Agent, work: impl FnOnce(&mut Con
     })
 }
 
-fn renew(store: &mut Store, agent: &Agent, now: &Now) -> Result<()> {
+fn renew(store: &mut Store, agent: &Agent, clock: &dyn Clock) -> Result<()> {
     let tx = store.begin()?;
+    let now = &clock.now();
     tx.renew_claims(agent.as_str(), None, now, &Lease::starting(now, limits::CLAIM_LEASE))?;
     Ok(tx.commit()?)
 }

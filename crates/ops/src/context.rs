@@ -10,7 +10,7 @@ use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::task::NewClaim;
 use contract::domain::time::{Clock, Now};
-use store::{OpenTransactions, Store};
+use store::{OpenTransactions, Store, Witness};
 
 use crate::error::Result;
 use crate::host::Host;
@@ -73,6 +73,12 @@ impl Context {
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;
         Ok(Self { store, clock, ids, names: Names::default(), run_as_written: None, host })
+    }
+
+    /// Counts everything that this context does as one call: only events from before it confirm the time to it, and what
+    /// no earlier event confirms is not deleted.
+    pub fn is_one_call(&self) {
+        self.store.use_witness(Witness::Whole(None));
     }
 
     /// How names of tasks and runs are understood from now on.

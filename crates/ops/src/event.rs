@@ -56,8 +56,13 @@ pub fn envelope(event: &Event) -> Envelope {
         requires: record.requires.as_ref().and_then(object),
         payload: payload_of(&record.payload),
         sig: None,
-        extra: Map::new(),
+        extra: extra_of(record.steps_back_ms),
     }
+}
+
+/// AEE ignores fields it does not know and passes them on.
+fn extra_of(steps_back_ms: Option<i64>) -> Map<String, Value> {
+    steps_back_ms.map(|back| ("x_steps_back_ms".to_owned(), Value::from(back))).into_iter().collect()
 }
 
 /// An envelope's payload is an object; the metadata of an agent's event may be any JSON.

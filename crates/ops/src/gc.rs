@@ -3,18 +3,20 @@
 pub mod all;
 mod stream;
 
+use contract::continuity::substance::ENGINE;
 use contract::domain::code::ErrorCode;
 use contract::domain::request::Agent;
 use contract::domain::retention::{BATCH_MAX, Retention};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use store::Stream;
 
 use crate::context::{Caller, Context, Key};
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::{Reply, kept_since};
-use crate::record::{EventWriter, stream_of};
+use crate::record::{EventBody, EventWriter, stream_of};
 use crate::verb::Verb;
 
 /// Streams that one call looks at.
@@ -44,6 +46,10 @@ pub struct Answer {
     pub answers_forgotten: u64,
     /// Memories that had expired.
     pub memories_removed: u64,
+    /// Events, answers and memories that are old by the clock alone. They are kept until the log has an event from
+    /// before the call that is past their time too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
     pub streams: u64,
     /// Streams with old events that are still needed.
     pub held: Vec<Held>,
@@ -75,6 +81,7 @@ impl Answer {
         self.pruned += further.pruned;
         self.answers_forgotten += further.answers_forgotten;
         self.memories_removed += further.memories_removed;
+        self.waiting += further.waiting;
         self.streams += further.streams;
         self.held_more += further.held_more;
         for Held { stream, by } in further.held {
@@ -95,10 +102,10 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer
 /// What [`gc`] would do. Writes nothing.
 pub(crate) fn preview_piece(cx: &mut Context, request: &Request) -> Result<Answer> {
     check(&request.retention)?;
-    let now = cx.clock.now();
     // Does the work in a transaction that is dropped: an estimate would have to be kept in step with it.
     let caller = Caller::agent(Agent::parse("writ").expect("BUG: a fixed name"));
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     piece(
         &mut EventWriter {
             tx: &tx,
@@ -152,7 +159,18 @@ fn piece(work: &mut EventWriter<'_, '_>, request: &Request) -> Result<Answer> {
     }
     answer.next = (!is_last).then_some(after);
     forget(work, &request.retention, &mut answer)?;
+    if answer.waiting > 0 {
+        // The next call then has an earlier event.
+        let message = format!("{} old entries wait for a second call to confirm the time", answer.waiting);
+        let about = crate::memory::about_project(work, None, None);
+        work.say_for(Some(ENGINE), &about, EventBody::event("gc_waiting", message, Value::Null))?;
+    }
     Ok(answer)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn check(retention: &Retention) -> Result<()> {
@@ -165,12 +183,18 @@ fn batch(retention: &Retention) -> usize {
 
 /// Removes old answers and expired memories.
 fn forget(work: &mut EventWriter<'_, '_>, retention: &Retention, answer: &mut Answer) -> Result<()> {
-    let over = work.tx.expired_memories(work.now.at, batch(retention))?;
+    let (now, at_once) = (work.now.at, batch(retention));
+    let confirmed = work.tx.confirmed(now)?;
+    let over = work.tx.expired_memories(confirmed, at_once)?;
+    if over.len() < at_once {
+        answer.waiting += (work.tx.expired_memories(now, at_once)?.len() - over.len()) as u64;
+    }
     if !over.is_empty() {
         answer.memories_removed += over.len() as u64;
         crate::memory::gc::remove(work, over)?;
     }
-    let forgotten = work.tx.forget_answers(kept_since(work.now.at), batch(retention))?;
+    let forgotten = work.tx.forget_answers(kept_since(confirmed), at_once)?;
     answer.answers_forgotten += forgotten as u64;
+    answer.waiting += work.tx.old_answers(kept_since(now), at_once - forgotten)?;
     Ok(())
 }

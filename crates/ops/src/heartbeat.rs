@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::domain::crew::lock::lease;
 use contract::domain::limits;
 use contract::domain::status::Status;
-use contract::domain::time::{Now, Timestamp};
+use contract::domain::time::{Clock, Timestamp};
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
@@ -53,18 +53,18 @@ pub struct Answer {
 
 /// Renews the lease of a task's locks. Updates rows and appends no event. A heartbeat after the timeout is refused.
 pub fn send(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
-    let now = cx.now();
-    beat(&mut cx.store, &now, request)
+    beat(&mut cx.store, &*cx.clock, request)
 }
 
 /// The same on a store that a second thread opened.
-pub(crate) fn beat(store: &mut Store, now: &Now, request: &Request) -> Result<Answer> {
+pub(crate) fn beat(store: &mut Store, clock: &dyn Clock, request: &Request) -> Result<Answer> {
     let name = reference(&request.task)?;
+    let tx = store.begin()?;
+    let now = &clock.now();
     if request.at.is_some_and(|at| at.since(now.at) > limits::CLOCK_SKEW_MAX) {
         let message = format!("at is more than {} s ahead of now", limits::CLOCK_SKEW_MAX.as_secs());
         return Err(deny(Code::SchemaInvalid, "heartbeat_in_future", message));
     }
-    let tx = store.begin()?;
     let (_, task) = find_task(&tx, &request.run, &name)?;
     let held = tx.locks_of_task(&task.id)?;
     contract::domain::crew::lock::admit(&held, request.token, now).map_err(refused)?;

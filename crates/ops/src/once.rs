@@ -129,8 +129,8 @@ impl Context {
         A: Serialize + DeserializeOwned,
     {
         let KeyedCall { key, operation, fingerprint } = call;
-        let now = self.clock.now();
         let tx = self.store.begin()?;
+        let now = self.clock.now();
         if let Some(known) = tx.stored_answer(&key.caller.agent, &key.request_id)? {
             let same = known.fingerprint == *fingerprint;
             return replay(key, operation, &known, same);
@@ -151,7 +151,7 @@ impl Context {
         let (operation, fingerprint) = ((*operation).to_owned(), fingerprint.clone());
         let answered = store::StoredAnswer { operation, fingerprint, answer: Some(stored) };
         tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
-        tx.forget_answers(kept_since(now.at), PRUNED_AT_ONCE)?;
+        tx.forget_answers(kept_since(tx.confirmed(now.at)?), PRUNED_AT_ONCE)?;
         tx.commit()?;
         Ok(Reply { answer, replayed: false })
     }

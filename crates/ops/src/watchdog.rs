@@ -71,8 +71,8 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
 }
 
 fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Answer> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
     let mut answer = Answer::default();
     for run_id in runs {

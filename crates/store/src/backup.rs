@@ -1,5 +1,6 @@
 //! A copy of the whole store while others use it.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +62,7 @@ fn read_back(copy: &Path) -> Result<Verification> {
     let mut copied = Store {
         connection,
         path: copy.to_owned(),
+        witness: Cell::default(),
         found_schema: sqlite::MIGRATIONS.len(),
         open: OpenTransactions::default(),
         key: KeyOnce::new(),

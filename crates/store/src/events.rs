@@ -101,6 +101,10 @@ pub struct Record {
     pub message: String,
     /// Whether the payload is a change that was made with this event. Other payloads have any form.
     pub is_change: bool,
+    /// By how many milliseconds this event's time is before that of the event before it in the store. The order of
+    /// events is that of their numbers; such a time was read from a clock that was set back, or was imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps_back_ms: Option<i64>,
 }
 
 impl From<NewEvent> for Record {
@@ -124,6 +128,7 @@ impl From<NewEvent> for Record {
             run_id: event.run_id.map(|id| id.to_string()),
             message: event.message,
             is_change: false,
+            steps_back_ms: None,
         }
     }
 }
@@ -156,15 +161,17 @@ pub(crate) fn news() -> String {
 }
 
 pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to, \
-     priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change";
+     priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change, steps_back_ms";
 
 impl Tx<'_> {
     /// Appends an event that changes no table. Returns the number of the event.
     pub fn append(&self, stream: &Stream, event: NewEvent) -> Result<i64> {
-        self.record(stream, &Record::from(event))
+        self.record(stream, Record::from(event))
     }
 
-    fn record(&self, stream: &Stream, record: &Record) -> Result<i64> {
+    fn record(&self, stream: &Stream, mut record: Record) -> Result<i64> {
+        record.steps_back_ms = self.steps_back_ms(record.at)?;
+        let record = &record;
         let name = stream.name();
         let head: Option<(i64, String)> = self
             .prepare("SELECT seq, hash FROM heads WHERE stream = ?1")?
@@ -179,6 +186,7 @@ impl Tx<'_> {
                  ON CONFLICT (stream) DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
         )?
         .execute(params![name, seq, hash, chain::GENESIS])?;
+        self.event_happened(record.at);
         Ok(number)
     }
 
@@ -187,7 +195,7 @@ impl Tx<'_> {
         event.payload = serde_json::to_value(change)
             .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
         let at = event.at;
-        let number = self.record(stream, &Record { is_change: true, ..Record::from(event) })?;
+        let number = self.record(stream, Record { is_change: true, ..Record::from(event) })?;
         self.project(change, at, number)?;
         Ok(number)
     }
@@ -197,9 +205,9 @@ impl Tx<'_> {
         self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
                  priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,
-                 substance)
+                 substance, steps_back_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                 ?21, ?22)",
+                 ?21, ?22, ?23)",
             )?
             .execute(params![
                 stream,
@@ -224,6 +232,7 @@ impl Tx<'_> {
                 record.message,
                 record.is_change,
                 substance_of(record).code(),
+                record.steps_back_ms,
             ])?;
         Ok(self.sql.last_insert_rowid())
     }
@@ -317,6 +326,7 @@ pub(crate) fn event_of(row: &Row<'_>) -> Result<Event> {
             run_id: row.get(19)?,
             message: row.get(20)?,
             is_change: row.get(21)?,
+            steps_back_ms: row.get(22)?,
         },
     })
 }

@@ -30,10 +30,12 @@ mod transfer;
 mod trust;
 mod vybe_sqlite;
 mod whole_file;
+mod witness;
 
 #[cfg(test)]
 mod plans;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,6 +56,8 @@ pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
 pub use vybe_sqlite::{Vybe, VybeRow};
+use witness::Times;
+pub use witness::Witness;
 
 /// One open database.
 pub struct Store {
@@ -63,6 +67,7 @@ pub struct Store {
     found_schema: usize,
     open: OpenTransactions,
     key: KeyOnce,
+    witness: Cell<Witness>,
 }
 
 /// The store's key, read when it is first needed. `None` if the file is missing.
@@ -73,6 +78,7 @@ pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
     key: &'s KeyOnce,
     path: &'s Path,
+    times: Times<'s>,
     _open: OpenTransaction,
 }
 
@@ -104,13 +110,15 @@ impl Store {
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        Ok(Tx { sql, key: &self.key, path: &self.path, _open: self.open.enter() })
+        let times = Times::new(&self.witness);
+        Ok(Tx { sql, key: &self.key, path: &self.path, times, _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
-        Ok(Tx { sql, key: &self.key, path: &self.path, _open: self.open.enter() })
+        let times = Times::new(&self.witness);
+        Ok(Tx { sql, key: &self.key, path: &self.path, times, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {

@@ -1,5 +1,6 @@
 //! Opens a store: creates it on first use, backs it up before a migration, and refuses files of other programs.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -49,6 +50,7 @@ impl Store {
             found_schema,
             open: OpenTransactions::default(),
             key: KeyOnce::new(),
+            witness: Cell::default(),
         };
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
@@ -64,6 +66,7 @@ impl Store {
         Ok(Store {
             connection,
             path: PathBuf::from(":memory:"),
+            witness: Cell::default(),
             found_schema: 0,
             open: OpenTransactions::default(),
             key: KeyOnce::new(),

@@ -58,6 +58,15 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// How many answers were stored before `before`, counted up to `limit`.
+    pub fn old_answers(&self, before: Timestamp, limit: usize) -> Result<u64> {
+        let mut statement = self.prepare(
+            "SELECT count(*) FROM (SELECT 1 FROM requests WHERE answer IS NOT NULL AND created_at < ?1 LIMIT ?2)",
+        )?;
+        let count: i64 = statement.query_row(params![before.millis(), rows(limit)], |row| row.get(0))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
     /// Deletes answers stored before `before`, at most `limit` of them. Their rows stay as tombstones.
     pub fn forget_answers(&self, before: Timestamp, limit: usize) -> Result<usize> {
         let mut statement = self.prepare(

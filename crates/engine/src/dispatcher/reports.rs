@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         live.lines.push(bytes, |line| events.extend(live.reader.line(line)));
         let signs: Vec<Sign> = events.iter().filter_map(|event| sign_of(event, &live.hidden)).collect();
         if !signs.is_empty() {
-            ops::run::journal::heartbeat(self.cx, &live.attempt.id, self.cx.now().at)?;
+            ops::run::journal::heartbeat(self.cx, &live.attempt.id)?;
         }
         for Sign { percentage, message } in signs {
             self.observer.report(Progress::Update { task: name, percentage, message: &message });

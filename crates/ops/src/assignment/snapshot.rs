@@ -39,8 +39,8 @@ pub(crate) fn locked_scopes(tx: &Tx<'_>, assignment: &AssignmentRow) -> Result<O
 
 /// Keeps the snapshot of an open assignment. The first one counts; a second one changes nothing.
 fn keep(cx: &mut Context, caller: &Caller, token: i64, snapshot: &Snapshot) -> Result<()> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     let open = tx.assignment(token)?.ok_or_else(|| refused(Refused::StaleToken))?;
     if open.snapshot.is_some() || open.ended.is_some() {
         return Ok(());

@@ -27,7 +27,8 @@ pub(super) fn keep_small(
     let (about, is_open) = about(work, stream)?;
     if is_open {
         let old = work.tx.outlines(&stream.name(), extent.anchor_seq, 1)?;
-        if old.first().is_some_and(|event| event.at < retention.cutoff(work.now.at)) {
+        let cutoff = retention.cutoff(work.tx.confirmed(work.now.at)?);
+        if old.first().is_some_and(|event| event.at < cutoff) {
             answer.hold(&stream.name(), "a run that has not ended".to_owned());
         }
         return Ok(());
@@ -100,13 +101,18 @@ fn prune(
     extent: &Extent,
     (retention, budget, answer): (&Retention, usize, &mut Answer),
 ) -> Result<usize> {
-    let cutoff = retention.cutoff(work.now.at);
+    let cutoff = retention.cutoff(work.tx.confirmed(work.now.at)?);
+    let by_clock = retention.cutoff(work.now.at);
     let beginning = work.tx.outlines(&stream.name(), extent.anchor_seq, budget)?;
     let mut open_tasks = OpenTasks::default();
-    for event in beginning.iter().take_while(|event| event.at < cutoff) {
+    for event in beginning.iter().take_while(|event| event.at < by_clock) {
         open_tasks.learn(work, event)?;
     }
-    let Some(to) = prune_to(&beginning, cutoff, |event| open_tasks.has(event)) else {
+    let end = |cutoff| prune_to(&beginning, cutoff, |event| open_tasks.has(event));
+    let (confirmed, unconfirmed) = (end(cutoff), end(by_clock));
+    let kept = unconfirmed.map_or(0, |to| to - confirmed.unwrap_or(extent.anchor_seq));
+    answer.waiting += u64::try_from(kept).unwrap_or(0);
+    let Some(to) = confirmed else {
         if let Some(task) = beginning.first().filter(|event| event.at < cutoff && open_tasks.has(event)) {
             answer.hold(&stream.name(), task.task_id.clone().unwrap_or_default());
         }

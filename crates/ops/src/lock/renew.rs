@@ -40,8 +40,8 @@ pub struct Answer {
 
 /// Updates rows and appends no event: calling it twice has the effect of one call.
 pub fn renew(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     let held = super::admitted(&tx, &request.run, &request.task, request.token, &now)?;
     let timeout = held.iter().find(|lock| lock.token == request.token).map_or(0, |lock| lock.timeout_ms);
     let lease = lease(&now, Duration::from_millis(timeout));

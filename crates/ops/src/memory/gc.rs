@@ -1,4 +1,5 @@
-//! Deletes expired memories. There is always an event, also when there was nothing to delete.
+//! Deletes expired memories. There is always an event, also when there was nothing to delete: it confirms the time to the
+//! next call.
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -46,7 +47,7 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
     cx.once(key, Gc::NAME, request, |work| {
-        let ids = work.tx.expired_memories(work.now.at, limit)?;
+        let ids = work.tx.expired_memories(work.tx.confirmed(work.now.at)?, limit)?;
         let deleted = ids.len();
         Ok(Answer { event_id: remove(work, ids)?, deleted, limit })
     })
@@ -55,7 +56,8 @@ pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer
 /// Whether there is anything to remove.
 pub fn is_due(cx: &mut Context) -> Result<bool> {
     let now = cx.clock.now();
-    Ok(!cx.store.read()?.expired_memories(now.at, 1)?.is_empty())
+    let tx = cx.store.read()?;
+    Ok(!tx.expired_memories(tx.confirmed(now.at)?, 1)?.is_empty())
 }
 
 /// Deletes expired memories. Returns the event's number.

@@ -76,7 +76,7 @@ fn beat_until(
         }
         if let Some(store) = &mut store {
             // One that failed is sent again at the next turn; the result counts from its arrival in any case.
-            heartbeat::beat(store, &clock.now(), &request).ok();
+            heartbeat::beat(store, &**clock, &request).ok();
         }
         wait = Duration::from_secs(interval.max(1));
     }

@@ -13,7 +13,6 @@ use contract::domain::crew::budget::Spent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, TaskId};
-use contract::domain::time::Timestamp;
 use serde_json::Value;
 
 use crate::context::{Caller, Context};
@@ -101,8 +100,8 @@ pub fn write(
     owner: &Owner,
     entries: &[Entry],
 ) -> Result<Written> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     let mut run = super::required(&tx, run_id)?;
     if run.owner.as_ref() != Some(owner) {
         return Err(taken(run_id));
@@ -186,9 +185,9 @@ fn move_task(
 }
 
 /// Notes that an attempt is alive.
-pub fn heartbeat(cx: &mut Context, attempt: &AttemptId, at: Timestamp) -> Result<()> {
+pub fn heartbeat(cx: &mut Context, attempt: &AttemptId) -> Result<()> {
     let tx = cx.store.begin()?;
-    tx.heartbeat(attempt, at)?;
+    tx.heartbeat(attempt, cx.clock.now().at)?;
     Ok(tx.commit()?)
 }
 

@@ -33,8 +33,8 @@ fn take_viewing(
     run_id: &RunId,
     view: &HostView,
 ) -> Result<Owned> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     let run = super::required(&tx, run_id)?;
     if run.state.is_terminal() {
         return Ok(Owned::Ended(Box::new(run)));
@@ -68,8 +68,8 @@ fn take_viewing(
 /// Renews the lease of a run and of the locks that its engine took under these numbers. Refused when another engine
 /// has the run. Returns the numbers under which nothing is held any more.
 pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner, tokens: &[i64]) -> Result<Vec<i64>> {
-    let now = cx.clock.now();
     let tx = cx.store.begin()?;
+    let now = cx.clock.now();
     if super::required(&tx, run_id)?.owner.as_ref() != Some(owner) {
         return Err(super::journal::taken(run_id));
     }

@@ -42,6 +42,14 @@ impl Crew {
         self.world.host.paper.borrow_mut()
     }
 
+    /// Another run in another workspace from now on. Its id is made of the number of the call.
+    pub(crate) fn move_on(&mut self) {
+        self.calls += 1;
+        self.run = format!("3f56dc4d-35cf-4f97-925c-{:012x}", self.calls);
+        self.workspace = format!("/srv/other{}", self.calls);
+        self.world.round = self.calls;
+    }
+
     pub(crate) fn key(&mut self) -> ops::context::Key {
         self.calls += 1;
         key("orchestrator", &format!("call {}", self.calls))

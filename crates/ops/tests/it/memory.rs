@@ -87,6 +87,7 @@ fn a_collection_removes_up_to_its_limit() {
     world.set("kept", None);
     assert_eq!(world.collect("early", 10), 0);
     world.clock().advance(MINUTE);
+    world.confirm_time();
     assert_eq!(world.collect("g1", 2), 2);
     assert_eq!(world.collect("g2", 2), 1);
     assert_eq!(world.collect("g3", 2), 0);
@@ -103,6 +104,7 @@ fn whether_it_was_collected_makes_no_difference_to_a_later_write() {
         first.source_task_id = Some("task_old".to_owned());
         memory::set::set(&mut world.cx, &key("ann", "first"), &first).unwrap();
         world.clock().advance(MINUTE);
+        world.confirm_time();
         if collected {
             assert_eq!(world.collect("g", 1), 1);
         }

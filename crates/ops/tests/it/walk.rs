@@ -4,6 +4,7 @@ mod continuity;
 mod crew;
 mod mutation;
 mod runs;
+mod time;
 
 use jsonschema::Validator;
 use ops::Reply;

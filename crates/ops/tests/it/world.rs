@@ -25,6 +25,8 @@ pub(crate) struct World {
     pub(crate) temp: TempStore,
     pub(crate) cx: Context,
     pub(crate) host: Rc<TestHost>,
+    /// Set anew, the short ways below make new things instead of returning those that they made before.
+    pub(crate) round: u32,
 }
 
 impl World {
@@ -32,7 +34,7 @@ impl World {
         let temp = TempStore::new();
         let host = TestHost::new();
         let cx = host.open(&temp.path(), Arc::new(temp.clock()), 1);
-        Self { temp, cx, host }
+        Self { temp, cx, host, round: 0 }
     }
 
     pub(crate) fn clock(&self) -> ManualClock {
@@ -47,10 +49,19 @@ impl World {
         (rows, tip)
     }
 
+    /// Writes an event that confirms to later calls that it is as late as the clock says.
+    pub(crate) fn confirm_time(&mut self) {
+        let now = self.temp.now().at;
+        let request = serde_json::json!({"kind": "note", "message": "it is late"});
+        let request = serde_json::from_value(request).unwrap();
+        ops::event::note::note(&mut self.cx, &key("clock", &format!("it is {now} {}", self.round)), &request)
+            .unwrap();
+    }
+
     /// The id of a new task.
     pub(crate) fn task(&mut self, title: &str) -> String {
         let request = create(title);
-        task::create::create(&mut self.cx, &key("setup", &format!("make {title}")), &request)
+        task::create::create(&mut self.cx, &key("setup", &format!("make {title} {}", self.round)), &request)
             .unwrap()
             .answer
             .task
@@ -59,7 +70,7 @@ impl World {
 
     /// The key of a new memory.
     pub(crate) fn memory(&mut self, name: &str) -> String {
-        let key = key("setup", &format!("remember {name}"));
+        let key = key("setup", &format!("remember {name} {}", self.round));
         memory::set::set(&mut self.cx, &key, &remember(name, "v", None)).unwrap().answer.key
     }
 
@@ -95,7 +106,7 @@ impl World {
     /// Submits a plan of tasks that each depend on the one before.
     pub(crate) fn run(&mut self, names: &[&str]) -> RunId {
         let request = submit(names);
-        let key = key("setup", &format!("run {}", names.join(" ")));
+        let key = key("setup", &format!("run {} {}", names.join(" "), self.round));
         run::accept::submit(&mut self.cx, &key, &request).unwrap().answer.run_id
     }
 

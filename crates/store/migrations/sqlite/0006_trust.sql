@@ -24,3 +24,6 @@ CREATE INDEX events_notes_in_project ON events (project_id, substance, id) WHERE
 CREATE INDEX events_notes_without_task ON events (project_id, substance, id) WHERE substance = 1 AND task_id IS NULL;
 CREATE INDEX events_repeated ON events (task_id, substance, kind, id) WHERE substance = 2;
 CREATE INDEX events_repeated_in_project ON events (project_id, substance, kind, id) WHERE substance = 2;
+
+-- How far an event's time is before that of the event before it; NULL where time went on.
+ALTER TABLE events ADD COLUMN steps_back_ms INTEGER;

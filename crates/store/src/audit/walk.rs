@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::events::{self, Event, event_of};
 
 /// The column behind those of an event. It follows from them, so the hash does not cover it.
-const SUBSTANCE: usize = 22;
+const SUBSTANCE: usize = 23;
 
 pub(super) struct Walk<'w> {
     stream: &'w str,

@@ -304,7 +304,7 @@ fn an_added_row_is_accused() {
         format!(
             "INSERT INTO events SELECT NULL, {stream}, {seq}, hash, 'evt_added', at, type, sender, recipient, intent,
              corr, reply_to, priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,
-             substance FROM events WHERE stream = 'project:a' AND seq = 5;"
+             substance, steps_back_ms FROM events WHERE stream = 'project:a' AND seq = 5;"
         )
     };
     let cases = [

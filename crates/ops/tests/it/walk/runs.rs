@@ -44,7 +44,7 @@ fn attempted_task(crew: &mut Crew) -> String {
     world.own(&run, 7);
     let task_id = world.task_of(&run, "a").id;
     let attempt = NewAttempt {
-        id: mint(&mut SeededIds::new(77), world.temp.now().at),
+        id: mint(&mut SeededIds::new(77 + u64::from(world.round)), world.temp.now().at),
         task_id: task_id.clone(),
         run_id: run.clone(),
         number: 1,
@@ -205,7 +205,7 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "store.import_vybe",
         prepare: |crew| {
-            let file = beside(crew, "vybe.db");
+            let file = beside(crew, &format!("vybe{}.db", crew.world.round));
             Cli::new("sqlite3").run([file.as_str(), VYBE]).success();
             (Some(crew.key()), json!({"file": file}))
         },
