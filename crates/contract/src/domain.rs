@@ -5,6 +5,7 @@ pub mod attempt;
 pub mod change;
 pub mod check;
 pub mod code;
+pub mod confinement;
 pub mod crew;
 pub mod id;
 pub mod limits;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::check::Check;
+use crate::domain::confinement::Namespace;
 use crate::domain::crew::budget::Amount;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
@@ -61,6 +62,9 @@ pub struct PlanTask {
     pub retry_safe: bool,
     pub budget: Budget,
     pub checks: Vec<Check>,
+    /// Whether its processes live in a pid namespace of their own.
+    #[serde(default, skip_serializing_if = "Namespace::is_on")]
+    pub namespace: Namespace,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -114,6 +118,7 @@ impl PlanTask {
             retry_safe: false,
             budget: Budget::default(),
             checks: Vec::new(),
+            namespace: Namespace::On,
             aop: None,
         }
     }

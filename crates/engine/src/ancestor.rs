@@ -6,8 +6,8 @@ use std::path::Path;
 use contract::domain::process::{Holder, ProcessIdentity};
 
 use crate::drive::whereabouts;
-use crate::supervisor::own_identity;
 use crate::supervisor::process_table::{self, Process};
+use crate::supervisor::{own_identity, own_namespaces};
 
 /// How far up to look: a hook, a shell or two, the agent, and what that was started by.
 const ANCESTORS_MAX: usize = 64;
@@ -31,6 +31,8 @@ pub fn find(programs: &[&str]) -> Option<Holder> {
                 pid: current.pid,
                 start_time: current.start_time,
                 boot_id: whereabouts(&own),
+                // The agent is in this `/proc`, so it is where this process is.
+                within: own_namespaces(),
             };
             return Some(Holder { program: program.to_owned(), process });
         }

@@ -167,16 +167,25 @@ fn records(parts: &mut EngineParts<'_>, run: &Run) -> Result<Vec<LayerPayload>> 
 /// Whether an owner is alive, as far as this process can see.
 pub fn probe(owner: &Owner) -> Liveness {
     let own = supervisor::own_identity();
-    if owner.boot_id != whereabouts(&own) {
-        return Liveness::Unseen;
+    let alive = if owner.boot_id == whereabouts(&own) {
+        let identity = OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: own.boot_id };
+        Some(supervisor::is_alive(&identity))
+    } else if owner.boot_id.split(' ').next() == Some(&own.boot_id) {
+        supervisor::is_alive_inside(owner)
+    } else {
+        None
+    };
+    match alive {
+        None => Liveness::Unseen,
+        Some(true) => Liveness::Alive,
+        Some(false) => Liveness::Dead,
     }
-    let identity = OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: own.boot_id };
-    if supervisor::is_alive(&identity) { Liveness::Alive } else { Liveness::Dead }
 }
 
 pub(crate) fn identity() -> Owner {
     let own = supervisor::own_identity();
-    Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own) }
+    let within = supervisor::own_namespaces();
+    Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own), within }
 }
 
 /// Where a pid means the same process: on one boot, and in one pid namespace. Two containers share only the first,

@@ -1,15 +1,18 @@
 //! Starts executors, passes on what they print, and leaves none of their processes behind.
 
+mod confinement;
 pub mod frame;
 mod killing;
 mod launch;
 pub mod logs;
 mod mark;
 mod marked;
+mod namespaces;
 pub mod process_table;
 mod reader;
 pub mod reap;
 mod shim;
+mod spawner;
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter};
@@ -25,10 +28,12 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+pub use self::confinement::{Confinement, InForce, NamespaceInForce};
 pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
+pub use self::namespaces::{NAMESPACE_VARIABLE, is_alive_inside, own_namespaces};
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::shim::shim_main;
 
@@ -48,6 +53,7 @@ pub struct ShimProgram {
 pub enum Report {
     Started {
         pid: u32,
+        in_force: InForce,
     },
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
@@ -201,15 +207,18 @@ fn start_shim(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Result<(Chi
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
 fn spawn(shim: &ShimProgram, marker: &Marker) -> io::Result<Child> {
+    let mark = format!("{SHIM_VARIABLE}={marker}");
+    let mut command = Command::new(&shim.program);
+    // The mark is an argument too: the environment of a process that cannot be traced is readable for root alone.
+    command.args(&shim.args).arg(&mark);
     // Without our environment: neither our secrets nor the mark of an executor that started us belong there.
-    Command::new(&shim.program)
-        .args(&shim.args)
-        .env_clear()
-        .env(SHIM_VARIABLE, marker.to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    command.env_clear().env(SHIM_VARIABLE, marker.to_string());
+    let namespaces = namespaces::own_namespaces();
+    if !namespaces.is_empty() {
+        command.env(NAMESPACE_VARIABLE, namespaces::text_of(&namespaces));
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    spawner::spawn(command)
 }
 
 fn hand_over(child: &mut Child, launch: &[u8]) -> io::Result<ChildStdin> {

@@ -112,8 +112,11 @@ impl Length {
 
 impl RawPlan {
     fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
-        let tasks = self.task.into_iter().enumerate();
-        let tasks: Vec<PlanTask> = tasks.map(|(i, task)| task.finish(i, known, findings)).collect();
+        let namespace = self.namespace;
+        let tasks =
+            self.task.into_iter().map(|task| RawTask { namespace: task.namespace.or(namespace), ..task });
+        let tasks: Vec<PlanTask> =
+            tasks.enumerate().map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
         shares(budget, &tasks, findings);
         Plan {
@@ -176,6 +179,7 @@ impl RawTask {
             retry_safe: self.retry_safe,
             budget,
             checks,
+            namespace: self.namespace.unwrap_or_default(),
             aop: None,
         }
     }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::executor::{self, ExecutorName};
 use crate::domain::check::Expects;
+use crate::domain::confinement::Namespace;
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::shape::{
@@ -28,6 +29,8 @@ document! {
         pub(super) max_parallel: Option<usize> as PARALLEL,
         /// The budget of the whole run. Each task's own budget is reserved for one attempt of it.
         pub(super) budget: Option<RawBudget>,
+        /// Whether the processes of each task live in a pid namespace of their own, for tasks that do not say it. Default on.
+        pub(super) namespace: Option<Namespace>,
         /// The tasks, each a [[task]] table.
         pub(super) task: Vec<RawTask> as list!(RawTask::SHAPE, 1, limits::PLAN_TASKS_MAX),
     }
@@ -82,6 +85,8 @@ document! {
         pub(super) retry_safe: bool,
         /// The budget of one attempt.
         pub(super) budget: Option<RawBudget>,
+        /// `off`: its processes do not live in a pid namespace of their own, so that sudo and rootless containers work. Default: as the plan says.
+        pub(super) namespace: Option<Namespace>,
         /// The checks that writ runs before the task is done, each a [[task.checks]] table.
         #[serde(default)]
         pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),

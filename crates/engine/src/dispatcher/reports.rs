@@ -23,7 +23,7 @@ impl Dispatcher<'_> {
         }
         live.last_sign_ms = now_ms;
         match report {
-            Report::Started { .. } => {}
+            Report::Started { in_force, .. } => live.ended.in_force = Some(in_force),
             Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
             Report::Stderr(bytes) => {
                 keep(live, Stream::Stderr, &bytes);

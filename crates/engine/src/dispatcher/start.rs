@@ -154,6 +154,7 @@ impl Dispatcher<'_> {
         let mut spec = LaunchSpec::new(argv, PathBuf::from(&self.run.asked.workspace), marker);
         spec.env = self.child_environment(&shaped.env, &prepared.env);
         spec.stdin = prepared.stdin;
+        spec.confinement.namespace = self.part(task).spec.namespace;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
         let hidden = shaped.hidden.clone();
         let scrub: Scrub = Box::new(move |line| hidden.clean(line));
@@ -199,7 +200,8 @@ impl Dispatcher<'_> {
         self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
-        let spec = crate::verify::launch(&check, &self.place(task), marker);
+        let mut spec = crate::verify::launch(&check, &self.place(task), marker);
+        spec.confinement.namespace = self.part(task).spec.namespace;
         let mut watched = Box::<crate::verify::Watched>::default();
         let started = self.children.start(process, spec);
         let failed = started.is_err();

@@ -6,6 +6,7 @@ use contract::domain::time::human_duration;
 
 use super::failure;
 use crate::pipeline::l7_delegate::Claim;
+use crate::supervisor::InForce;
 
 /// Why writ ended a child that had not ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) struct Ended {
     pub(crate) stopped: Option<Stopped>,
     pub(crate) leftovers_killed: u32,
     pub(crate) survivors: u32,
+    /// How it was confined. Unknown if it was never started.
+    pub(crate) in_force: Option<InForce>,
 }
 
 /// The failure that follows from how the child ended, whatever it claims itself.

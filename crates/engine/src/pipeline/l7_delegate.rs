@@ -45,6 +45,10 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         0 => outcome,
         n => outcome.and("LEFTOVERS_ENDED", format!("{n} processes outlived the executor and were ended")),
     };
+    let outcome = match &facts.ended.in_force {
+        Some(in_force) => outcome.set(key("namespace"), in_force.namespace.to_string()),
+        None => outcome,
+    };
     outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim)
 }
 

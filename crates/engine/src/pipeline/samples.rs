@@ -88,7 +88,7 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
             run_id: Id::from_bits(1),
             number: 1,
             executor: "shell".to_owned(),
-            owner: Owner { pid: 1, start_time: 1, boot_id: "boot-1".to_owned() },
+            owner: Owner { pid: 1, start_time: 1, boot_id: "boot-1".to_owned(), within: Vec::new() },
         },
         state,
         started_at: now(),

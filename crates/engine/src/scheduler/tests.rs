@@ -90,7 +90,7 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
             run_id: Id::from_bits(3),
             number: 1,
             executor: "aop-stdio".to_owned(),
-            owner: Owner { pid: 1, start_time: 1, boot_id: "b".to_owned() },
+            owner: Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new() },
         },
         state: AttemptState::Failed,
         started_at: Timestamp::from_millis(0),

@@ -1,5 +1,6 @@
 //! Frames: a kind byte, a big-endian length, a payload. Pure, and safe to feed with any bytes.
 
+use super::confinement::InForce;
 use super::launch::LaunchSpec;
 
 pub const HEADER_BYTES: usize = 5;
@@ -43,6 +44,7 @@ pub enum FromShim {
     Ready,
     Started {
         pid: u32,
+        in_force: InForce,
     },
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
@@ -174,7 +176,10 @@ impl FromShim {
     pub fn encode_into(&self, out: &mut Vec<u8>) {
         match self {
             FromShim::Ready => append(out, kind::READY, &[]),
-            FromShim::Started { pid } => append(out, kind::STARTED, &pid.to_be_bytes()),
+            FromShim::Started { pid, in_force } => {
+                let in_force = serde_json::to_vec(in_force).expect("BUG: words can always be written");
+                append(out, kind::STARTED, &[pid.to_be_bytes().as_slice(), &in_force].concat());
+            }
             FromShim::Stdout(bytes) => append(out, kind::STDOUT, bytes),
             FromShim::Stderr(bytes) => append(out, kind::STDERR, bytes),
             FromShim::Exited(exit) => append(out, kind::EXITED, &exit.encode()),
@@ -192,7 +197,7 @@ impl FromShim {
     pub fn decode(frame: Frame<'_>) -> Result<Self, FrameError> {
         let known = match frame.kind {
             kind::READY => numbers(frame.payload).map(|[]: [u32; 0]| FromShim::Ready),
-            kind::STARTED => numbers(frame.payload).map(|[pid]| FromShim::Started { pid }),
+            kind::STARTED => started(frame.payload),
             kind::STDOUT => Some(FromShim::Stdout(frame.payload.to_vec())),
             kind::STDERR => Some(FromShim::Stderr(frame.payload.to_vec())),
             kind::EXITED => Exit::decode(frame.payload).map(FromShim::Exited),
@@ -233,6 +238,12 @@ impl Fault {
         let errno = Some(i32::from_be_bytes(*errno)).filter(|&number| number != 0);
         Some(Fault { message: String::from_utf8_lossy(message).into_owned(), errno })
     }
+}
+
+fn started(payload: &[u8]) -> Option<FromShim> {
+    let (pid, in_force) = payload.split_first_chunk::<4>()?;
+    let in_force = serde_json::from_slice(in_force).ok()?;
+    Some(FromShim::Started { pid: u32::from_be_bytes(*pid), in_force })
 }
 
 fn numbers<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use contract::domain::limits::{TASK_TIMEOUT_MAX, TERM_GRACE};
 use serde::{Deserialize, Serialize};
 
+use super::confinement::Confinement;
 use super::mark::Marker;
 
 /// One executor to start.
@@ -24,6 +25,7 @@ pub struct LaunchSpec {
     pub marker: Marker,
     /// Between asking the executor to end and ending it.
     pub grace: Duration,
+    pub confinement: Confinement,
 }
 
 /// What the executor reads from standard input.
@@ -47,9 +49,10 @@ impl Stdin {
 }
 
 impl LaunchSpec {
-    /// A launch with an empty environment, closed input and the usual grace.
+    /// A launch with an empty environment, closed input, the usual grace and the usual confinement.
     pub fn new(argv: Vec<OsString>, cwd: PathBuf, marker: Marker) -> Self {
-        Self { argv, cwd, env: BTreeMap::new(), stdin: Stdin::Closed, marker, grace: TERM_GRACE }
+        let (env, confinement) = (BTreeMap::new(), Confinement::default());
+        Self { argv, cwd, env, stdin: Stdin::Closed, marker, grace: TERM_GRACE, confinement }
     }
 
     /// No wait is without an end, and no deadline beyond the clock's.
@@ -76,6 +79,7 @@ impl LaunchSpec {
             keeps_stdin: matches!(self.stdin, Stdin::KeptOpen(_)),
             marker: self.marker.to_string(),
             grace_ms: u64::try_from(self.bounded_grace().as_millis()).unwrap_or(u64::MAX),
+            confinement: self.confinement,
         };
         serde_json::to_vec(&document).expect("BUG: strings and numbers can always be written")
     }
@@ -94,6 +98,7 @@ impl LaunchSpec {
             },
             marker: Marker::parse(&document.marker).ok()?,
             grace: Duration::from_millis(document.grace_ms),
+            confinement: document.confinement,
         })
     }
 }
@@ -110,6 +115,7 @@ impl fmt::Debug for LaunchSpec {
             .field("stdin", &self.stdin)
             .field("marker", &self.marker)
             .field("grace", &self.grace)
+            .field("confinement", &self.confinement)
             .finish()
     }
 }
@@ -136,6 +142,7 @@ struct Document {
     keeps_stdin: bool,
     marker: String,
     grace_ms: u64,
+    confinement: Confinement,
 }
 
 /// Arguments, paths and input are bytes and need not be UTF-8. One character stands for one byte, so nothing

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
 
 use super::mark::{Marker, SHIM_VARIABLE, VARIABLE};
+use super::namespaces;
 use super::process_table::{self, Process};
 
 /// A process that carries a mark.
@@ -19,6 +19,8 @@ pub struct MarkedProcess {
 pub enum Role {
     /// The process between writ and the executor.
     Shim,
+    /// The first process of the executor's namespace. When it is gone, so is everything inside.
+    Init,
     /// The executor, or anything it started.
     Executor,
 }
@@ -26,21 +28,45 @@ pub enum Role {
 /// Environments are read up to here. The kernel's own limit for one is lower by default.
 const ENVIRONMENT_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// Of the arguments of a shim, which has a few.
+const ARGUMENTS_BYTES_MAX: u64 = 16 * 1024;
+
 /// All marked processes that this user may look into and that `filter` wants.
 pub fn find_marked(filter: impl Fn(&Marker) -> bool) -> Vec<MarkedProcess> {
     marked_in(&process_table::snapshot(), filter)
 }
 
 pub(super) fn marked_in(table: &[Process], filter: impl Fn(&Marker) -> bool) -> Vec<MarkedProcess> {
-    let namespace = pid_namespace("self");
+    let namespace = own_pid_namespace();
     table
         .iter()
         .filter(|process| !process.is_zombie)
         .filter_map(|&process| read_mark(process))
         .filter(|marked| filter(&marked.marker))
-        // In another namespace the owner's pid means another process, which may well be alive.
-        .filter(|marked| pid_namespace(&marked.process.pid.to_string()) == namespace)
+        .filter(|marked| is_from_here(marked, namespace.as_deref()))
         .collect()
+}
+
+/// Whether the mark was given in this pid namespace. In another one the owner's pid means another process, which may
+/// well be alive.
+fn is_from_here(marked: &MarkedProcess, namespace: Option<&str>) -> bool {
+    let pid = marked.process.pid;
+    match (marked.role, pid_namespace(&pid.to_string())) {
+        // The shim that gave it the mark lives one namespace further out.
+        (Role::Init, _) => levels(pid) == 2,
+        (Role::Shim | Role::Executor, Some(own)) => Some(own.as_str()) == namespace,
+        // A process that cannot be traced hides the name of its namespace, but not how deep it is.
+        (Role::Shim | Role::Executor, None) => levels(pid) == 1,
+    }
+}
+
+fn levels(pid: u32) -> usize {
+    namespaces::pids_of(pid).map_or(0, |pids| pids.len())
+}
+
+/// The mark of one process.
+pub(super) fn of(pid: u32) -> Option<MarkedProcess> {
+    read_mark(process_table::read(pid)?)
 }
 
 /// The nearest ancestor of this process that an engine started, or this process itself.
@@ -52,7 +78,11 @@ pub fn marked_ancestor() -> Option<MarkedProcess> {
         if let Some(marked) = read_mark(current) {
             return Some(marked);
         }
-        current = process_table::read(current.parent)?;
+        match process_table::read(current.parent) {
+            Some(parent) => current = parent,
+            // The parent of a namespace's executor is outside. Everything in it was started by an engine.
+            None => return of(1).filter(|first| first.role == Role::Init),
+        }
     }
     None
 }
@@ -66,8 +96,33 @@ pub(super) fn is_unmarked(process: &Process) -> bool {
 
 /// Processes of other users cannot be read and count as unmarked.
 fn read_mark(process: Process) -> Option<MarkedProcess> {
-    let (marker, role) = mark_of(&environment_of(&process).ok()?)?;
+    let found = match environment_of(&process) {
+        Ok(environment) => mark_of(&environment),
+        // A shim has its mark among its arguments, which everybody may read.
+        Err(_) => mark_of(&arguments_of(&process).ok()?).filter(|(_, role)| *role == Role::Shim),
+    };
+    let (marker, role) = found?;
+    // The first process of a namespace is a copy of the shim, and has its mark.
+    let is_first = || namespaces::pids_of(process.pid).is_some_and(|pids| pids.last() == Some(&1));
+    let role = if role == Role::Shim && is_first() { Role::Init } else { role };
     Some(MarkedProcess { process, marker, role })
+}
+
+/// A variable of a process as it was when its program started.
+pub(super) fn variable_of(process: &Process, name: &str) -> Option<String> {
+    let environment = environment_of(process).ok()?;
+    let mut entries = environment.split(|&byte| byte == 0);
+    entries.find_map(|entry| {
+        let (found, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+        (found == name).then(|| value.to_owned())
+    })
+}
+
+fn arguments_of(process: &Process) -> io::Result<Vec<u8>> {
+    let mut arguments = Vec::new();
+    let file = File::open(format!("/proc/{}/cmdline", process.pid))?;
+    file.take(ARGUMENTS_BYTES_MAX).read_to_end(&mut arguments)?;
+    Ok(arguments)
 }
 
 fn environment_of(process: &Process) -> io::Result<Vec<u8>> {
@@ -91,9 +146,10 @@ fn mark_of(environment: &[u8]) -> Option<(Marker, Role)> {
 
 /// The name of the namespace in which this process knows others by their pids.
 pub fn own_pid_namespace() -> Option<String> {
-    pid_namespace("self").map(|name| name.to_string_lossy().into_owned())
+    pid_namespace("self")
 }
 
-fn pid_namespace(pid: &str) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
+fn pid_namespace(pid: &str) -> Option<String> {
+    let name = std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()?;
+    Some(name.to_string_lossy().into_owned())
 }

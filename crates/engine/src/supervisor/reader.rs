@@ -63,7 +63,7 @@ impl Reader {
             let report = match self.next_message() {
                 // Taken before this reader started.
                 Ok(FromShim::Ready) => continue,
-                Ok(FromShim::Started { pid }) => Report::Started { pid },
+                Ok(FromShim::Started { pid, in_force }) => Report::Started { pid, in_force },
                 Ok(FromShim::Stdout(bytes)) => Report::Stdout(bytes),
                 Ok(FromShim::Stderr(bytes)) => Report::Stderr(bytes),
                 Ok(FromShim::Exited(exit)) => Report::Exited(exit),

@@ -87,6 +87,7 @@ pub(super) fn end_orphans(shim_pid: u32, marker: &Marker) -> Reaped {
     let since = process_table::read(shim_pid).map_or(u64::MAX, |shim| shim.start_time);
     let mut killing = Killing::default();
     let reaped = end(&mut killing, |table| {
+        collect_orphans(table, shim_pid);
         let in_session = table.iter().filter(|process| process.session == shim_pid).copied();
         let carriers = processes_of(marked_in(table, |other| other == marker));
         let roots = in_session.chain(carriers).chain(nameless_orphans(table, since));
@@ -96,6 +97,15 @@ pub(super) fn end_orphans(shim_pid: u32, marker: &Marker) -> Reaped {
         collect_zombie(pid);
     }
     reaped
+}
+
+/// Collects what died of the shim's own children. A namespace's first process only ends when the executor, which came
+/// to this process as an orphan, has been collected.
+fn collect_orphans(table: &[Process], shim_pid: u32) {
+    let own = std::process::id();
+    let is_dead_child = |process: &&Process| process.is_zombie && process.parent == own;
+    let of_shim = |process: &&Process| process.session == shim_pid && process.pid != shim_pid;
+    table.iter().filter(is_dead_child).filter(of_shim).for_each(|process| collect_zombie(process.pid));
 }
 
 /// Children of this process that it did not start: in a session of their own, which only shims have otherwise,
@@ -117,7 +127,7 @@ fn wait_for_shims(is_leftover: impl Fn(&Marker) -> bool) {
     let deadline = Instant::now() + KILL_DEADLINE + SHIM_SLACK;
     loop {
         let mut shims = marked_in(&process_table::snapshot(), &is_leftover);
-        shims.retain(|marked| marked.role == Role::Shim);
+        shims.retain(|marked| matches!(marked.role, Role::Shim | Role::Init));
         if shims.is_empty() || Instant::now() >= deadline {
             return;
         }

@@ -2,19 +2,34 @@
 
 mod children;
 mod executor;
+#[cfg(target_os = "linux")]
+mod identities;
 mod link;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(not(target_os = "linux"))]
+#[path = "shim/no_namespace.rs"]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod raw;
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use contract::domain::confinement::Namespace as Wanted;
 use rustix::event::PollFlags;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use self::children::{Changes, Children};
 use self::executor::Executor;
 use self::link::{Link, Order};
+use self::namespace::Namespace;
+use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{FromShim, Gone};
+use super::launch::LaunchSpec;
+use super::namespaces::{self, NAMESPACE_VARIABLE};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -39,22 +54,24 @@ fn run() -> io::Result<()> {
     super::become_subreaper()?;
     let mut link = Link::open()?;
     link.send(&FromShim::Ready);
-    let Some(spec) = link.receive_launch()? else {
+    let Some(mut spec) = link.receive_launch()? else {
         link.send(&FromShim::Gone(Gone::default()));
         link.flush();
         return Ok(());
     };
     let grace = spec.bounded_grace();
+    let (in_force, namespace) = confine(&mut spec)?;
     let executor = match Executor::start(spec) {
         Ok(executor) => executor,
         Err(fault) => {
+            namespace.iter().for_each(Namespace::end);
             link.send(&FromShim::Fault(fault));
             link.flush();
             return Ok(());
         }
     };
-    let children = Children::new(changes, executor.pid);
-    link.send(&FromShim::Started { pid: executor.group() });
+    let children = Children::new(changes, executor.pid, namespace);
+    link.send(&FromShim::Started { pid: executor.group(), in_force });
     let mut shim = Shim { link, children, executor, grace };
     shim.watch();
     let gone = shim.children.end_all();
@@ -65,6 +82,36 @@ fn run() -> io::Result<()> {
     Ok(())
 }
 
+/// Confines this process, and so what it will start, as far as the system allows.
+fn confine(spec: &mut LaunchSpec) -> io::Result<(InForce, Option<Namespace>)> {
+    let (in_force, namespace) = match spec.confinement.namespace {
+        Wanted::Off => (NamespaceInForce::Off, None),
+        Wanted::On => {
+            // Entering a namespace leaves the directory behind from which a relative path counts.
+            spec.cwd = std::path::absolute(&spec.cwd)?;
+            match namespace::enter()? {
+                Ok(namespace) => (NamespaceInForce::On, Some(namespace)),
+                Err(reason) => (NamespaceInForce::Refused(reason), None),
+            }
+        }
+    };
+    let path = match &namespace {
+        Some(namespace) => {
+            // Nothing is left for this process to do when writ dies, so that it may even be stopped then.
+            namespace::die_with_parent()?;
+            namespace.path.clone()
+        }
+        None => namespaces::own_namespaces(),
+    };
+    // One that came along with the rest of the environment may be that of another place.
+    spec.env.remove(OsStr::new(NAMESPACE_VARIABLE));
+    if !path.is_empty() {
+        spec.env.insert(NAMESPACE_VARIABLE.into(), namespaces::text_of(&path).into());
+    }
+    namespace::refuse_tracing();
+    Ok((InForce { namespace: in_force }, namespace))
+}
+
 /// A session of its own: no terminal whose signals or questions reach the executor, and groups that hold
 /// nobody but descendants.
 fn leave_session() -> io::Result<()> {
@@ -73,6 +120,10 @@ fn leave_session() -> io::Result<()> {
         Err(_) if rustix::process::getsid(None)? == rustix::process::getpid() => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+fn raw_pid(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
 }
 
 struct Shim {
@@ -148,6 +199,9 @@ impl Shim {
     }
 
     fn has_members(&self) -> bool {
+        if let Some(namespace) = self.children.namespace() {
+            return namespace.has_group_members();
+        }
         let group = self.executor.group();
         process_table::snapshot().iter().any(|process| process.group == group && !process.is_zombie)
     }

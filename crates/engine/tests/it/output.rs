@@ -53,7 +53,7 @@ fn a_flood_is_held_back_and_not_stored() {
         other => sender.send(other).unwrap(),
     });
     let handle = handle.unwrap();
-    let Ok(Report::Started { pid }) = reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    let Ok(Report::Started { pid, .. }) = reports.recv_timeout(PATIENCE) else { panic!("no start") };
     // While the sink does not read, the flood stands still: many looks in a row see the same.
     let (mut written, mut looks) = (0, 0);
     eventually("the writer waits", || {
@@ -103,7 +103,7 @@ fn a_flood_that_nobody_reads_can_be_stopped() {
 #[test]
 fn an_outsider_with_the_pipe_in_hand_does_not_hold_up_the_end() {
     let run = Run::start("echo ready; exec sleep $0");
-    let Ok(Report::Started { pid }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    let Ok(Report::Started { pid, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
     run.wait_for_line("ready");
     let held = OpenOptions::new().write(true).open(format!("/proc/{pid}/fd/1")).unwrap();
     run.handle.kill();

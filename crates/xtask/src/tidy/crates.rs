@@ -37,6 +37,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("serde-saphyr", &["contract"]),
     ("strsim", &["contract"]),
     ("hmac", &["store"]),
+    ("libc", &["engine"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];

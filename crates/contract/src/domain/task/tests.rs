@@ -70,6 +70,7 @@ fn run(checks: usize, script: &str) -> String {
                 reason: rest.first().filter(|w| **w != "verified").map(|w| (*w).to_owned()),
                 rules: if *rules == "op" { Rules::Operator } else { Rules::Continuity },
                 verified: rest.contains(&"verified"),
+                withheld: None,
                 by: None,
             },
             _ => panic!("{step}"),

@@ -4,6 +4,7 @@ use contract::domain::id::Id;
 use proptest::prelude::*;
 
 use super::*;
+use crate::supervisor::confinement::NamespaceInForce;
 use crate::supervisor::launch::Stdin;
 use crate::supervisor::mark::{Marker, OwnerIdentity};
 
@@ -28,7 +29,11 @@ fn a_grace_without_end_has_one() {
 fn all_from_shim() -> Vec<FromShim> {
     vec![
         FromShim::Ready,
-        FromShim::Started { pid: 70_000 },
+        FromShim::Started { pid: 70_000, in_force: InForce::nothing() },
+        FromShim::Started {
+            pid: 1,
+            in_force: InForce { namespace: NamespaceInForce::Refused("no ünit".to_owned()) },
+        },
         FromShim::Stdout(b"out\0\xff".to_vec()),
         FromShim::Stderr(Vec::new()),
         FromShim::Exited(Exit::Code(-1)),

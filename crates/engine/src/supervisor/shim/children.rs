@@ -13,6 +13,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
+use super::namespace::Namespace;
+use super::raw_pid;
 use crate::supervisor::frame::{Exit, Gone};
 use crate::supervisor::killing::{Killing, Targets};
 use crate::supervisor::{process_table, wait_for};
@@ -46,6 +48,8 @@ impl Changes {
 pub(super) struct Children {
     changes: Changes,
     executor: Pid,
+    /// Where the executor lives, if it has a namespace of its own.
+    namespace: Option<Namespace>,
     state: State,
     is_news: bool,
 }
@@ -59,8 +63,12 @@ enum State {
 }
 
 impl Children {
-    pub(super) fn new(changes: Changes, executor: Pid) -> Self {
-        Self { changes, executor, state: State::Running, is_news: false }
+    pub(super) fn new(changes: Changes, executor: Pid, namespace: Option<Namespace>) -> Self {
+        Self { changes, executor, namespace, state: State::Running, is_news: false }
+    }
+
+    pub(super) fn namespace(&self) -> Option<&Namespace> {
+        self.namespace.as_ref()
     }
 
     /// How the executor ended, once it has.
@@ -101,13 +109,16 @@ impl Children {
 
     /// Ends every descendant, wherever it hid: another group, another session, re-parented.
     pub(super) fn end_all(&mut self) -> Gone {
+        if let Some(namespace) = self.namespace.take() {
+            return self.end_namespace(&namespace);
+        }
         let deadline = Instant::now() + KILL_DEADLINE;
         if !matches!(self.state, State::Reaped(_)) {
             // In one step, so that a chain of forks in this group cannot run ahead of the table. Where there is
             // no table, the group is all that can be found.
             let signal =
                 if process_table::read(std::process::id()).is_some() { Signal::STOP } else { Signal::KILL };
-            process_table::signal_group(raw(self.executor), signal);
+            process_table::signal_group(raw_pid(self.executor), signal);
         }
         let mut killing = Killing::default();
         let mut survivors = 0;
@@ -120,7 +131,26 @@ impl Children {
             wait_for(&mut [self.wait_for_change()], Some(DEATHS_WAIT));
             self.changes.forget();
         }
-        let others = killing.hit().iter().filter(|(pid, _)| *pid != raw(self.executor)).count();
+        let others = killing.hit().iter().filter(|(pid, _)| *pid != raw_pid(self.executor)).count();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Gone { killed: count(others.saturating_sub(survivors)), survivors: count(survivors) }
+    }
+
+    /// Ends the namespace, and with it everything inside. Its first process ends when all others are gone.
+    fn end_namespace(&mut self, namespace: &Namespace) -> Gone {
+        let deadline = Instant::now() + KILL_DEADLINE;
+        let others = namespace.members().len();
+        namespace.kill();
+        let mut survivors = 0;
+        while self.reap() {
+            if Instant::now() >= deadline {
+                // Stuck inside the kernel. The first process waits for them, so it is still there too.
+                survivors = namespace.members().len().max(1);
+                break;
+            }
+            wait_for(&mut [self.wait_for_change()], Some(DEATHS_WAIT));
+            self.changes.forget();
+        }
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Gone { killed: count(others.saturating_sub(survivors)), survivors: count(survivors) }
     }
@@ -156,8 +186,4 @@ fn family() -> Targets {
     let processes = process_table::descendants(&process_table::snapshot(), own_pid, &BTreeSet::new());
     let groups = processes.iter().map(|process| process.group).filter(|&group| group != own_pid).collect();
     Targets { processes, groups }
-}
-
-fn raw(pid: Pid) -> u32 {
-    pid.as_raw_nonzero().get().unsigned_abs()
 }

@@ -1,6 +1,6 @@
 //! What simulated children do: work, fail, lie, flood, hang, and lose their supervisors.
 
-use engine::supervisor::{Exit, Fault, Gone, LaunchSpec, Lost, Reaped, Report, Stdin};
+use engine::supervisor::{Exit, Fault, Gone, InForce, LaunchSpec, Lost, Reaped, Report, Stdin};
 use serde_json::{Value, json};
 
 use crate::simulation::dice::Dice;
@@ -29,7 +29,7 @@ const FLOOD_BYTES: usize = 16 * 1024;
 /// What an executor's child does. `None`: it cannot even be started.
 pub(super) fn work(dice: &mut Dice, spec: &LaunchSpec) -> Option<Script> {
     let delay = |dice: &mut Dice| dice.pick(&[5, 40, 300, 1_500]);
-    let mut steps = vec![(1, Act::Report(Report::Started { pid: 7 }))];
+    let mut steps = vec![(1, Act::Report(Report::Started { pid: 7, in_force: InForce::nothing() }))];
     let mut ignores_stop = false;
     let mut claims_success = false;
     match dice.below(16) {
@@ -75,7 +75,7 @@ pub(super) fn work(dice: &mut Dice, spec: &LaunchSpec) -> Option<Script> {
 
 /// What a check's child does. It tells the truth about the artifact if it comes to an end.
 pub(super) fn check(dice: &mut Dice, expects: &str, is_true: bool) -> Option<Script> {
-    let mut steps = vec![(1, Act::Report(Report::Started { pid: 8 }))];
+    let mut steps = vec![(1, Act::Report(Report::Started { pid: 8, in_force: InForce::nothing() }))];
     match dice.below(20) {
         0 => return None,
         1 => steps.push((5, Act::Report(lost()))),

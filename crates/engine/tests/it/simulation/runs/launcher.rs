@@ -55,7 +55,7 @@ impl Launcher for SimulatedLauncher {
     }
 
     fn owner(&self) -> Owner {
-        Owner { pid: self.engine, start_time: 1, boot_id: BOOT.to_owned() }
+        Owner { pid: self.engine, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new() }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
@@ -94,7 +94,7 @@ impl Launcher for Bystander {
     }
 
     fn owner(&self) -> Owner {
-        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned() }
+        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new() }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {

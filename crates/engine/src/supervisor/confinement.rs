@@ -1,0 +1,49 @@
+//! What a child may do and see: asked for in its launch, and reported back by the shim as far as it is in force.
+
+use std::fmt;
+
+use contract::domain::confinement::Namespace;
+use serde::{Deserialize, Serialize};
+
+/// What is asked for. Without any wish: everything that the system allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confinement {
+    pub namespace: Namespace,
+}
+
+/// What is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InForce {
+    pub namespace: NamespaceInForce,
+}
+
+/// Whether a child lives in a pid namespace of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NamespaceInForce {
+    On,
+    /// Nobody asked for one.
+    Off,
+    /// The system does not allow it, for this reason.
+    Refused(String),
+}
+
+impl InForce {
+    /// Nothing is confined, because nothing was asked for.
+    pub fn nothing() -> Self {
+        Self { namespace: NamespaceInForce::Off }
+    }
+}
+
+/// As traces and people read it.
+impl fmt::Display for NamespaceInForce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NamespaceInForce::On => f.write_str("on"),
+            NamespaceInForce::Off => f.write_str("off"),
+            NamespaceInForce::Refused(reason) => write!(f, "refused: {reason}"),
+        }
+    }
+}
