@@ -38,6 +38,7 @@ const BENCHES: &[Bench] = &[
     changes::RESUME,
     scale::BENCH,
     pipeline::BENCH,
+    pipeline::NAMESPACE,
     validate::TASK,
     validate::EVENT,
 ];

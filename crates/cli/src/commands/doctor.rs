@@ -1,5 +1,7 @@
 //! `writ doctor`
 
+mod namespaces;
+
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
@@ -28,7 +30,7 @@ struct Look {
 }
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut looks = vec![supervision(), configuration()];
+    let mut looks = vec![supervision(), namespaces::look(), configuration()];
     let path = host::store_path(globals)?;
     if path.exists() {
         match host::open(globals) {

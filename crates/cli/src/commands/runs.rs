@@ -1,5 +1,7 @@
 //! `writ runs list` and `writ runs show`
 
+mod confinement;
+
 use std::process::ExitCode;
 
 use contract::domain::check::{CheckSeen, first_failed};
@@ -109,6 +111,9 @@ fn text(shown: &show::Answer) -> String {
                 attempt.state.as_str(),
                 took.unwrap_or_else(|| "not ended".to_owned())
             ));
+            if let Some(said) = confinement::unconfined(attempt) {
+                text.push_str(&format!("      namespace {}\n", one_line(said)));
+            }
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 if check.passed {
                     let command = check.command.join(" ");
@@ -169,6 +174,7 @@ fn summary(shown: &show::Answer) -> String {
             text.push_str(&failed_check::text(check, 0));
         }
     }
+    text.push_str(&confinement::summary(&shown.tasks));
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
     let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);

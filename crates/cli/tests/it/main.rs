@@ -34,6 +34,7 @@ mod loops;
 mod memory;
 mod money;
 mod names;
+mod namespaces;
 mod new_user;
 mod old_stores;
 mod opencode_bridge;
