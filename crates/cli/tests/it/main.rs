@@ -14,6 +14,7 @@ mod crew_guide;
 mod crew_leases;
 mod crowd;
 mod dead_engines;
+mod decisions;
 mod documents;
 mod durable;
 mod escapes;
