@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
 use contract::domain::principal::Action;
@@ -385,6 +386,11 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
         }
     });
     Ok(stop)
+}
+
+/// Whether a command's processes live in a pid namespace of their own.
+pub(crate) fn namespace(text: &str) -> std::result::Result<Namespace, String> {
+    Namespace::parse(text).ok_or_else(|| "use on or off".to_owned())
 }
 
 /// A length of time on the command line.

@@ -215,6 +215,7 @@ impl<'d> Dispatcher<'d> {
             author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,
             scopes: &self.part(task).spec.writes,
+            namespace: self.part(task).spec.namespace,
         }
     }
 

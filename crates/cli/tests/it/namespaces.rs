@@ -80,6 +80,24 @@ fn a_plan_and_a_task_can_turn_the_namespace_off_and_the_summary_says_so() {
 }
 
 #[test]
+fn checks_live_where_their_task_lives() {
+    let cli = Cli::writ();
+    if !has_namespaces(&cli) {
+        return;
+    }
+    let task = |namespace: &str, check: &str| {
+        format!(
+            "[[task]]\nid = \"{namespace}\"\nnamespace = \"{namespace}\"\ncommand = [\"true\"]\n\
+             [[task.checks]]\nshell = true\ncommand = \"{check}\"\n"
+        )
+    };
+    // The parent of the first process inside cannot be seen there.
+    let tasks = task("on", "[ $PPID -eq 0 ]") + &task("off", "[ $PPID -ne 0 ]");
+    write_plan(&cli, &format!("objective = \"Check\"\nworkspace = \".\"\n{tasks}"));
+    cli.run(["run", "plan.toml"]).success();
+}
+
+#[test]
 fn doctor_names_what_does_not_work_inside() {
     let cli = Cli::writ();
     if has_namespaces(&cli) {

@@ -203,8 +203,7 @@ impl Dispatcher<'_> {
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
-        let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
-        spec.confinement.namespace = self.part(task).spec.namespace;
+        let Prepared { spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
         let mut watched = Box::new(Watched::new(ran));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
