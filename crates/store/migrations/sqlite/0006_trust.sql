@@ -30,3 +30,6 @@ ALTER TABLE events ADD COLUMN steps_back_ms INTEGER;
 
 -- The environment of the person who trusted a project, in which its checks run, and the files that they name.
 ALTER TABLE trusted_projects ADD COLUMN basis TEXT;
+
+-- The engine that works under a lock, as JSON. NULL for locks that only a lease protects.
+ALTER TABLE locks ADD COLUMN holder TEXT;
