@@ -50,6 +50,7 @@ mod run_view;
 mod serve;
 mod signals;
 mod status;
+mod stopped_engines;
 mod surface;
 mod tasks;
 mod terminal;
