@@ -48,8 +48,7 @@ impl Dispatcher<'_> {
             return Ok(());
         };
         let stopped = live.stopped.is_some();
-        let hidden = live.hidden.clone();
-        let seen = watched.finish(&self.part(task).spec.checks[index], &hidden);
+        let seen = watched.finish(&self.part(task).spec.checks[index]);
         let passed = seen.passed;
         self.live_mut(task).seen.push(seen);
         if passed && !stopped { self.check_next(task, index + 1) } else { self.conclude(task) }

@@ -22,7 +22,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::supervisor::logs::{LogWriter, Scrub};
+use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
 
 impl Dispatcher<'_> {
@@ -156,8 +156,6 @@ impl Dispatcher<'_> {
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let hidden = shaped.hidden.clone();
-        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
         let process = self.next_process();
         let live = Live {
             attempt,
@@ -169,7 +167,7 @@ impl Dispatcher<'_> {
             silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, scrub).ok(),
+            log: LogWriter::create(&log_path, &shaped.hidden).ok(),
             digests: None,
             ended: Ended::default(),
             stdout: prepared.stdout,
@@ -202,7 +200,7 @@ impl Dispatcher<'_> {
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let mut spec = crate::verify::launch(&check, &self.place(task), marker);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::<crate::verify::Watched>::default();
+        let mut watched = Box::new(crate::verify::Watched::new(&self.live[&task].hidden));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));
