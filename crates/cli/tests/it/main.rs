@@ -7,6 +7,7 @@ mod answers;
 mod aop_tasks;
 mod bad_plans;
 mod bad_stores;
+mod canaries;
 mod checks;
 mod continuity;
 mod crew;
