@@ -12,7 +12,7 @@ use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::principal::Action;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -227,6 +227,14 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.launcher.probe(owner)
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        self.launcher.settle(owner)
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        self.launcher.end_engine(owner)
     }
 
     fn ancestor(&self, programs: &[&str]) -> Option<Holder> {

@@ -17,7 +17,7 @@ use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::principal::Action;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -76,6 +76,10 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
+    /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+    fn settle(&self, owner: &Owner) -> Remains;
+    /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
+    fn end_engine(&self, owner: &Owner) -> Remains;
     /// The nearest ancestor of this process that runs one of these programs, such as `claude`. Agents run their hooks
     /// and tools under shells that end at once, so the parent alone says nothing.
     fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
@@ -192,6 +196,7 @@ enum Question {
     IsDirectory { root: String, path: String },
     Liveness(Owner),
     AuthorEnvironment,
+    Remains(Owner),
 }
 
 /// What the host has answered so far.
@@ -203,6 +208,7 @@ pub struct HostView {
     directories: BTreeMap<(String, String), bool>,
     owners: BTreeMap<Owner, Liveness>,
     environment: Option<AuthorEnvironment>,
+    remains: BTreeMap<Owner, Remains>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -238,6 +244,12 @@ impl HostView {
         self.environment.as_ref().ok_or_else(|| self.want([Question::AuthorEnvironment]))
     }
 
+    /// What is left of an engine. The host ends what a dead one left behind before it answers.
+    pub fn remains(&self, owner: &Owner) -> Result<Remains> {
+        let known = self.remains.get(owner).copied();
+        known.ok_or_else(|| self.want([Question::Remains(owner.clone())]))
+    }
+
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
     fn want(&self, questions: impl IntoIterator<Item = Question>) -> Error {
         self.missing.borrow_mut().extend(questions);
@@ -270,6 +282,10 @@ impl HostView {
                 Question::Liveness(owner) => {
                     let liveness = host.liveness(&owner);
                     self.owners.insert(owner, liveness);
+                }
+                Question::Remains(owner) => {
+                    let remains = host.settle(&owner);
+                    self.remains.insert(owner, remains);
                 }
             }
         }

@@ -349,7 +349,8 @@ fn one_of_each(now: &Now) -> Vec<Change> {
 }
 
 fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
-    let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new() };
+    let owner =
+        Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new() };
     let run = NewRun {
         id: id(1),
         corr: "c".to_owned(),

@@ -22,7 +22,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::supervisor::logs::{LogWriter, Scrub};
+use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
 use crate::verify::{Prepared, Watched, prepare};
 
@@ -52,6 +52,7 @@ impl Dispatcher<'_> {
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
+        let took_over = self.note_takeover(task)?;
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -86,7 +87,27 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
-        self.launch(task, attempt, executor, shaped)
+        if let Some(told) = &took_over {
+            self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
+        }
+        self.launch(task, attempt, executor, (shaped, took_over))
+    }
+
+    /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
+    fn note_takeover(&mut self, task: usize) -> Result<Option<String>> {
+        let took_over = self.takeover(task)?;
+        if let Some(told) = &took_over {
+            self.note(Entry::Envelope(Note {
+                kind: Type::Event,
+                from: None,
+                to: "log.writ".to_owned(),
+                intent: "writ.lock.taken_over".to_owned(),
+                message: told.clone(),
+                payload: json!({"told": told}),
+                task_id: Some(self.tasks[task].id.clone()),
+            }));
+        }
+        Ok(took_over)
     }
 
     /// The entity a task is delegated to.
@@ -138,7 +159,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         executor: &dyn Executor,
-        shaped: Shaped,
+        (shaped, took_over): (Shaped, Option<String>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
@@ -157,8 +178,6 @@ impl Dispatcher<'_> {
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let hidden = shaped.hidden.clone();
-        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
         let process = self.next_process();
         let live = Live {
             attempt,
@@ -170,7 +189,7 @@ impl Dispatcher<'_> {
             silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, scrub).ok(),
+            log: LogWriter::create(&log_path, &shaped.hidden).ok(),
             digests: None,
             ended: Ended::default(),
             stdout: prepared.stdout,
@@ -181,6 +200,7 @@ impl Dispatcher<'_> {
             reported: Reported::default(),
             seen: Vec::new(),
             recorder: None,
+            took_over,
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {
@@ -204,7 +224,7 @@ impl Dispatcher<'_> {
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
         let Prepared { spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
-        let mut watched = Box::new(Watched::new(ran));
+        let mut watched = Box::new(Watched::new(&self.live[&task].hidden, ran));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));

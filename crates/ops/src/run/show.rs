@@ -161,5 +161,8 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     if let Some(confinement) = confinement.filter(|words| words.values().any(|word| word != "on")) {
         line["confinement"] = json!(confinement);
     }
+    if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
+        line["took_over"] = json!(told);
+    }
     line
 }

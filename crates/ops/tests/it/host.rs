@@ -11,7 +11,7 @@ use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::principal::Action;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -216,6 +216,21 @@ impl Host for TestHost {
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.note("a process");
         self.processes.borrow().get(&owner.pid).copied().unwrap_or(self.liveness.get())
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive => Remains::Running,
+            Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive | Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
     }
 
     fn ancestor(&self, _: &[&str]) -> Option<Holder> {

@@ -192,6 +192,15 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "lock.force",
+        // Nothing is held, so nobody is asked.
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            let words = ["lock", "release", "--run", &run, "--task", "T-1", "--force", "--reason", "r"];
+            Example::new(json!({"run": run, "task": "T-1", "reason": "r"}), &words)
+        },
+    },
+    Row {
         verb: "lock.list",
         prepare: |cli| {
             let (run, _) = assigned(cli);
