@@ -7,11 +7,11 @@ use contract::domain::check::CheckSeen;
 use contract::domain::time::Timestamp;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
-use crate::hidden::Hidden;
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{Recorder, Watched};
+use contract::secrets::Hidden;
 
 /// A task that is being worked on.
 pub(crate) struct Live {

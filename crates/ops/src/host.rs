@@ -15,6 +15,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
@@ -56,8 +57,13 @@ pub trait Host {
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>>;
-    /// Asks the person at the terminal. An error where there is no terminal, or where an agent is asking.
-    fn ask_person(&self, question: &str) -> Result<bool>;
+    /// Shows an action to the person at the terminal, with the digits that confirm it, and returns what they typed. An
+    /// error where there is no terminal, or where an agent is asking.
+    fn ask_person(&self, action: &Action) -> Result<String>;
+    /// The name of the person whose account this is.
+    fn person(&self) -> String;
+    /// The access token that the caller presented, if one was.
+    fn access_token(&self) -> Result<Option<String>>;
     /// Brings a worklog's file to what `wanted` gives. `wanted` is called while nobody else writes the file.
     fn write_worklog(
         &self,

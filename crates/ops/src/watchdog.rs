@@ -1,5 +1,7 @@
 //! The watchdog: blocks tasks whose workers stopped sending heartbeats, and releases their locks.
 
+mod progress;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -57,7 +59,8 @@ pub struct Answer {
     /// Approvals whose deadline passed; they are denied.
     #[serde(default)]
     pub denied: Vec<String>,
-    /// Rows with an impossible heartbeat; a person must decide.
+    /// Rows with an impossible heartbeat, and workers that send heartbeats but change nothing (`no_progress`); a person
+    /// must decide.
     pub problems: Vec<Value>,
 }
 
@@ -65,13 +68,16 @@ pub struct Answer {
 pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;
-    let runs: BTreeSet<RunId> = match &request.run {
-        Some(run) => BTreeSet::from([find_run(&tx, run)?.asked.id]),
+    let only = request.run.as_ref().map(|run| find_run(&tx, run)).transpose()?.map(|run| run.asked.id);
+    let runs: BTreeSet<RunId> = match &only {
+        Some(run) => BTreeSet::from([run.clone()]),
         None => tx.expired_locks(&now)?.into_iter().map(|lock| lock.run_id).collect(),
     };
     drop(tx);
     let runs: Vec<RunId> = runs.into_iter().collect();
-    cx.viewing(|cx, view| sweep_runs(cx, caller, &runs, view))
+    let mut answer = cx.viewing(|cx, view| sweep_runs(cx, caller, &runs, view))?;
+    answer.problems.extend(progress::look(cx, caller, only.as_ref())?);
+    Ok(answer)
 }
 
 fn sweep_runs(cx: &mut Context, caller: &Caller, runs: &[RunId], view: &HostView) -> Result<Answer> {

@@ -7,6 +7,7 @@ use engine::supervisor::{Role, process_table};
 use testkit::{Background, Cli, Signal, eventually, process};
 
 use crate::bad_stores::sqlite;
+use crate::decisions::digits;
 use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, marked_by, run_id};
 
 /// Longer than any lease of an engine.
@@ -275,7 +276,8 @@ fn force(scene: &Scene, run: &str, answer: &str) -> (Option<i32>, String) {
     let words = ["lock", "release", "--run", run, "--task", "T-1", "--force", "--reason", "it is stuck"];
     let mut asked = scene.cli.call(words).on_terminal(120, 24);
     let printed = |asked: &testkit::OnTerminal<'_>| String::from_utf8_lossy(&asked.printed()).into_owned();
-    eventually(SOON, "the question is asked", || printed(&asked).contains("Release the locks?"));
+    eventually(SOON, "the question is asked", || digits(&printed(&asked)).is_some());
+    let answer = answer.replace("DIGITS", &digits(&printed(&asked)).unwrap());
     asked.press(&format!("{answer}\n"));
     let status = asked.wait(SOON);
     (status.code(), printed(&asked))
@@ -289,14 +291,14 @@ fn a_person_takes_the_lock_of_a_stopped_engine_by_force_and_that_ends_its_proces
     first.signal(Signal::STOP);
     let second = scene.second();
     says(&second, "which is stopped; continue it with `kill -CONT");
-    // Only a person decides it, and only with yes.
+    // Only a person decides it, and only with the digits of this action.
     let words = ["lock", "release", "--run", &one, "--task", "T-1", "--force", "--reason", "it is stuck"];
     let refused = scene.cli.run(words);
     assert!(!refused.status.success() && refused.stdout.contains("a person has to decide this"), "{refused}");
     let (code, printed) = force(&scene, &one, "n");
     assert_ne!(code, Some(0), "{printed}");
     assert!(process::is_running(first.pid()));
-    let (code, printed) = force(&scene, &one, "y");
+    let (code, printed) = force(&scene, &one, "DIGITS");
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains(&format!("process {}, which is stopped", first.pid())), "{printed}");
     let output = second.wait(SOON);
@@ -335,7 +337,7 @@ fn the_lock_of_an_engine_that_cannot_be_seen_is_given_out_only_by_a_person() {
         "{continued}"
     );
     assert!(continued.stderr.contains("writ lock release --force"), "{continued}");
-    let (code, printed) = force(&scene, &one, "y");
+    let (code, printed) = force(&scene, &one, "DIGITS");
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("writ cannot end it from here"), "{printed}");
     scene.cli.run(["run", "two.toml"]).success();

@@ -247,7 +247,7 @@ fn a_task_waits_for_the_approval_that_somebody_asked_for() {
     let id = asked.success().json()["data"]["id"].as_str().unwrap().to_owned();
     touch(&cli, "first-go");
     says(&writ, &format!("second: waiting for approval {id}"));
-    cli.run(["approval", "grant", &id]).success();
+    crate::decisions::decide(&cli, &["approval", "grant", &id]).success();
     writ.wait(SOON).success();
     assert_eq!(file(&cli, "../order"), "first\nsecond\n");
     nothing_overlapped(&cli);
@@ -275,7 +275,7 @@ fn what_a_plan_may_not_spend_is_not_started() {
     assert_eq!((view.state.as_str(), view.statuses()), ("stopped", vec!["done, claimed", "blocked"]));
     let reason = view.task("second").reason.clone().unwrap_or_default();
     assert_eq!(reason, "NON_COMPLIANT: the run has less left than the task may spend");
-    cli.run(["budget", "set", "--run", &run, "--cost", "2"]).success();
+    crate::decisions::decide(&cli, &["budget", "set", "--run", &run, "--cost", "2"]).success();
     cli.run(["retry", &view.task("second").id]).success();
     assert_eq!(RunView::of(&cli, &run).statuses(), ["done, claimed", "done, claimed"]);
     nothing_overlapped(&cli);

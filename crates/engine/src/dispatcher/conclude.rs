@@ -48,13 +48,12 @@ impl Dispatcher<'_> {
             return Ok(());
         };
         let stopped = live.stopped.is_some();
-        let hidden = live.hidden.clone();
         let mut recorder = live.recorder.take();
         if let (Some(recorder), Some(ran)) = (&mut recorder, &mut watched.ran) {
             recorder.after(&self.place(task), ran);
         }
         self.live_mut(task).recorder = recorder;
-        let seen = watched.finish(&self.part(task).spec.checks[index], &hidden);
+        let seen = watched.finish(&self.part(task).spec.checks[index]);
         let passed = seen.passed;
         self.live_mut(task).seen.push(seen);
         if passed && !stopped { self.check_next(task, index + 1) } else { self.conclude(task) }

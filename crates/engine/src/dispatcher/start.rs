@@ -22,7 +22,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::supervisor::logs::{LogWriter, Scrub};
+use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
 use crate::verify::{Prepared, Watched, prepare};
 
@@ -178,8 +178,6 @@ impl Dispatcher<'_> {
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let hidden = shaped.hidden.clone();
-        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
         let process = self.next_process();
         let live = Live {
             attempt,
@@ -191,7 +189,7 @@ impl Dispatcher<'_> {
             silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, scrub).ok(),
+            log: LogWriter::create(&log_path, &shaped.hidden).ok(),
             digests: None,
             ended: Ended::default(),
             stdout: prepared.stdout,
@@ -227,7 +225,7 @@ impl Dispatcher<'_> {
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
         let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::new(Watched::new(ran));
+        let mut watched = Box::new(Watched::new(&self.live[&task].hidden, ran));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));

@@ -2,6 +2,7 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::lock::{FORCED, Held};
+use contract::domain::principal::Action;
 use contract::domain::process::{ProcessIdentity, Remains};
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
@@ -12,6 +13,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
 use crate::crew::ledger_state::{find_task, reference};
+use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -57,8 +59,12 @@ pub struct HolderEnded {
 pub fn force(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(Some(&request.reason))?.unwrap_or_default();
     // A repeated request gets the stored answer; nobody is asked again and nothing is ended.
-    let holders = if cx.was_answered(key)? { Vec::new() } else { decide(cx, request)? };
+    let decided = if cx.was_answered(key)? { None } else { Some(decide(cx, key, request)?) };
     cx.once(key, Force::NAME, request, |work| {
+        let (decision, holders) = decided
+            .as_ref()
+            .ok_or_else(|| Error::new(ErrorCode::Busy, "the stored answer was pruned meanwhile"))?;
+        let work = &mut decision.act(work)?;
         let held = held(work.tx, request)?;
         let is_known = |lock: &Held| {
             let known = |ended: &HolderEnded| Some(&ended.process) == lock.holder.as_ref();
@@ -96,7 +102,7 @@ fn held(tx: &store::Tx<'_>, request: &Request) -> Result<Vec<Held>> {
 }
 
 /// Asks a person, and ends the engines that hold the locks.
-fn decide(cx: &mut Context, request: &Request) -> Result<Vec<HolderEnded>> {
+fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<(Decision, Vec<HolderEnded>)> {
     let held = held(&cx.store.read()?, request)?;
     let mut holders: Vec<ProcessIdentity> = held.iter().filter_map(|lock| lock.holder.clone()).collect();
     holders.sort();
@@ -105,9 +111,8 @@ fn decide(cx: &mut Context, request: &Request) -> Result<Vec<HolderEnded>> {
     let seen: Vec<Remains> = holders.iter().map(|holder| host.settle(holder)).collect();
     let described = holders.iter().zip(&seen);
     let described: Vec<String> = described.map(|(holder, seen)| seen.of_process(holder.pid)).collect();
-    if !host.ask_person(&question(&held, &described, &seen))? {
-        return Err(Error::new(ErrorCode::Denied, "the locks are not released: the answer was no"));
-    }
+    let decision = cx.decision(key, &Action::new(Force::NAME, question(&held, &described, &seen)))?;
+    let host = cx.host();
     let mut ended = Vec::new();
     for process in holders {
         let remains = host.end_engine(&process);
@@ -120,7 +125,7 @@ fn decide(cx: &mut Context, request: &Request) -> Result<Vec<HolderEnded>> {
             }
         }
     }
-    Ok(ended)
+    Ok((decision, ended))
 }
 
 fn question(held: &[Held], holders: &[String], seen: &[Remains]) -> String {
@@ -137,6 +142,6 @@ fn question(held: &[Held], holders: &[String], seen: &[Remains]) -> String {
     if seen.contains(&Remains::Unseen) {
         text.push_str("writ cannot end it from here. If it still writes, two writers will overlap.\n");
     }
-    text.push_str("Release the locks?");
+    text.push_str("Release the locks.");
     text
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use contract::domain::principal::Action;
 use contract::domain::process::Remains;
 use contract::domain::run::{Owner, Run};
 use contract::domain::task::Task;
@@ -209,8 +210,8 @@ impl Door for WithPerson {
         PlainDoor.observer(run, tasks)
     }
 
-    fn ask_person(&self, _: &str) -> ops::Result<bool> {
-        Ok(true)
+    fn ask_person(&self, action: &Action) -> ops::Result<String> {
+        Ok(action.digits().to_owned())
     }
 }
 
