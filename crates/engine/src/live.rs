@@ -5,13 +5,13 @@ use std::time::Duration;
 use contract::domain::attempt::NewAttempt;
 use contract::domain::check::CheckSeen;
 use contract::domain::time::Timestamp;
+use contract::secrets::Hidden;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::logs::LogWriter;
-use crate::verify::Watched;
-use contract::secrets::Hidden;
+use crate::verify::{Recorder, Watched};
 
 /// A task that is being worked on.
 pub(crate) struct Live {
@@ -36,6 +36,8 @@ pub(crate) struct Live {
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
     pub(crate) seen: Vec<CheckSeen>,
+    /// From the first check on.
+    pub(crate) recorder: Option<Recorder>,
 }
 
 pub(crate) enum Phase {

@@ -24,6 +24,7 @@ use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
 use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
+use crate::verify::{Prepared, Watched, prepare};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
@@ -177,6 +178,7 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            recorder: None,
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {
@@ -198,9 +200,12 @@ impl Dispatcher<'_> {
         self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
-        let mut spec = crate::verify::launch(&check, &self.place(task), marker);
+        let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
+        let Prepared { mut spec, mut hidden, ran } = prepare(&check, &self.place(task), marker, recorder);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::new(crate::verify::Watched::new(&self.live[&task].hidden));
+        // What the executor was given may be in files that a check prints.
+        hidden.add_all(&self.live[&task].hidden);
+        let mut watched = Box::new(Watched::new(&hidden, Some(ran)));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));
