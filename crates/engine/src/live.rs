@@ -38,6 +38,8 @@ pub(crate) struct Live {
     pub(crate) seen: Vec<CheckSeen>,
     /// From the first check on.
     pub(crate) recorder: Option<Recorder>,
+    /// From whom its locks were taken before it got them.
+    pub(crate) took_over: Option<String>,
 }
 
 pub(crate) enum Phase {

@@ -8,9 +8,11 @@ pub mod logs;
 mod mark;
 mod marked;
 mod namespaces;
+mod pause;
 pub mod process_table;
 mod reader;
 pub mod reap;
+mod remains;
 mod shim;
 mod spawner;
 
@@ -34,7 +36,9 @@ pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
 pub use self::namespaces::{is_alive_inside, own_namespaces};
+pub use self::pause::paused;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
+pub use self::remains::{end_engine, look_at, machine, settle, whereabouts};
 pub use self::shim::shim_main;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
@@ -134,7 +138,9 @@ impl Supervisor {
         }
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let (requests, requester) = io::pipe().map_err(failed)?;
+        let starting = pause::starting();
         let (child, control) = start_shim(shim, &marker, &launch)?;
+        drop(starting);
         let shim_pid = child.id();
         let reader = Reader::new(child, marker, grace, requests);
         let thread = std::thread::Builder::new().name("executor".to_owned());

@@ -57,14 +57,14 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Nothing of what a check prints is kept with these values in it.
-    pub(crate) fn new(hidden: &Hidden, ran: Option<CheckRan>) -> Self {
+    pub(crate) fn new(hidden: &Hidden, ran: CheckRan) -> Self {
         Self {
             digest: digest::Running::default(),
             printed: false,
             tail: Tail::new(hidden, TAIL_BYTES),
             exit_code: None,
             problem: None,
-            ran: ran.map(Box::new),
+            ran: Some(Box::new(ran)),
         }
     }
 
@@ -130,7 +130,7 @@ pub(crate) fn look(check: &Check, place: &CheckLocation<'_>, recorder: &Recorder
     let exists = place.workspace.join(path).exists();
     let mut ran = recorder.before(check, place, &environment::of(place));
     ran.tree_after.clone_from(&ran.tree_before);
-    let mut watched = Watched::new(&Hidden::default(), Some(ran));
+    let mut watched = Watched::new(&Hidden::default(), ran);
     watched.exit_code = Some(i32::from(!exists));
     watched.digest.update(path.as_bytes());
     Some(watched.finish(check))
@@ -196,8 +196,8 @@ fn run_one(
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
     let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
-    let Prepared { spec, hidden, mut ran } = prepare(check, place, marker, recorder);
-    let mut watched = Watched::new(&hidden, None);
+    let Prepared { spec, hidden, ran } = prepare(check, place, marker, recorder);
+    let mut watched = Watched::new(&hidden, ran);
     let ended = launcher::run(place.launcher, spec, bounds, &mut |seen| {
         match seen {
             Seen::Stdout(bytes) => watched.take_stdout(bytes),
@@ -211,8 +211,9 @@ fn run_one(
         Err(RunError::Timeout(_)) => watched.problem = Some(TOOK_TOO_LONG.to_owned()),
         Err(error) => watched.problem = Some(with_causes(&error)),
     }
-    recorder.after(place, &mut ran);
-    watched.ran = Some(Box::new(ran));
+    if let Some(ran) = &mut watched.ran {
+        recorder.after(place, ran);
+    }
     watched.finish(check)
 }
 

@@ -83,7 +83,12 @@ pub(crate) struct EventWriter<'w, 't> {
     pub(crate) view: &'w HostView,
 }
 
-impl EventWriter<'_, '_> {
+impl<'t> EventWriter<'_, 't> {
+    /// Writes in the same transaction for another caller.
+    pub(crate) fn acting_as<'a>(&'a mut self, caller: &'a Caller) -> EventWriter<'a, 't> {
+        EventWriter { tx: self.tx, now: self.now, ids: &mut *self.ids, caller, view: self.view }
+    }
+
     /// Appends an event that changes no table. Returns its number.
     pub(crate) fn say(&mut self, about: &About, says: EventBody) -> Result<i64> {
         let id = mint(self.ids, self.now.at);

@@ -48,6 +48,9 @@ pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
+/// Access tokens of a store, revoked ones included.
+pub const ACCESS_TOKENS_MAX: usize = 1000;
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Things that an error lists for a name that fits several or none.
 pub const CANDIDATES_MAX: usize = 10;
 /// Runs that are searched for a name, newest first: each costs a look-up.

@@ -308,6 +308,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
             retry_after_ms: reported.retry_after_ms,
+            took_over: live.took_over.clone(),
         }),
         token,
     }

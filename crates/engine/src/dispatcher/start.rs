@@ -52,6 +52,7 @@ impl Dispatcher<'_> {
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
+        let took_over = self.note_takeover(task)?;
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -86,7 +87,27 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
-        self.launch(task, attempt, executor, shaped)
+        if let Some(told) = &took_over {
+            self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
+        }
+        self.launch(task, attempt, executor, (shaped, took_over))
+    }
+
+    /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
+    fn note_takeover(&mut self, task: usize) -> Result<Option<String>> {
+        let took_over = self.takeover(task)?;
+        if let Some(told) = &took_over {
+            self.note(Entry::Envelope(Note {
+                kind: Type::Event,
+                from: None,
+                to: "log.writ".to_owned(),
+                intent: "writ.lock.taken_over".to_owned(),
+                message: told.clone(),
+                payload: json!({"told": told}),
+                task_id: Some(self.tasks[task].id.clone()),
+            }));
+        }
+        Ok(took_over)
     }
 
     /// The entity a task is delegated to.
@@ -138,7 +159,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         executor: &dyn Executor,
-        shaped: Shaped,
+        (shaped, took_over): (Shaped, Option<String>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
@@ -179,6 +200,7 @@ impl Dispatcher<'_> {
             reported: Reported::default(),
             seen: Vec::new(),
             recorder: None,
+            took_over,
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {
@@ -205,7 +227,7 @@ impl Dispatcher<'_> {
         spec.confinement.namespace = self.part(task).spec.namespace;
         // What the executor was given may be in files that a check prints.
         hidden.add_all(&self.live[&task].hidden);
-        let mut watched = Box::new(Watched::new(&hidden, Some(ran)));
+        let mut watched = Box::new(Watched::new(&hidden, ran));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));

@@ -15,6 +15,7 @@ mod crew_refusals;
 mod crew_rounds;
 mod crew_vectors;
 mod crew_world;
+mod decisions;
 mod dependencies;
 mod engine_grants;
 mod gc;

@@ -103,6 +103,8 @@ fn lock_request<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants:
         scopes: wants.scopes.iter().map(wanted).collect(),
         timeout: limits::ENGINE_LOCK_LEASE,
         fold: wants.fold,
+        // Only the run's owner writes its journal.
+        holder: run.owner.as_ref(),
     }
 }
 
