@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use contract::digest;
 use contract::domain::check::{Check, CheckSeen, Expects, judge};
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
-use contract::domain::scope::Scope;
 
 use crate::executor::command_line;
 use crate::hidden::Hidden;
@@ -20,9 +18,6 @@ use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 pub(crate) const TOOK_TOO_LONG: &str = "took too long";
 /// How much of a check's output is shown to a person.
 const TAIL_BYTES: usize = 2000;
-/// A write scope with more than this is not digested; the record then says so by its absence.
-const TREE_FILES_MAX: usize = 5_000;
-const TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Where checks run.
 #[derive(Clone)]
@@ -196,44 +191,4 @@ fn run_one(
         Err(error) => watched.problem = Some(with_causes(&error)),
     }
     watched.finish(check, &hidden)
-}
-
-/// A digest of every file in the scopes: names, sizes and contents, in a fixed order. `None` if there is too much.
-pub(crate) fn tree_digest(workspace: &Path, scopes: &[Scope]) -> Option<String> {
-    if scopes.is_empty() {
-        return None;
-    }
-    let mut files: Vec<PathBuf> = Vec::new();
-    let mut pending: Vec<PathBuf> = scopes.iter().map(|scope| workspace.join(scope.as_str())).collect();
-    while let Some(path) = pending.pop() {
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-        if meta.is_dir() {
-            for entry in fs::read_dir(&path).ok()?.flatten() {
-                pending.push(entry.path());
-            }
-        } else {
-            files.push(path);
-        }
-        if files.len() + pending.len() > TREE_FILES_MAX {
-            return None;
-        }
-    }
-    files.sort();
-    files.dedup();
-    let mut bytes_left = TREE_BYTES_MAX;
-    let mut running = digest::Running::default();
-    for file in files {
-        let name = file.strip_prefix(workspace).unwrap_or(&file).to_string_lossy().into_owned();
-        let meta = fs::symlink_metadata(&file).ok()?;
-        let content = if meta.is_symlink() {
-            digest::of_bytes(fs::read_link(&file).ok()?.to_string_lossy().as_bytes())
-        } else if meta.is_file() {
-            bytes_left = bytes_left.checked_sub(meta.len())?;
-            digest::of_bytes(&fs::read(&file).ok()?)
-        } else {
-            "special".to_owned()
-        };
-        running.update(format!("{name}\0{content}\n").as_bytes());
-    }
-    Some(running.finish())
 }

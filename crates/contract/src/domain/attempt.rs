@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::check::CheckSeen;
 use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
+use super::outside::Outside;
 use super::run::{Owner, RunId};
 use super::task::TaskId;
 use super::time::Timestamp;
@@ -58,6 +59,9 @@ pub struct Outcome {
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// What changed outside the task's scope, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use contract::aocl::Bundle;
 use contract::aocl::payload::Verification;
 use contract::domain::limits;
+use contract::domain::outside::Outside;
 use contract::domain::task::TaskId;
 use contract::json::Value;
 use ops::Result;
@@ -22,7 +23,6 @@ use crate::pipeline::l6_shape::{ShapeFacts, Shaped};
 use crate::pipeline::l7_delegate::DelegateFacts;
 use crate::pipeline::l8_verify::{self, Verdict, VerifyFacts};
 use crate::pipeline::{LayerResult, Position};
-use crate::verify;
 
 /// Whether an attempt can start.
 pub(super) enum Preparation {
@@ -127,9 +127,12 @@ impl Dispatcher<'_> {
             return Some(Judgment { delegated, verified: None });
         }
         let workspace = Path::new(&self.run.asked.workspace);
+        let (index, scratch) = (&self.settings.index, &self.scratch);
+        let outside = live.outside.as_ref();
+        let withheld: Vec<String> = outside.and_then(Outside::withheld).into_iter().collect();
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
-            let tree = verify::tree_digest(workspace, &part.spec.writes);
+            let tree = index.tree_digest(workspace, &part.spec.writes, scratch);
             (member.run)(&VerifyFacts {
                 number: part.number,
                 claim,
@@ -139,7 +142,8 @@ impl Dispatcher<'_> {
                 cost: live.reported.cost,
                 tokens: live.reported.tokens,
                 tree_digest: tree.as_deref(),
-                withheld: &[],
+                withheld: &withheld,
+                outside,
             })
         })?;
         Some(Judgment { delegated, verified: Some(verified) })

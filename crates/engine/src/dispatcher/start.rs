@@ -85,6 +85,7 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
+        self.begin_watch(task)?;
         self.launch(task, attempt, executor, shaped)
     }
 
@@ -179,6 +180,7 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            outside: None,
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {
