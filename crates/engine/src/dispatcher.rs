@@ -224,7 +224,9 @@ impl<'d> Dispatcher<'d> {
             launcher: &*self.settings.launcher,
             workspace: Path::new(&self.run.asked.workspace),
             environment: &self.settings.environment,
+            author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,
+            scopes: &self.part(task).spec.writes,
         }
     }
 

@@ -170,10 +170,13 @@ pub fn probe(owner: &Owner) -> Liveness {
     let alive = if owner.boot_id == whereabouts(&own) {
         let identity = OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: own.boot_id };
         Some(supervisor::is_alive(&identity))
-    } else if owner.boot_id.split(' ').next() == Some(&own.boot_id) {
-        supervisor::is_alive_inside(owner)
     } else {
-        None
+        match owner.boot_id.split_once(' ') {
+            Some((boot_id, namespace)) if boot_id == own.boot_id => {
+                supervisor::is_alive_inside(owner, namespace)
+            }
+            _ => None,
+        }
     };
     match alive {
         None => Liveness::Unseen,

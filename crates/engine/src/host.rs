@@ -9,6 +9,7 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
@@ -191,12 +192,20 @@ impl Host for LocalHost {
         Ok(crate::checks_denial(checks, &self.door.policy(Path::new(directory))?))
     }
 
+    fn author_environment(&self) -> AuthorEnvironment {
+        let text = |value: OsString| value.into_string().ok();
+        let all = self.door.environment().into_iter();
+        AuthorEnvironment::of(all.filter_map(|(name, value)| Some((name.into_string().ok()?, text(value)))))
+    }
+
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(job.directory),
             environment: &self.door.environment(),
+            author: job.author,
             task_env: job.env,
+            scopes: job.scopes,
         };
         run_all(job.checks, &location, mark)
     }

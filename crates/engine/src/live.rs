@@ -12,7 +12,7 @@ use crate::hidden::Hidden;
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::logs::LogWriter;
-use crate::verify::Watched;
+use crate::verify::{Recorder, Watched};
 
 /// A task that is being worked on.
 pub(crate) struct Live {
@@ -39,6 +39,8 @@ pub(crate) struct Live {
     pub(crate) seen: Vec<CheckSeen>,
     /// What changed outside the task's scope. Known once the executor has ended.
     pub(crate) outside: Option<Outside>,
+    /// From the first check on.
+    pub(crate) recorder: Option<Recorder>,
 }
 
 pub(crate) enum Phase {

@@ -142,11 +142,14 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
         return Ok(Some(Vec::new()));
     }
     let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
+    let environment = dispatcher.run.asked.environment.clone();
     let place = CheckLocation {
         launcher: &*settings.launcher,
         workspace: &workspace,
         environment: &settings.environment,
+        author: environment.as_ref(),
         task_env: &spec.env,
+        scopes: &spec.writes,
     };
     let mut heard = Ok(());
     let seen = verify::run_all_while(&spec.checks, &place, &last.begun.id, &mut || {

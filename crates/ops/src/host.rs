@@ -13,6 +13,7 @@ use contract::continuity::brief::Program;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
@@ -56,6 +57,8 @@ pub trait Host {
     fn denial(&self, run: &NewRun) -> Result<Option<String>>;
     /// Why the policy of this directory forbids these checks; `None` where they are allowed.
     fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>>;
+    /// The environment of whoever calls, as far as it is stored with what they submit.
+    fn author_environment(&self) -> AuthorEnvironment;
     /// Runs checks one after the other and stops at the first that fails.
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
@@ -117,8 +120,12 @@ pub struct WatchEnd {
 pub struct CheckJob<'j> {
     pub directory: &'j str,
     pub checks: &'j [Check],
+    /// The environment of their author; `None` if it was not stored.
+    pub author: Option<&'j AuthorEnvironment>,
     /// What the task's author adds to the environment.
     pub env: &'j BTreeMap<String, String>,
+    /// What the task may write; empty for the whole directory.
+    pub scopes: &'j [Scope],
 }
 
 /// What a machine knows about an installation besides what is in the store.
@@ -202,6 +209,7 @@ enum Question {
     FoldsCase { root: String },
     IsDirectory { root: String, path: String },
     Liveness(Owner),
+    AuthorEnvironment,
 }
 
 /// What the host has answered so far.
@@ -212,6 +220,7 @@ pub struct HostView {
     folds_case: BTreeMap<String, bool>,
     directories: BTreeMap<(String, String), bool>,
     owners: BTreeMap<Owner, Liveness>,
+    environment: Option<AuthorEnvironment>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -243,6 +252,10 @@ impl HostView {
         known.ok_or_else(|| self.want([Question::Liveness(owner.clone())]))
     }
 
+    pub fn author_environment(&self) -> Result<&AuthorEnvironment> {
+        self.environment.as_ref().ok_or_else(|| self.want([Question::AuthorEnvironment]))
+    }
+
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
     fn want(&self, questions: impl IntoIterator<Item = Question>) -> Error {
         self.missing.borrow_mut().extend(questions);
@@ -271,6 +284,7 @@ impl HostView {
                     let is = host.is_directory(&root, &path);
                     self.directories.insert((root, path), is);
                 }
+                Question::AuthorEnvironment => self.environment = Some(host.author_environment()),
                 Question::Liveness(owner) => {
                     let liveness = host.liveness(&owner);
                     self.owners.insert(owner, liveness);

@@ -15,7 +15,7 @@ use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Claim, PlanPart};
 use contract::domain::time::{Clock, Lease, Now};
-use contract::domain::trust::NewTrust;
+use contract::domain::trust::{NewTrust, TrustBasis};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
@@ -362,6 +362,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         parent_run: None,
         parent_task: None,
         document_digest: "d".to_owned(),
+        environment: None,
     };
     let created = |task: u128, depends_on: Vec<u128>| Change::TaskCreated {
         task_id: id(task),
@@ -422,6 +423,7 @@ fn one_of_each_for_agents() -> Vec<Change> {
                 digest: "d".to_owned(),
                 commands: vec!["c".to_owned()],
                 trusted_by: "human.ann".to_owned(),
+                basis: TrustBasis::default(),
             },
         },
         Change::ProjectTrustRevoked { directory: "/w".to_owned() },

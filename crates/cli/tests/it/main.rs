@@ -19,6 +19,7 @@ mod durable;
 mod escapes;
 mod failing_checks;
 mod first_run;
+mod forged_checks;
 mod guides;
 mod handoff;
 mod hook_handlers;

@@ -23,6 +23,7 @@ use crate::pipeline::l6_shape::{ShapeFacts, Shaped};
 use crate::pipeline::l7_delegate::DelegateFacts;
 use crate::pipeline::l8_verify::{self, Verdict, VerifyFacts};
 use crate::pipeline::{LayerResult, Position};
+use crate::verify;
 
 /// Whether an attempt can start.
 pub(super) enum Preparation {
@@ -127,12 +128,15 @@ impl Dispatcher<'_> {
             return Some(Judgment { delegated, verified: None });
         }
         let workspace = Path::new(&self.run.asked.workspace);
-        let (index, scratch) = (&self.settings.index, &self.scratch);
         let outside = live.outside.as_ref();
         let withheld: Vec<String> = outside.and_then(Outside::withheld).into_iter().collect();
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
-            let tree = index.tree_digest(workspace, &part.spec.writes, scratch);
+            // Nothing has run since the last check, so the tree is still the one that was seen after it.
+            let after = live.seen.last().and_then(|seen| seen.ran.as_ref()?.tree_after.clone());
+            let writes = &part.spec.writes;
+            let look = || verify::tree_digest(workspace, Some(writes));
+            let tree = if writes.is_empty() { None } else { after.or_else(look) };
             (member.run)(&VerifyFacts {
                 number: part.number,
                 claim,

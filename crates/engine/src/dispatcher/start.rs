@@ -24,6 +24,7 @@ use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
 use crate::supervisor::logs::{LogWriter, Scrub};
 use crate::supervisor::{LaunchSpec, Marker};
+use crate::verify::{Prepared, Watched, prepare};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
@@ -181,6 +182,7 @@ impl Dispatcher<'_> {
             reported: Reported::default(),
             seen: Vec::new(),
             outside: None,
+            recorder: None,
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {
@@ -202,9 +204,10 @@ impl Dispatcher<'_> {
         self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
-        let mut spec = crate::verify::launch(&check, &self.place(task), marker);
+        let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
+        let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::<crate::verify::Watched>::default();
+        let mut watched = Box::new(Watched::new(ran));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));

@@ -41,6 +41,7 @@ pub(crate) fn run_of(tasks: Vec<PlanTask>) -> NewRun {
         parent_run: None,
         parent_task: None,
         document_digest: "sha256:0".to_owned(),
+        environment: None,
     }
 }
 

@@ -65,7 +65,7 @@ fn levels(pid: u32) -> usize {
 }
 
 /// The mark of one process.
-pub(super) fn of(pid: u32) -> Option<MarkedProcess> {
+fn of(pid: u32) -> Option<MarkedProcess> {
     read_mark(process_table::read(pid)?)
 }
 
@@ -108,12 +108,12 @@ fn read_mark(process: Process) -> Option<MarkedProcess> {
     Some(MarkedProcess { process, marker, role })
 }
 
-/// A variable of a process as it was when its program started.
-pub(super) fn variable_of(process: &Process, name: &str) -> Option<String> {
-    let environment = environment_of(process).ok()?;
-    let mut entries = environment.split(|&byte| byte == 0);
-    entries.find_map(|entry| {
-        let (found, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+/// The value of an argument `name=value`.
+pub(super) fn argument_of(process: &Process, name: &str) -> Option<String> {
+    let arguments = arguments_of(process).ok()?;
+    let mut words = arguments.split(|&byte| byte == 0);
+    words.find_map(|word| {
+        let (found, value) = std::str::from_utf8(word).ok()?.split_once('=')?;
         (found == name).then(|| value.to_owned())
     })
 }
@@ -149,7 +149,7 @@ pub fn own_pid_namespace() -> Option<String> {
     pid_namespace("self")
 }
 
-fn pid_namespace(pid: &str) -> Option<String> {
+pub(super) fn pid_namespace(pid: &str) -> Option<String> {
     let name = std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()?;
     Some(name.to_string_lossy().into_owned())
 }

@@ -11,6 +11,7 @@ mod frame_corpus;
 mod ignoring;
 mod launching;
 mod leftovers;
+mod namespaces;
 mod output;
 mod simulation;
 mod world;

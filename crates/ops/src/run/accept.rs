@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::{PlanPart, TaskId};
@@ -51,8 +52,10 @@ struct Fingerprint<'r> {
 pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply<Accepted>> {
     refuse_secrets(request)?;
     let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
+    let has_checks = request.plan.tasks.iter().any(|task| !task.checks.is_empty());
+    let environment = has_checks.then(|| cx.host().author_environment());
     cx.once(key, Submit::NAME, &same, |work| {
-        let run = new_run(work, request);
+        let run = new_run(work, request, environment);
         accept(work, &run)?;
         Ok(Accepted { run_id: run.id, corr: run.corr })
     })
@@ -98,7 +101,11 @@ pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
     Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
 }
 
-fn new_run(work: &mut EventWriter<'_, '_>, request: &Submission) -> NewRun {
+fn new_run(
+    work: &mut EventWriter<'_, '_>,
+    request: &Submission,
+    environment: Option<AuthorEnvironment>,
+) -> NewRun {
     let id = mint_run(work.ids);
     let corr = request.corr.clone();
     NewRun {
@@ -115,6 +122,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, request: &Submission) -> NewRun {
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),
         document_digest: request.document_digest.clone(),
+        environment,
         id,
     }
 }

@@ -2,7 +2,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::trust::{NewTrust, ProjectCommands, TrustState};
+use contract::domain::trust::{NewTrust, ProjectCommands, TrustBasis, TrustState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -44,6 +44,7 @@ pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Vie
                 digest: commands.digest(),
                 commands: commands.lines(),
                 trusted_by: work.caller.entity.clone(),
+                basis: seen.basis.clone(),
             };
             let message = format!("Trusted {} commands of {directory}", trust.commands.len());
             work.change(&about(directory), &message, &Change::ProjectTrusted { trust })?;
@@ -59,6 +60,7 @@ struct Decision {
     commands: Option<ProjectCommands>,
     /// A person allowed them just now; false where nothing had to be asked.
     allowed: bool,
+    basis: TrustBasis,
 }
 
 fn ask(cx: &mut Context, request: &Request) -> Result<Decision> {
@@ -66,11 +68,12 @@ fn ask(cx: &mut Context, request: &Request) -> Result<Decision> {
     let trust = cx.store.read()?.trust(&directory)?;
     let state = TrustState::of(commands.as_ref(), trust.as_ref());
     let Some(shown) = commands.as_ref().filter(|_| !state.may_run()) else {
-        return Ok(Decision { directory, commands, allowed: false });
+        return Ok(Decision { directory, commands, ..Decision::default() });
     };
     // What is trusted is what was shown, whatever the file says by then.
     if cx.host().ask_person(&question(shown, state))? {
-        return Ok(Decision { directory, commands, allowed: true });
+        let basis = TrustBasis { environment: Some(cx.host().author_environment()) };
+        return Ok(Decision { directory, commands, allowed: true, basis });
     }
     Err(Error::new(ErrorCode::Denied, format!("{directory} is not trusted: the answer was no"))
         .details(json!({"directory": directory, "state": state})))

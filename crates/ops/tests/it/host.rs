@@ -8,6 +8,7 @@ use std::rc::Rc;
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::process::Holder;
 use contract::domain::retention::Retention;
@@ -113,6 +114,7 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
         output_digest: "sha256:0".to_owned(),
         output_tail: String::new(),
         problem: None,
+        ran: None,
     }
 }
 
@@ -173,6 +175,11 @@ impl Host for TestHost {
     fn checks_denial(&self, _: &str, _: &[Check]) -> Result<Option<String>> {
         self.note("the policy of checks");
         Ok(self.paper.borrow().denial.clone())
+    }
+
+    fn author_environment(&self) -> AuthorEnvironment {
+        self.note("the environment");
+        AuthorEnvironment::of([("PATH".to_owned(), Some("/author/bin".to_owned()))])
     }
 
     fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Vec<CheckSeen> {

@@ -27,3 +27,6 @@ CREATE INDEX events_repeated_in_project ON events (project_id, substance, kind, 
 
 -- How far an event's time is before that of the event before it; NULL where time went on.
 ALTER TABLE events ADD COLUMN steps_back_ms INTEGER;
+
+-- The environment of the person who trusted a project, in which its checks run, and the files that they name.
+ALTER TABLE trusted_projects ADD COLUMN basis TEXT;
