@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::domain::attempt::NewAttempt;
 use contract::domain::check::CheckSeen;
+use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
@@ -36,6 +37,8 @@ pub(crate) struct Live {
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
     pub(crate) seen: Vec<CheckSeen>,
+    /// What changed outside the task's scope. Known once the executor has ended.
+    pub(crate) outside: Option<Outside>,
     /// From the first check on.
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.

@@ -2,6 +2,7 @@
 
 mod changes;
 pub(crate) mod instructions;
+mod look;
 mod pipeline;
 mod report;
 mod rounds;
@@ -37,6 +38,7 @@ const BENCHES: &[Bench] = &[
     changes::PUSH,
     changes::RESUME,
     scale::BENCH,
+    look::BENCH,
     pipeline::BENCH,
     validate::TASK,
     validate::EVENT,

@@ -41,6 +41,7 @@ mod new_user;
 mod old_stores;
 mod opencode_bridge;
 mod outcomes;
+mod outside;
 mod persona;
 mod processes;
 mod push;

@@ -90,6 +90,7 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
+        self.begin_watch(task)?;
         self.launch(task, attempt, executor, (shaped, took_over))
     }
 
@@ -199,6 +200,7 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            outside: None,
             recorder: None,
             took_over,
         };
