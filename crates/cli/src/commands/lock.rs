@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use contract::domain::crew::token::LockToken;
 use ops::Result;
 use ops::lock::{LockView, acquire, check, list, release, renew};
 
@@ -29,26 +30,29 @@ pub(crate) enum Command {
         /// The lease: how long the holder may go without a heartbeat [default: the timeout of the task's row]
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
+        /// The token of the locks that the task holds already, which the new grant replaces
+        #[arg(long)]
+        token: Option<LockToken>,
     },
     /// Renew the lease of a task's locks
     #[command(after_help = "Examples:
-  writ lock renew --run RUN --task T-2 --token 7")]
+  writ lock renew --run RUN --task T-2 --token 7-…")]
     Renew {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` or `assignment issue` printed
         #[arg(long)]
-        token: i64,
+        token: LockToken,
     },
     /// Release the locks of a task
     #[command(after_help = "Examples:
-  writ lock release --run RUN --task T-2 --token 7 --reason \"not needed any more\"")]
+  writ lock release --run RUN --task T-2 --token 7-… --reason \"not needed any more\"")]
     Release {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` printed
         #[arg(long)]
-        token: i64,
+        token: LockToken,
         /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
@@ -90,16 +94,17 @@ Examples:
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Acquire { which, resources, shared, timeout } => {
+        Command::Acquire { which, resources, shared, timeout, token } => {
             let request = acquire::Request {
                 run: which.run.clone(),
                 task: which.reference(globals)?,
                 resources: resources.clone(),
                 shared: *shared,
                 timeout_seconds: *timeout,
+                token: *token,
             };
             host::answer::<acquire::Acquire>(globals, output, &request, |answer| {
-                format!("token {}", answer.grant.token)
+                format!("token {}", answer.token)
             })
         }
         Command::Renew { which, token } => {

@@ -31,6 +31,7 @@ mod secrets;
 mod sessions;
 mod shapes;
 mod storm;
+mod tokens;
 mod walk;
 mod worklogs;
 mod world;
