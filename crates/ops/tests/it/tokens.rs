@@ -200,13 +200,7 @@ fn a_bundle_has_the_digest_of_a_token_and_its_worker_goes_on_with_the_token() {
     other.task("T-1", &["x"], json!({}));
     other.issue("T-1").unwrap();
     other.run.clone_from(&crew.run);
-    let request = handoff::import::Request {
-        document: bundle,
-        workspace: WORKSPACE.to_owned(),
-        digest: None,
-        allow_stale: false,
-        strict: false,
-    };
+    let request = serde_json::from_value(json!({"document": bundle, "workspace": WORKSPACE})).unwrap();
     let key = other.key();
     let answer = handoff::import::import(&mut other.world.cx, &key, &request).unwrap().answer;
     assert!(answer.tokens_raised_by > 0);
