@@ -7,6 +7,7 @@ pub mod check;
 pub mod code;
 pub mod confinement;
 pub mod crew;
+pub mod environment;
 pub mod id;
 pub mod limits;
 pub mod memory;

@@ -9,9 +9,10 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::principal::Action;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -164,12 +165,20 @@ impl Host for LocalHost {
         Ok(crate::checks_denial(checks, &self.door.policy(Path::new(directory))?))
     }
 
+    fn author_environment(&self) -> AuthorEnvironment {
+        let text = |value: OsString| value.into_string().ok();
+        let all = self.door.environment().into_iter();
+        AuthorEnvironment::of(all.filter_map(|(name, value)| Some((name.into_string().ok()?, text(value)))))
+    }
+
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(job.directory),
             environment: &self.door.environment(),
+            author: job.author,
             task_env: job.env,
+            scopes: job.scopes,
         };
         run_all(job.checks, &location, mark)
     }
@@ -217,6 +226,14 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.launcher.probe(owner)
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        self.launcher.settle(owner)
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        self.launcher.end_engine(owner)
     }
 
     fn ancestor(&self, programs: &[&str]) -> Option<Holder> {

@@ -13,9 +13,10 @@ use contract::continuity::brief::Program;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::principal::Action;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -50,6 +51,8 @@ pub trait Host {
     fn denial(&self, run: &NewRun) -> Result<Option<String>>;
     /// Why the policy of this directory forbids these checks; `None` where they are allowed.
     fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>>;
+    /// The environment of whoever calls, as far as it is stored with what they submit.
+    fn author_environment(&self) -> AuthorEnvironment;
     /// Runs checks one after the other and stops at the first that fails.
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
@@ -72,6 +75,10 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
+    /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+    fn settle(&self, owner: &Owner) -> Remains;
+    /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
+    fn end_engine(&self, owner: &Owner) -> Remains;
     /// The nearest ancestor of this process that runs one of these programs, such as `claude`. Agents run their hooks
     /// and tools under shells that end at once, so the parent alone says nothing.
     fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
@@ -96,8 +103,12 @@ pub trait Host {
 pub struct CheckJob<'j> {
     pub directory: &'j str,
     pub checks: &'j [Check],
+    /// The environment of their author; `None` if it was not stored.
+    pub author: Option<&'j AuthorEnvironment>,
     /// What the task's author adds to the environment.
     pub env: &'j BTreeMap<String, String>,
+    /// What the task may write; empty for the whole directory.
+    pub scopes: &'j [Scope],
 }
 
 /// What a machine knows about an installation besides what is in the store.
@@ -181,6 +192,8 @@ enum Question {
     FoldsCase { root: String },
     IsDirectory { root: String, path: String },
     Liveness(Owner),
+    AuthorEnvironment,
+    Remains(Owner),
 }
 
 /// What the host has answered so far.
@@ -191,6 +204,8 @@ pub struct HostView {
     folds_case: BTreeMap<String, bool>,
     directories: BTreeMap<(String, String), bool>,
     owners: BTreeMap<Owner, Liveness>,
+    environment: Option<AuthorEnvironment>,
+    remains: BTreeMap<Owner, Remains>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -222,6 +237,16 @@ impl HostView {
         known.ok_or_else(|| self.want([Question::Liveness(owner.clone())]))
     }
 
+    pub fn author_environment(&self) -> Result<&AuthorEnvironment> {
+        self.environment.as_ref().ok_or_else(|| self.want([Question::AuthorEnvironment]))
+    }
+
+    /// What is left of an engine. The host ends what a dead one left behind before it answers.
+    pub fn remains(&self, owner: &Owner) -> Result<Remains> {
+        let known = self.remains.get(owner).copied();
+        known.ok_or_else(|| self.want([Question::Remains(owner.clone())]))
+    }
+
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
     fn want(&self, questions: impl IntoIterator<Item = Question>) -> Error {
         self.missing.borrow_mut().extend(questions);
@@ -250,9 +275,14 @@ impl HostView {
                     let is = host.is_directory(&root, &path);
                     self.directories.insert((root, path), is);
                 }
+                Question::AuthorEnvironment => self.environment = Some(host.author_environment()),
                 Question::Liveness(owner) => {
                     let liveness = host.liveness(&owner);
                     self.owners.insert(owner, liveness);
+                }
+                Question::Remains(owner) => {
+                    let remains = host.settle(&owner);
+                    self.remains.insert(owner, remains);
                 }
             }
         }

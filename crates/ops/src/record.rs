@@ -9,6 +9,7 @@ use contract::domain::run::RunId;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::Now;
 use contract::secrets;
+pub use contract::secrets::scrub_value as scrubbed;
 use serde_json::Value;
 use store::{NewEvent, Stream, Tx};
 
@@ -156,29 +157,4 @@ fn bounded(mut message: String) -> String {
         message.truncate(end.unwrap_or(0));
     }
     message
-}
-
-/// The value with every secret in its texts replaced. Nothing is stored before this.
-pub fn scrubbed(value: Value) -> Value {
-    match value {
-        Value::String(text) => match secrets::scrub(&text) {
-            std::borrow::Cow::Borrowed(_) => Value::String(text),
-            std::borrow::Cow::Owned(clean) => Value::String(clean),
-        },
-        Value::Array(items) => Value::Array(items.into_iter().map(scrubbed).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(name, value)| (name, scrubbed(value))).collect())
-        }
-        other => other,
-    }
-}
-
-/// The name of the rule that finds a secret in the value's texts.
-pub(crate) fn secret_in(value: &Value) -> Option<&'static str> {
-    match value {
-        Value::String(text) => secrets::find(text),
-        Value::Array(items) => items.iter().find_map(secret_in),
-        Value::Object(fields) => fields.values().find_map(secret_in),
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
-    }
 }

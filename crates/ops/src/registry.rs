@@ -52,6 +52,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<lock::acquire::Acquire>(),
     Entry::of::<lock::renew::Renew>(),
     Entry::of::<lock::release::Release>(),
+    Entry::of::<lock::force::Force>(),
     Entry::of::<lock::list::List>(),
     Entry::of::<lock::check::Check>(),
     Entry::of::<worklog::append::Append>(),

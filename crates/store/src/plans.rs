@@ -16,7 +16,7 @@ use contract::domain::status::Status;
 use contract::domain::task::{Claim, PlanPart};
 use contract::domain::time::{Clock, Lease, Now};
 use contract::domain::token::{NewToken, TokenScope};
-use contract::domain::trust::NewTrust;
+use contract::domain::trust::{NewTrust, TrustBasis};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
@@ -348,7 +348,8 @@ fn one_of_each(now: &Now) -> Vec<Change> {
 }
 
 fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
-    let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new() };
+    let owner =
+        Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new() };
     let run = NewRun {
         id: id(1),
         corr: "c".to_owned(),
@@ -364,6 +365,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         parent_run: None,
         parent_task: None,
         document_digest: "d".to_owned(),
+        environment: None,
     };
     let created = |task: u128, depends_on: Vec<u128>| Change::TaskCreated {
         task_id: id(task),
@@ -424,6 +426,7 @@ fn one_of_each_for_agents() -> Vec<Change> {
                 digest: "d".to_owned(),
                 commands: vec!["c".to_owned()],
                 trusted_by: "human.ann".to_owned(),
+                basis: TrustBasis::default(),
             },
         },
         Change::ProjectTrustRevoked { directory: "/w".to_owned() },

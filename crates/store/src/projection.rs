@@ -12,7 +12,7 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
 use contract::domain::time::Timestamp;
 use contract::domain::token::NewToken;
-use contract::domain::trust::NewTrust;
+use contract::domain::trust::{NewTrust, TrustBasis};
 use rusqlite::params;
 use serde::Serialize;
 
@@ -175,12 +175,22 @@ impl Tx<'_> {
     }
 
     fn project_trusted(&self, trust: &NewTrust, at: Timestamp) -> Result<()> {
+        // A decision of an older version has none, and its event is replayed to the same row.
+        let basis = Some(&trust.basis).filter(|basis| **basis != TrustBasis::default());
+        let basis = basis.map(json).transpose()?;
         self.change_one(
-            "INSERT INTO trusted_projects (directory, digest, commands, trusted_by, trusted_at)
-             VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO trusted_projects (directory, digest, commands, trusted_by, trusted_at, basis)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (directory) DO UPDATE SET digest = excluded.digest, commands = excluded.commands,
-             trusted_by = excluded.trusted_by, trusted_at = excluded.trusted_at",
-            params![trust.directory, trust.digest, json(&trust.commands)?, trust.trusted_by, at.millis()],
+             trusted_by = excluded.trusted_by, trusted_at = excluded.trusted_at, basis = excluded.basis",
+            params![
+                trust.directory,
+                trust.digest,
+                json(&trust.commands)?,
+                trust.trusted_by,
+                at.millis(),
+                basis
+            ],
         )
     }
 

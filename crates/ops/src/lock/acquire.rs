@@ -73,7 +73,7 @@ pub struct Answer {
 
 impl From<Grant> for Answer {
     fn from(grant: Grant) -> Self {
-        let Grant { token, run_id, task_id, reference, workspace, scopes, timeout_ms, lease } = grant;
+        let Grant { token, run_id, task_id, reference, workspace, scopes, timeout_ms, lease, .. } = grant;
         Self { token: token.into(), run_id, task_id, reference, workspace, scopes, timeout_ms, lease }
     }
 }
@@ -110,6 +110,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
             timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
             fold: view.folds_case(root)?,
+            holder: None,
         };
         let granted = grants::acquire(work, asked)?;
         let grant = granted.map_err(|conflict| grants::refusal(&state.run, &name, &conflict))?;

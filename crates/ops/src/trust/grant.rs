@@ -2,7 +2,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::principal::Action;
-use contract::domain::trust::{NewTrust, ProjectCommands, TrustState};
+use contract::domain::trust::{NewTrust, ProjectCommands, TrustBasis, TrustState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,7 @@ pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Vie
                 digest: commands.digest(),
                 commands: commands.lines(),
                 trusted_by: work.caller.entity.clone(),
+                basis: seen.basis.clone(),
             };
             let message = format!("Trusted {} commands of {directory}", trust.commands.len());
             work.change(&about(directory), &message, &Change::ProjectTrusted { trust })?;
@@ -60,6 +61,7 @@ struct Shown {
     commands: Option<ProjectCommands>,
     /// A person allowed them just now; `None` where nothing had to be asked.
     decision: Option<Decision>,
+    basis: TrustBasis,
 }
 
 fn ask(cx: &mut Context, key: &Key, request: &Request) -> Result<Shown> {
@@ -67,11 +69,12 @@ fn ask(cx: &mut Context, key: &Key, request: &Request) -> Result<Shown> {
     let trust = cx.store.read()?.trust(&directory)?;
     let state = TrustState::of(commands.as_ref(), trust.as_ref());
     let Some(shown) = commands.as_ref().filter(|_| !state.may_run()) else {
-        return Ok(Shown { directory, commands, decision: None });
+        return Ok(Shown { directory, commands, ..Shown::default() });
     };
     // What is trusted is what was shown, whatever the file says by then.
     let decision = cx.decision(key, &Action::new(Grant::NAME, question(shown, state)))?;
-    Ok(Shown { directory, commands, decision: Some(decision) })
+    let basis = TrustBasis { environment: Some(cx.host().author_environment()) };
+    Ok(Shown { directory, commands, decision: Some(decision), basis })
 }
 
 fn question(commands: &ProjectCommands, state: TrustState) -> String {

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::principal::Action;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -110,6 +111,7 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
         output_digest: "sha256:0".to_owned(),
         output_tail: String::new(),
         problem: None,
+        ran: None,
     }
 }
 
@@ -158,6 +160,11 @@ impl Host for TestHost {
     fn checks_denial(&self, _: &str, _: &[Check]) -> Result<Option<String>> {
         self.note("the policy of checks");
         Ok(self.paper.borrow().denial.clone())
+    }
+
+    fn author_environment(&self) -> AuthorEnvironment {
+        self.note("the environment");
+        AuthorEnvironment::of([("PATH".to_owned(), Some("/author/bin".to_owned()))])
     }
 
     fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Vec<CheckSeen> {
@@ -209,6 +216,21 @@ impl Host for TestHost {
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.note("a process");
         self.processes.borrow().get(&owner.pid).copied().unwrap_or(self.liveness.get())
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive => Remains::Running,
+            Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive | Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
     }
 
     fn ancestor(&self, _: &[&str]) -> Option<Holder> {

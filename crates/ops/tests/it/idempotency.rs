@@ -363,6 +363,7 @@ const VERBS: &[Verb] = &[
     },
     crew::LOCK_ACQUIRE,
     crew::LOCK_RELEASE,
+    crew::LOCK_FORCE,
     crew::LEDGER_OPEN,
     crew::LEDGER_APPLY,
     crew::LEDGER_CLOSE,

@@ -10,6 +10,7 @@ mod crew_documents;
 mod crew_done;
 mod crew_foreign;
 mod crew_host;
+mod crew_progress;
 mod crew_refusals;
 mod crew_rounds;
 mod crew_vectors;
