@@ -50,6 +50,8 @@ pub enum Progress<'t> {
     Stopping {
         signal: Option<i32>,
     },
+    /// Another process holds the store's write lock for long. The children go on.
+    StoreBusy,
     /// Another engine works the run; this one waits for its result.
     Attached,
 }

@@ -91,12 +91,16 @@ fn scrubbed(finding: &Finding) -> Finding {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         let hint = error.hint().map(str::to_owned);
+        let details = match &error {
+            store::Error::Replaced { path, written, .. } => json!({"path": path, "written": written}),
+            _ => Value::Null,
+        };
         Self {
             code: error.code(),
             message: error.to_string(),
             hint,
             field: None,
-            details: Value::Null,
+            details,
             source: std::error::Error::source(&error).map(|source| source.to_string().into()),
         }
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
 mod changes;
+mod growth;
 pub(crate) mod instructions;
 mod pipeline;
 mod report;
@@ -38,6 +39,7 @@ const BENCHES: &[Bench] = &[
     changes::RESUME,
     scale::BENCH,
     pipeline::BENCH,
+    growth::BENCH,
     validate::TASK,
     validate::EVENT,
 ];

@@ -163,6 +163,7 @@ impl Observer for Watcher<'_> {
             | Progress::Waiting { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
+            | Progress::StoreBusy
             | Progress::Attached => {}
         }
     }
