@@ -205,12 +205,13 @@ impl Observer for LiveView {
                     "another process holds the store's write lock; the tasks go on, and the run waits for it",
                 );
             }
-            Progress::Attached => {
+            Progress::TookOver { task, told } => self.tell(&format!("{task}: {told}")),
+            Progress::Attached { process } => {
                 // Nothing is reported about the tasks of another process.
                 if let Some(screen) = self.screen.take() {
                     screen.close(Leave::Nothing);
                 }
-                self.tell("another writ works this run; waiting for its answer");
+                self.tell(&format!("another writ works this run; waiting for its answer ({process})"));
             }
         }
         self.draw_if_due();

@@ -7,12 +7,12 @@ use contract::domain::check::CheckSeen;
 use contract::domain::time::Timestamp;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
-use crate::hidden::Hidden;
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::LaunchSpec;
 use crate::supervisor::logs::LogWriter;
-use crate::verify::Watched;
+use crate::verify::{Recorder, Watched};
+use contract::secrets::Hidden;
 
 /// A task that is being worked on.
 pub(crate) struct Live {
@@ -37,6 +37,10 @@ pub(crate) struct Live {
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
     pub(crate) seen: Vec<CheckSeen>,
+    /// From the first check on.
+    pub(crate) recorder: Option<Recorder>,
+    /// From whom its locks were taken before it got them.
+    pub(crate) took_over: Option<String>,
     /// What to start, until it has started.
     pub(crate) spec: Option<Box<LaunchSpec>>,
     /// How often its executor or a check could not be started for want of something.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
 use contract::json::canonical::NotCanonical;
+use contract::secrets::{SECRET_HINT, Secret};
 use rusqlite::ErrorCode as Kind;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -62,6 +63,8 @@ pub enum Error {
     Sql(#[source] rusqlite::Error),
     #[error("a change does not match the tables: it would change {rows} rows instead of one")]
     Unfit { rows: usize },
+    #[error("`{}` contains a secret ({})", .0.path, .0.rule)]
+    Secret(Secret),
     #[error("an event has no canonical form")]
     NotCanonical(#[from] NotCanonical),
 }
@@ -90,7 +93,7 @@ impl Error {
             | Error::ReadOnly
             | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
             Error::Sql(_) | Error::Unfit { .. } => ErrorCode::Bug,
-            Error::NotCanonical(_) => ErrorCode::InvalidInput,
+            Error::Secret(_) | Error::NotCanonical(_) => ErrorCode::InvalidInput,
         }
     }
 
@@ -134,6 +137,7 @@ impl Error {
             }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("run `writ audit verify` to see what is damaged"),
+            Error::Secret(_) => Some(SECRET_HINT),
             Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
     }

@@ -23,8 +23,9 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::supervisor::logs::{LogWriter, Scrub};
+use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
+use crate::verify::{Prepared, Watched, prepare};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
@@ -52,6 +53,7 @@ impl Dispatcher<'_> {
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
+        let took_over = self.note_takeover(task)?;
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -86,7 +88,27 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
-        self.launch(task, attempt, executor, shaped)
+        if let Some(told) = &took_over {
+            self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
+        }
+        self.launch(task, attempt, executor, (shaped, took_over))
+    }
+
+    /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
+    fn note_takeover(&mut self, task: usize) -> Result<Option<String>> {
+        let took_over = self.takeover(task)?;
+        if let Some(told) = &took_over {
+            self.note(Entry::Envelope(Note {
+                kind: Type::Event,
+                from: None,
+                to: "log.writ".to_owned(),
+                intent: "writ.lock.taken_over".to_owned(),
+                message: told.clone(),
+                payload: json!({"told": told}),
+                task_id: Some(self.tasks[task].id.clone()),
+            }));
+        }
+        Ok(took_over)
     }
 
     /// The entity a task is delegated to.
@@ -138,7 +160,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         executor: &dyn Executor,
-        shaped: Shaped,
+        (shaped, took_over): (Shaped, Option<String>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
@@ -176,6 +198,8 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            recorder: None,
+            took_over,
             spec: Some(Box::new(spec)),
             parkings: 0,
         };
@@ -194,9 +218,7 @@ impl Dispatcher<'_> {
         live.last_sign_ms = now_ms;
         let spec = live.spec.as_deref().expect("BUG: kept until it has started").clone();
         if live.log.is_none() {
-            let hidden = live.hidden.clone();
-            let scrub: Scrub = Box::new(move |line| hidden.clean(line));
-            match LogWriter::create(&log_path, scrub) {
+            match LogWriter::create(&log_path, &live.hidden) {
                 Ok(log) => live.log = Some(log),
                 Err(error) => {
                     if let Some(short_of) = shortage(error.raw_os_error()) {
@@ -229,9 +251,10 @@ impl Dispatcher<'_> {
         }
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
-        let mut spec = crate::verify::launch(&check, &self.place(task), marker);
+        let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
+        let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::<crate::verify::Watched>::default();
+        let mut watched = Box::new(Watched::new(&self.live[&task].hidden, ran));
         let started = self.children.start(process, spec);
         if let Err(error) = &started
             && let Some(short_of) = shortage(error.errno())

@@ -164,7 +164,8 @@ impl Observer for Watcher<'_> {
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
             | Progress::StoreBusy
-            | Progress::Attached => {}
+            | Progress::TookOver { .. }
+            | Progress::Attached { .. } => {}
         }
     }
 
