@@ -1,7 +1,9 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
+pub(crate) mod busy_store;
 mod conclude;
 mod layers;
+mod parked;
 mod reports;
 pub(crate) mod start;
 mod waiting;
@@ -20,7 +22,7 @@ use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
 use ops::crew::Obstacle;
 use ops::run::journal::{Entry, Written};
-use ops::{Caller, Context, Result};
+use ops::{Caller, Context, Error, Result};
 
 use crate::executor::Stopped;
 use crate::launcher::Children;
@@ -191,6 +193,7 @@ impl<'d> Dispatcher<'d> {
         }
         self.allow_for_pauses();
         self.enforce_deadlines();
+        self.start_parked()?;
         self.take_answers()
     }
 
@@ -211,11 +214,14 @@ impl<'d> Dispatcher<'d> {
     /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
     /// mark is forgotten, and the caller looks again.
     pub(crate) fn try_commit(&mut self, mark: Mark) -> Result<Committed> {
-        let (entries, id) = (self.pipeline.entries(), &self.run.asked.id);
-        if entries.is_empty() {
+        if self.pipeline.entries().is_empty() {
             return Ok(Committed::All(None));
         }
-        let committed = match ops::run::journal::write(self.cx, &self.caller, id, &self.owner, entries) {
+        let written = self.patiently(|engine| {
+            let (entries, id) = (engine.pipeline.entries(), &engine.run.asked.id);
+            ops::run::journal::write(engine.cx, &engine.caller, id, &engine.owner, entries)
+        });
+        let committed = match written {
             Ok(Written::All { token }) => {
                 self.pipeline.written();
                 return Ok(Committed::All(token));
@@ -340,6 +346,17 @@ impl<'d> Dispatcher<'d> {
         Ok(())
     }
 
+    /// What the run knows and could not write, in a copy of the store beside the one that was taken away. Returns the
+    /// error that says where it is.
+    pub(crate) fn rescued(&mut self, error: Error) -> Error {
+        if error.code != ErrorCode::StoreReplaced {
+            return error;
+        }
+        self.children.end_all();
+        let (run, owner, entries) = (&self.run.asked.id, &self.owner, self.pipeline.entries());
+        ops::run::rescue::rescue(self.cx, &self.caller, (run, owner), entries, error)
+    }
+
     fn heed_signal(&mut self) {
         if let Some(signal) = self.settings.stop.raised() {
             self.stop_all(Stopped::Interrupted, Some(signal));
@@ -415,7 +432,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Until something has to be looked at again, at most one poll interval.
     fn patience(&self, now_ms: i64) -> Duration {
-        let deadlines = self.live.values().map(|live| live.deadline_ms).chain(self.board.next_due_ms(now_ms));
+        let deadlines = self.live.values().map(Live::next_due_ms).chain(self.board.next_due_ms(now_ms));
         let next = deadlines.map(|at| at - now_ms).min().unwrap_or(i64::MAX);
         let next = Duration::from_millis(u64::try_from(next.max(1)).unwrap_or(1));
         next.min(limits::POLL_INTERVAL)

@@ -157,6 +157,12 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a write waits for other writers before it fails with BUSY.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long an engine with running children waits for other writers: longer than any of its leases, because ending
+/// the children would lose their work.
+pub const ENGINE_BUSY_WAIT_MAX: Duration = Duration::from_hours(1);
+/// The first wait of a process that could not be started for want of descriptors, processes or memory. It doubles.
+pub const SHORTAGE_WAIT_MIN: Duration = Duration::from_millis(50);
+pub const SHORTAGE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");

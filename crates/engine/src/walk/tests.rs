@@ -165,6 +165,7 @@ impl Observer for Watcher<'_> {
             | Progress::Waiting { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
+            | Progress::StoreBusy
             | Progress::TookOver { .. }
             | Progress::Attached { .. } => {}
         }

@@ -317,6 +317,13 @@ fn part(number: u64) {
     super::each_seed(SEEDS, PARTS, number, move |seed| drop(simulate(*bench, seed)));
 }
 
+#[test]
+fn soak_no_run_of_a_fresh_seed_breaks_an_invariant() {
+    let bench = Bench::new();
+    let bench = AssertUnwindSafe(&bench);
+    super::fresh_seeds(20, move |seed| drop(simulate(*bench, seed)));
+}
+
 macro_rules! parts {
     ($($name:ident = $number:literal;)*) => {
         $(
