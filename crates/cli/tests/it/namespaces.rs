@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use engine::supervisor::Role;
 use testkit::{Cli, Output, Signal, eventually, process};
 
-use crate::run_view::{SOON, all_gone, file, marked_by, run_id, write_plan};
+use crate::run_view::{SOON, all_gone, file, marked_by, write_plan};
 
 const WRIT: &str = env!("CARGO_BIN_EXE_writ");
 
@@ -76,7 +76,7 @@ fn a_plan_and_a_task_can_turn_the_namespace_off_and_the_summary_says_so() {
     }
     write_plan(&cli, &TWO_TASKS.replace("PLAN", "on").replace("TASK", "sometimes"));
     let refused = cli.run(["run", "plan.toml", "--output", "json"]);
-    assert_eq!(refused.fails_with(1).json()["error_code"], "PLAN_INVALID", "{refused}");
+    assert_eq!(refused.fails_with(1).json()["error_code"], "INVALID_INPUT", "{refused}");
 }
 
 #[test]
@@ -164,10 +164,10 @@ fn a_run_with_nothing_to_recover_looks_at_no_other_process() {
     // An engine of this boot that died is in the journal: now the table is read.
     write_plan(
         &cli,
-        "objective = \"Wait\"\nworkspace = \".\"\n[[task]]\nid = \"waits\"\ncommand = [\"sleep\", \"600\"]\n",
+        "objective = \"Wait\"\nworkspace = \".\"\n[[task]]\nid = \"waits\"\nshell = true\ncommand = \"touch begun; sleep 600\"\n",
     );
     let writ = cli.spawn(["run", "plan.toml"]);
-    run_id(&writ);
+    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
     drop(writ.kill_nine());
     all_gone(&cli);
     write_plan(&cli, &TWO_TASKS.replace("PLAN", "off").replace("TASK", "off"));

@@ -70,7 +70,7 @@ fn plan_name(count: usize, namespace: &str) -> String {
 }
 
 /// A plan of independent tasks that each run `true`.
-fn plan(count: usize, namespace: &str, workspace: &str) -> String {
+pub(super) fn plan(count: usize, namespace: &str, workspace: &str) -> String {
     let head = format!(
         "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\nnamespace = {namespace:?}\n"
     );
