@@ -330,7 +330,7 @@ fn the_lock_of_an_engine_that_cannot_be_seen_is_given_out_only_by_a_person() {
     waited.fails_with(1);
     let remedy = "when nothing of it runs any more, use `writ lock release --force`";
     assert!(waited.stderr.contains(remedy) || waited.stdout.contains(remedy), "{waited}");
-    // Whoever continues the run would get its locks too.
+    // The next engine of the run would get its locks too.
     let continued = scene.cli.run(["run", "--continue", &one]);
     assert!(
         !continued.status.success() && continued.stderr.contains("cannot be seen from here"),
