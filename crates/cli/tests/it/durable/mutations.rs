@@ -155,7 +155,7 @@ pub(crate) fn template() -> &'static Template {
         let asked = late.call("approval.request", json!({"run": LEDGER, "task": "T-1"}));
         names.push(("approval", asked["id"].as_str().unwrap().to_owned()));
         drop(late);
-        let key = std::fs::read(store::StoreKey::path_of(&path)).unwrap();
+        let key = std::fs::read(path.with_extension("db.key")).unwrap();
         Template { store: std::fs::read(&path).unwrap(), key, names }
     })
 }
