@@ -203,7 +203,7 @@ fn a_name_with_a_secret_is_refused_and_not_repeated() {
     };
     refused(&[&["task", "create", "--title", "t", "--agent", &token][..], &id].concat());
     refused(&[&["task", "create", "--title", "t", "--request-id", &token][..], &agent].concat());
-    let project = format!("/work/{token}");
+    let project = format!("/srv/{token}");
     refused(&[&["task", "create", "--title", "t", "--project-id", &project][..], &agent, &id].concat());
     refused(&[&["memory", "set", "--key", &token, "--value", "v"][..], &agent, &id].concat());
     backed_up_and_exported(&cli);
