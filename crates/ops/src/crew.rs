@@ -10,6 +10,7 @@ pub(crate) mod done;
 pub(crate) mod grants;
 pub(crate) mod ledger_state;
 pub(crate) mod lock_claims;
+pub mod meanwhile;
 mod owner;
 pub(crate) mod packet;
 pub mod paths;

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::admit;
-use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::crew::token::{InvalidToken, LockToken};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
@@ -24,7 +23,7 @@ use crate::crew::denial::{denied, deny, refused};
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::token;
 use crate::error::Result;
-use crate::host::HostView;
+use crate::host::{HostView, WatchEnd, Watched};
 
 /// A result that answers an open assignment by its current holder.
 pub struct Judged {
@@ -42,8 +41,10 @@ pub struct Judged {
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     pub checks: Vec<CheckSeen>,
-    /// The scope as it is now.
-    pub files: Option<Snapshot>,
+    /// The workspace as it is now, and what was watched there.
+    pub workspace: Option<(WatchEnd, Watched)>,
+    /// The workspace, where it was looked at.
+    pub root: Option<String>,
     /// When the result arrived, before the checks ran; now if it was not observed.
     pub arrived: Option<Now>,
 }

@@ -568,4 +568,5 @@ fn soak_any_consistent_ledger_is_exported_as_it_was_imported() {
         }
     }
     assert!(carried > 10, "only {carried} bundles were carried");
+    testkit::Storm { rounds: rounds(12).into(), operations: carried, kills: 0, seed: None }.report();
 }
