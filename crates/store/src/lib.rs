@@ -22,6 +22,8 @@ mod replay;
 mod requests;
 mod retention;
 mod runs;
+mod salvage;
+mod seal;
 mod sqlite;
 mod substance;
 mod tables_sqlite;
@@ -41,8 +43,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
-pub use audit::{Fault, Head, Tip, Verification};
-pub use backup::Backup;
+pub use audit::{Depth, Fault, Head, Tip, Verification};
+pub use backup::{Backup, BackupOptions};
 pub use counts::Counts;
 pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
@@ -52,6 +54,7 @@ pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use requests::StoredAnswer;
 pub use runs::RunFilter;
+pub use salvage::{Salvaged, salvage};
 pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
@@ -67,6 +70,12 @@ pub struct Store {
     found_schema: usize,
     open: OpenTransactions,
     key: KeyOnce,
+    /// Whether a commit has to bring the seal up to date. A copy in memory has none.
+    is_sealed: bool,
+    /// What the open transaction changed; `None` until the first one begins.
+    changes: Option<seal::SharedChanges>,
+    /// The next commit seals every table as it is.
+    seals_anew: Cell<bool>,
     witness: Cell<Witness>,
 }
 
@@ -77,6 +86,9 @@ type KeyOnce = std::cell::OnceCell<Option<StoreKey>>;
 pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
     key: &'s KeyOnce,
+    /// `None` if the transaction only reads, or is not sealed.
+    changes: Option<&'s seal::SharedChanges>,
+    seals_anew: &'s Cell<bool>,
     path: &'s Path,
     times: Times<'s>,
     _open: OpenTransaction,
@@ -107,18 +119,33 @@ impl Drop for OpenTransaction {
 }
 
 impl Store {
-    /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
+    /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`. Refused without the
+    /// store's key.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
+        self.watch_changes()?;
+        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        if let Some(changes) = &self.changes {
+            seal::locked(changes).clear();
+        }
+        let (times, changes) = (Times::new(&self.witness), self.changes.as_ref());
+        let seals_anew = &self.seals_anew;
+        Ok(Tx { sql, key: &self.key, changes, seals_anew, path: &self.path, times, _open: self.open.enter() })
+    }
+
+    /// Begins a transaction that may write, and whose end seals nothing.
+    pub(crate) fn begin_unsealed(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let times = Times::new(&self.witness);
-        Ok(Tx { sql, key: &self.key, path: &self.path, times, _open: self.open.enter() })
+        let (changes, seals_anew) = (None, &self.seals_anew);
+        Ok(Tx { sql, key: &self.key, changes, seals_anew, path: &self.path, times, _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
         let times = Times::new(&self.witness);
-        Ok(Tx { sql, key: &self.key, path: &self.path, times, _open: self.open.enter() })
+        let (changes, seals_anew) = (None, &self.seals_anew);
+        Ok(Tx { sql, key: &self.key, changes, seals_anew, path: &self.path, times, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {
@@ -158,7 +185,10 @@ fn known_key<'k>(known: &'k KeyOnce, path: &Path) -> Result<Option<&'k StoreKey>
 impl Tx<'_> {
     /// Commits durably: after this returns, the changes survive a crash and a power cut.
     pub fn commit(self) -> Result<()> {
-        Ok(self.sql.commit()?)
+        self.update_seal()?;
+        self.sql.commit()?;
+        self.seals_anew.set(false);
+        Ok(())
     }
 
     /// The store's key. Refused if it is missing, or if others could have read or replaced it.
@@ -168,6 +198,7 @@ impl Tx<'_> {
 
     /// The next value of a counter that never repeats and never goes back.
     pub fn next_number(&self, counter: &str) -> Result<i64> {
+        self.check_counter(counter)?;
         let mut statement = self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, 1)
              ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value",
@@ -177,6 +208,7 @@ impl Tx<'_> {
 
     /// Raises the counter: later numbers are above `least`.
     pub fn raise_number(&self, counter: &str, least: i64) -> Result<()> {
+        self.check_counter(counter)?;
         self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, ?2)
              ON CONFLICT (name) DO UPDATE SET value = max(counters.value, excluded.value)",
@@ -195,6 +227,6 @@ impl Tx<'_> {
     pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>> {
         #[cfg(test)]
         plans::note(sql);
-        Ok(self.sql.prepare_cached(sql)?)
+        self.sql.prepare_cached(sql).map_err(Error::preparing)
     }
 }

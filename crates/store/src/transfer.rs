@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::sqlite;
 use crate::tables_sqlite::{Table, json_of, value_of};
 use crate::whole_file::WholeFile;
-use crate::{Store, Tx};
+use crate::{Depth, Store, Tx};
 
 /// The version of the line format. The schema version determines their content.
 const FORM: u32 = 1;
@@ -89,6 +89,8 @@ impl Store {
 
     /// Imports an export into this store, which must be empty. Writes all of it or nothing.
     pub fn import(&mut self, input: &mut dyn BufRead) -> Result<TransferSummary> {
+        // An export has no seals: they hold only under the key of the store it came from.
+        self.seal_anew_at_next_commit()?;
         let tx = self.begin()?;
         let tables = tx.tables()?;
         for table in &tables {
@@ -99,10 +101,13 @@ impl Store {
         }
         tx.defer_foreign_keys()?;
         let moved = Import::new(&tx, tables, input).run()?;
-        let found = tx.verify(None)?;
+        let found = tx.verify_to(None, Depth::Chain)?;
         if let Some(fault) = found.integrity.first().or(found.completeness.first()) {
             let message = format!("its log is damaged: {} at {}: {}", fault.stream, fault.seq, fault.message);
             return Err(Error::Transfer { line: 0, message });
+        }
+        if let Some(message) = found.damage.first().or(found.tables.first()) {
+            return Err(Error::Transfer { line: 0, message: message.clone() });
         }
         if let Some(table) = tx.dangling()? {
             let message = format!("a row of {table} refers to a row that does not exist");

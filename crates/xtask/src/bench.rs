@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
+mod audit;
 mod changes;
 pub(crate) mod instructions;
 mod pipeline;
@@ -37,6 +38,7 @@ const BENCHES: &[Bench] = &[
     changes::PUSH,
     changes::RESUME,
     scale::BENCH,
+    audit::BENCH,
     pipeline::BENCH,
     validate::TASK,
     validate::EVENT,

@@ -120,6 +120,9 @@ impl<'w> Walk<'w> {
     }
 
     fn arrive(&mut self, event: Event) {
+        if let Some(token) = token_of(&event) {
+            self.found.highest_token = self.found.highest_token.max(token);
+        }
         if event.record.kind == PRUNED {
             let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
             self.is_noted |= anchor.as_ref() == Some(&self.known.anchor);
@@ -155,4 +158,14 @@ impl<'w> Walk<'w> {
             self.should_be = None;
         }
     }
+}
+
+/// The token that a change gave or used.
+fn token_of(event: &Event) -> Option<i64> {
+    if !event.record.is_change {
+        return None;
+    }
+    let change = &event.record.payload;
+    let token = change.get("token").or_else(|| change.get("claim").or(change.get("grant"))?.get("token"));
+    token?.as_i64()
 }
