@@ -79,7 +79,7 @@ pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
 }
 
 /// The name of the person who calls.
-fn user_name() -> String {
+pub(crate) fn user_name() -> String {
     env::get("USER").unwrap_or_else(|| "user".to_owned())
 }
 

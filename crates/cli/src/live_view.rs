@@ -200,12 +200,13 @@ impl Observer for LiveView {
                 }
                 self.tell(&format!("stopping ({why}); again to end everything at once"));
             }
-            Progress::Attached => {
+            Progress::TookOver { task, told } => self.tell(&format!("{task}: {told}")),
+            Progress::Attached { process } => {
                 // Nothing is reported about the tasks of another process.
                 if let Some(screen) = self.screen.take() {
                     screen.close(Leave::Nothing);
                 }
-                self.tell("another writ works this run; waiting for its answer");
+                self.tell(&format!("another writ works this run; waiting for its answer ({process})"));
             }
         }
         self.draw_if_due();

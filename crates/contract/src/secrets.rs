@@ -1,10 +1,24 @@
 //! Finds and removes secrets. Named rules, our own expressions from public token formats, linear time.
 
+mod hidden;
+mod hints;
+mod stream;
+mod tail;
+mod value;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::Regex;
+
+pub use self::hidden::Hidden;
+pub use self::stream::Scrubber;
+pub use self::tail::Tail;
+pub use self::value::{Secret, find_in, scrub_value};
+
+/// What to do about a name that contains a secret.
+pub const SECRET_HINT: &str = "nothing was written: names are never rewritten, so use one without the secret, and replace the secret if it is real";
 
 struct Rule {
     name: &'static str,
@@ -72,7 +86,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "jwt",
-        hints: &["ey"],
+        hints: &[".ey"],
         pattern: r"\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     },
     Rule {
@@ -87,10 +101,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "credential_assignment",
-        hints: &["=", ":"],
+        hints: &[],
         pattern: r#"(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?key|access[_-]?token|auth[_-]?token|token|password|passwd|pwd|credentials?|private[_-]?key)["']?\s*(?::=|=|:)\s*["']?(?P<value>[^\s"'\[\]{}<>$]{6,})"#,
     },
 ];
+
+/// The rule for anything that is called a password, a token or a key. Its hints are words in any case.
+const CREDENTIAL_ASSIGNMENT: usize = RULES.len() - 1;
 
 /// Compiled when first needed: most texts contain no hint of any rule, and start-up must stay cheap.
 static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
@@ -99,9 +116,6 @@ fn compiled(index: usize) -> &'static Regex {
     COMPILED[index]
         .get_or_init(|| Regex::new(RULES[index].pattern).expect("BUG: the rule's expression is valid"))
 }
-
-/// The generic rule's hints are common; it can only match together with one of these words.
-const CREDENTIAL_WORDS: &[&str] = &["key", "secret", "token", "passw", "pwd", "credential"];
 
 /// The name of the first rule that finds a secret. The secret itself is never part of an answer.
 pub fn find(text: &str) -> Option<&'static str> {
@@ -131,36 +145,19 @@ pub fn scrub(text: &str) -> Cow<'_, str> {
     result
 }
 
-/// Texts up to this long are searched hint by hint; building the gate would cost more.
-const SHORT: usize = 512;
-
-/// One pass over a long text decides whether any rule can match.
-fn is_worth_a_look(text: &str) -> bool {
-    static GATE: OnceLock<Regex> = OnceLock::new();
-    if text.len() <= SHORT {
-        return true;
-    }
-    let gate = GATE.get_or_init(|| {
-        let specific = RULES.iter().filter(|rule| rule.name != "credential_assignment");
-        let hints: Vec<String> =
-            specific.flat_map(|rule| rule.hints).map(|hint| regex::escape(hint)).collect();
-        let pattern = format!("{}|(?i:{})", hints.join("|"), CREDENTIAL_WORDS.join("|"));
-        Regex::new(&pattern).expect("BUG: escaped words are a valid expression")
-    });
-    gate.is_match(text)
+fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
+    let hinted = hints::rules_hinted(text);
+    (0..RULES.len())
+        .filter(move |index| hinted & (1 << index) != 0)
+        .map(|index| (&RULES[index], compiled(index)))
 }
 
-fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
-    let may_match = |rule: &Rule| {
-        rule.hints.iter().any(|hint| text.contains(hint))
-            && (rule.name != "credential_assignment" || {
-                let lower = text.to_ascii_lowercase();
-                CREDENTIAL_WORDS.iter().any(|word| lower.contains(word))
-            })
-    };
-    let all = if is_worth_a_look(text) { 0..RULES.len() } else { 0..0 };
-    let hinted: Vec<usize> = all.filter(|&i| may_match(&RULES[i])).collect();
-    hinted.into_iter().map(|i| (&RULES[i], compiled(i)))
+/// The first secret that begins before `cut` and ends behind it.
+fn spanning(text: &str, cut: usize) -> Option<(Range<usize>, &'static str)> {
+    candidates(text).find_map(|(rule, regex)| {
+        let mut found = matches(rule, regex, text).take_while(|found| found.start < cut);
+        found.find(|found| found.end > cut).map(|found| (found, rule.name))
+    })
 }
 
 /// The places of a rule's secrets.

@@ -64,6 +64,8 @@ pub(crate) struct Dispatcher<'d> {
     /// From when on this engine can tell who is silent.
     watches_from_ms: i64,
     watched_ms: i64,
+    /// How long this process was stopped when that was last looked at.
+    paused_ms: i64,
 }
 
 /// What became of entries that were to be written.
@@ -120,6 +122,7 @@ impl<'d> Dispatcher<'d> {
             waiting: BTreeMap::new(),
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
+            paused_ms: hands.settings.launcher.paused_ms(),
         }
     }
 
@@ -164,6 +167,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
     pub(crate) fn turn(&mut self) -> Result<()> {
+        self.allow_for_pauses();
         let patience = self.patience(self.now_ms());
         match self.children.next(patience) {
             Some((process, report)) => {
@@ -173,8 +177,23 @@ impl<'d> Dispatcher<'d> {
             }
             None => self.observer.tick(),
         }
+        self.allow_for_pauses();
         self.enforce_deadlines();
         self.take_answers()
+    }
+
+    /// While this process and its children were stopped, no time passed for them.
+    fn allow_for_pauses(&mut self) {
+        let paused_ms = self.settings.launcher.paused_ms();
+        let longer_ms = paused_ms - std::mem::replace(&mut self.paused_ms, paused_ms);
+        if longer_ms == 0 {
+            return;
+        }
+        for live in self.live.values_mut() {
+            live.deadline_ms = live.deadline_ms.saturating_add(longer_ms);
+            live.last_sign_ms = live.last_sign_ms.saturating_add(longer_ms);
+        }
+        self.waiting.values_mut().for_each(|waiting| waiting.postpone(longer_ms));
     }
 
     /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
@@ -212,7 +231,9 @@ impl<'d> Dispatcher<'d> {
             launcher: &*self.settings.launcher,
             workspace: Path::new(&self.run.asked.workspace),
             environment: &self.settings.environment,
+            author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,
+            scopes: &self.part(task).spec.writes,
         }
     }
 

@@ -6,6 +6,7 @@ use contract::aocl::intents;
 use contract::aocl::payload::LayerPayload;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::process::Remains;
 use contract::domain::request::Agent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::task::Task;
@@ -19,7 +20,7 @@ use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
 use crate::pipeline::stack::{self, LayerStack};
 use crate::settings::Settings;
-use crate::supervisor::{self, OwnerIdentity};
+use crate::supervisor::{self, OwnerIdentity, whereabouts};
 use crate::{recovery, walk};
 
 /// How driving a run ended.
@@ -63,9 +64,11 @@ pub(crate) fn drive_through(
                 let parts = EngineParts { cx, settings, observer, owner, caller };
                 return work(parts, *run, stack);
             }
-            Owned::Another(_) => {
+            Owned::Unsettled(holder, remains) => return Err(unsettled(id, &holder, remains)),
+            Owned::Another(holder) => {
                 if !std::mem::replace(&mut is_reported, true) {
-                    observer.report(Progress::Attached);
+                    let process = settings.launcher.look_at(&holder).of_process(holder.pid);
+                    observer.report(Progress::Attached { process: &process });
                 }
                 if let Some(ending) = attend(cx, settings, id, observer, begun_ms)? {
                     return Ok(ending);
@@ -73,6 +76,13 @@ pub(crate) fn drive_through(
             }
         }
     }
+}
+
+/// The refusal of a run whose engine may have left something that still writes.
+fn unsettled(id: &RunId, holder: &Owner, remains: Remains) -> Error {
+    let message = format!("the run {id} belongs to an engine, {}", remains.of_process(holder.pid));
+    let remedy = remains.remedy(holder.pid).unwrap_or_default();
+    Error::new(ErrorCode::HeldByAnother, message).hint(&remedy)
 }
 
 /// Waits for the engine that works the run. `None` when that engine seems to be gone.
@@ -170,10 +180,13 @@ pub fn probe(owner: &Owner) -> Liveness {
     let alive = if owner.boot_id == whereabouts(&own) {
         let identity = OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: own.boot_id };
         Some(supervisor::is_alive(&identity))
-    } else if owner.boot_id.split(' ').next() == Some(&own.boot_id) {
-        supervisor::is_alive_inside(owner)
     } else {
-        None
+        match owner.boot_id.split_once(' ') {
+            Some((boot_id, namespace)) if boot_id == own.boot_id => {
+                supervisor::is_alive_inside(owner, namespace)
+            }
+            _ => None,
+        }
     };
     match alive {
         None => Liveness::Unseen,
@@ -185,14 +198,13 @@ pub fn probe(owner: &Owner) -> Liveness {
 pub(crate) fn identity() -> Owner {
     let own = supervisor::own_identity();
     let within = supervisor::own_namespaces();
-    Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own), within }
-}
-
-/// Where a pid means the same process: on one boot, and in one pid namespace. Two containers share only the first,
-/// and a living engine in one must not look dead from the other.
-pub(crate) fn whereabouts(own: &OwnerIdentity) -> String {
-    let namespace = supervisor::own_pid_namespace().unwrap_or_default();
-    format!("{} {namespace}", own.boot_id).trim_end().to_owned()
+    Owner {
+        pid: own.pid,
+        start_time: own.start_time,
+        boot_id: whereabouts(&own),
+        within,
+        machine: supervisor::machine(),
+    }
 }
 
 fn engine_caller() -> Caller {

@@ -9,8 +9,10 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
-use contract::domain::process::Holder;
+use contract::domain::principal::Action;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -56,10 +58,18 @@ pub trait Door {
     fn project_commands(&self, _: &Path) -> Result<Option<ProjectCommands>> {
         Ok(None)
     }
-    /// Asks the person at the terminal.
-    fn ask_person(&self, _: &str) -> Result<bool> {
+    /// Shows an action to the person at the terminal, and returns what they typed.
+    fn ask_person(&self, _: &Action) -> Result<String> {
         Err(Error::new(ErrorCode::Denied, "a person has to decide this, and there is no terminal here")
             .hint("run the command in a terminal"))
+    }
+    /// The name of the person whose account this is.
+    fn person(&self) -> String {
+        "user".to_owned()
+    }
+    /// The access token that the caller presented, if one was.
+    fn access_token(&self) -> Result<Option<String>> {
+        Ok(None)
     }
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation {
@@ -155,12 +165,20 @@ impl Host for LocalHost {
         Ok(crate::checks_denial(checks, &self.door.policy(Path::new(directory))?))
     }
 
+    fn author_environment(&self) -> AuthorEnvironment {
+        let text = |value: OsString| value.into_string().ok();
+        let all = self.door.environment().into_iter();
+        AuthorEnvironment::of(all.filter_map(|(name, value)| Some((name.into_string().ok()?, text(value)))))
+    }
+
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(job.directory),
             environment: &self.door.environment(),
+            author: job.author,
             task_env: job.env,
+            scopes: job.scopes,
         };
         run_all(job.checks, &location, mark)
     }
@@ -169,8 +187,16 @@ impl Host for LocalHost {
         self.door.project_commands(Path::new(directory))
     }
 
-    fn ask_person(&self, question: &str) -> Result<bool> {
-        self.door.ask_person(question)
+    fn ask_person(&self, action: &Action) -> Result<String> {
+        self.door.ask_person(action)
+    }
+
+    fn person(&self) -> String {
+        self.door.person()
+    }
+
+    fn access_token(&self) -> Result<Option<String>> {
+        self.door.access_token()
     }
 
     fn write_worklog(
@@ -200,6 +226,14 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.launcher.probe(owner)
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        self.launcher.settle(owner)
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        self.launcher.end_engine(owner)
     }
 
     fn ancestor(&self, programs: &[&str]) -> Option<Holder> {

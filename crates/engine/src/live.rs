@@ -7,11 +7,11 @@ use contract::domain::check::CheckSeen;
 use contract::domain::time::Timestamp;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
-use crate::hidden::Hidden;
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::logs::LogWriter;
-use crate::verify::Watched;
+use crate::verify::{Recorder, Watched};
+use contract::secrets::Hidden;
 
 /// A task that is being worked on.
 pub(crate) struct Live {
@@ -36,6 +36,10 @@ pub(crate) struct Live {
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
     pub(crate) seen: Vec<CheckSeen>,
+    /// From the first check on.
+    pub(crate) recorder: Option<Recorder>,
+    /// From whom its locks were taken before it got them.
+    pub(crate) took_over: Option<String>,
 }
 
 pub(crate) enum Phase {

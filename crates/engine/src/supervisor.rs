@@ -8,9 +8,11 @@ pub mod logs;
 mod mark;
 mod marked;
 mod namespaces;
+mod pause;
 pub mod process_table;
 mod reader;
 pub mod reap;
+mod remains;
 mod shim;
 mod spawner;
 
@@ -33,8 +35,10 @@ pub use self::frame::{Exit, Fault, Gone};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
-pub use self::namespaces::{NAMESPACE_VARIABLE, is_alive_inside, own_namespaces};
+pub use self::namespaces::{is_alive_inside, own_namespaces};
+pub use self::pause::paused;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
+pub use self::remains::{end_engine, look_at, machine, settle, whereabouts};
 pub use self::shim::shim_main;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
@@ -134,7 +138,9 @@ impl Supervisor {
         }
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let (requests, requester) = io::pipe().map_err(failed)?;
+        let starting = pause::starting();
         let (child, control) = start_shim(shim, &marker, &launch)?;
+        drop(starting);
         let shim_pid = child.id();
         let reader = Reader::new(child, marker, grace, requests);
         let thread = std::thread::Builder::new().name("executor".to_owned());
@@ -213,10 +219,7 @@ fn spawn(shim: &ShimProgram, marker: &Marker) -> io::Result<Child> {
     command.args(&shim.args).arg(&mark);
     // Without our environment: neither our secrets nor the mark of an executor that started us belong there.
     command.env_clear().env(SHIM_VARIABLE, marker.to_string());
-    let namespaces = namespaces::own_namespaces();
-    if !namespaces.is_empty() {
-        command.env(NAMESPACE_VARIABLE, namespaces::text_of(&namespaces));
-    }
+    command.args(namespaces::outside_word());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     spawner::spawn(command)
 }
@@ -293,5 +296,14 @@ fn wait_for(waits: &mut [PollFd<'_>], timeout: Option<Duration>) {
         tv_nsec: i64::from(timeout.subsec_nanos()),
     });
     // A poll that fails for want of memory is repeated by the loop around it, like an interrupted one.
-    rustix::event::poll(waits, timeout.as_ref()).ok();
+    if rustix::event::poll(waits, timeout.as_ref()) == Err(Errno::INVAL) {
+        pause_blindly(timeout.as_ref());
+    }
+}
+
+/// A process whose limit of descriptors somebody lowered may not even wait for those it has. It looks again and again.
+fn pause_blindly(timeout: Option<&rustix::event::Timespec>) {
+    const STEP: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+    let step = timeout.filter(|timeout| **timeout < STEP).unwrap_or(&STEP);
+    rustix::event::poll(&mut [], Some(step)).ok();
 }

@@ -1,20 +1,26 @@
 //! Runs a task's checks as supervised children and records what they showed.
 
+mod environment;
+mod record;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use contract::digest;
-use contract::domain::check::{Check, CheckSeen, Expects, judge};
+use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, judge};
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 use contract::domain::scope::Scope;
+use contract::secrets::{Hidden, Tail};
 
 use crate::executor::command_line;
-use crate::hidden::Hidden;
 use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Wish, with_causes};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
+
+pub(crate) use record::Recorder;
 
 /// The problem of a check that was ended at its deadline.
 pub(crate) const TOOK_TOO_LONG: &str = "took too long";
@@ -29,28 +35,45 @@ const TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub struct CheckLocation<'p> {
     pub launcher: &'p dyn Launcher,
     pub workspace: &'p Path,
+    /// The environment of this process. Checks get nothing of it but what their author takes from it by name.
     pub environment: &'p BTreeMap<OsString, OsString>,
-    /// What the task's author adds to it; `env:NAME` is looked up there.
+    /// The environment of the task's author; `None` if it was not stored.
+    pub author: Option<&'p AuthorEnvironment>,
+    /// What the task's author adds to it. `env:NAME` is looked up there, or here if it is not stored.
     pub task_env: &'p BTreeMap<String, String>,
+    /// What the task may write; empty for the whole workspace.
+    pub scopes: &'p [Scope],
 }
 
 /// Collects the output of one check.
-#[derive(Default)]
 pub(crate) struct Watched {
     digest: digest::Running,
     printed: bool,
-    tail: Vec<u8>,
+    tail: Tail,
     pub(crate) exit_code: Option<i32>,
     pub(crate) problem: Option<String>,
+    pub(crate) ran: Option<Box<CheckRan>>,
 }
 
 impl Watched {
+    /// Nothing of what a check prints is kept with these values in it.
+    pub(crate) fn new(hidden: &Hidden, ran: CheckRan) -> Self {
+        Self {
+            digest: digest::Running::default(),
+            printed: false,
+            tail: Tail::new(hidden, TAIL_BYTES),
+            exit_code: None,
+            problem: None,
+            ran: Some(Box::new(ran)),
+        }
+    }
+
     /// Takes a report; true when it was the last one.
     pub(crate) fn take(&mut self, report: Report) -> bool {
         match report {
             Report::Started { .. } => {}
             Report::Stdout(bytes) => self.take_stdout(&bytes),
-            Report::Stderr(bytes) => self.keep(&bytes),
+            Report::Stderr(bytes) => self.tail.stderr(&bytes),
             Report::Exited(exit) => self.take_exit(exit),
             Report::Gone(_) => return true,
             Report::Fault(fault) => {
@@ -68,7 +91,7 @@ impl Watched {
     fn take_stdout(&mut self, bytes: &[u8]) {
         self.printed |= !bytes.is_empty();
         self.digest.update(bytes);
-        self.keep(bytes);
+        self.tail.stdout(bytes);
     }
 
     fn take_exit(&mut self, exit: Exit) {
@@ -80,67 +103,58 @@ impl Watched {
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(bytes);
-        if self.tail.len() > 2 * TAIL_BYTES {
-            self.tail.drain(..self.tail.len() - TAIL_BYTES);
-        }
-    }
-
-    pub(crate) fn finish(self, check: &Check, hidden: &Hidden) -> CheckSeen {
+    pub(crate) fn finish(self, check: &Check) -> CheckSeen {
         let verdict = match &self.problem {
             Some(problem) => Err(problem.clone()),
             None => judge(check.expects, self.exit_code, !self.printed),
         };
-        let from = self.tail.len().saturating_sub(TAIL_BYTES);
-        let tail = String::from_utf8_lossy(&self.tail[from..]).into_owned();
         CheckSeen {
             command: check.command.clone(),
             expects: check.expects,
             passed: verdict.is_ok(),
             exit_code: self.exit_code,
             output_digest: self.digest.finish(),
-            output_tail: hidden.clean(&tail).into_owned(),
+            output_tail: self.tail.finish(),
             problem: verdict.err(),
+            ran: self.ran,
         }
     }
 }
 
-/// The environment of a check is that of its task. Values from writ's own environment are not stored.
-fn confided(place: &CheckLocation<'_>) -> (BTreeMap<OsString, OsString>, Hidden) {
-    let mut environment = place.environment.clone();
-    let mut hidden = Hidden::default();
-    for (name, value) in place.task_env {
-        let value = match value.strip_prefix("env:") {
-            Some(source) => {
-                let Some(value) = place.environment.get(&OsString::from(source)) else { continue };
-                hidden.add(&value.to_string_lossy());
-                value.clone()
-            }
-            None => OsString::from(value),
-        };
-        environment.insert(OsString::from(name), value);
-    }
-    (environment, hidden)
-}
-
 /// A check that needs no process: whether a path exists.
-pub(crate) fn look(check: &Check, workspace: &Path) -> Option<CheckSeen> {
+pub(crate) fn look(check: &Check, place: &CheckLocation<'_>, recorder: &Recorder) -> Option<CheckSeen> {
     if check.expects != Expects::FileExists {
         return None;
     }
     let path = check.command.first()?;
-    let exists = workspace.join(path).exists();
-    let mut watched = Watched { exit_code: Some(i32::from(!exists)), ..Watched::default() };
+    let exists = place.workspace.join(path).exists();
+    let mut ran = recorder.before(check, place, &environment::of(place));
+    ran.tree_after.clone_from(&ran.tree_before);
+    let mut watched = Watched::new(&Hidden::default(), ran);
+    watched.exit_code = Some(i32::from(!exists));
     watched.digest.update(path.as_bytes());
-    Some(watched.finish(check, &Hidden::default()))
+    Some(watched.finish(check))
 }
 
-pub(crate) fn launch(check: &Check, place: &CheckLocation<'_>, marker: Marker) -> LaunchSpec {
+/// A check that is about to run: what starts it, what it may not show, and what is recorded of it.
+pub(crate) struct Prepared {
+    pub(crate) spec: LaunchSpec,
+    pub(crate) hidden: Hidden,
+    pub(crate) ran: CheckRan,
+}
+
+pub(crate) fn prepare(
+    check: &Check,
+    place: &CheckLocation<'_>,
+    marker: Marker,
+    recorder: &Recorder,
+) -> Prepared {
     let argv = command_line(&check.command, check.shell).into_iter().map(OsString::from).collect();
+    let environment = environment::of(place);
+    let ran = recorder.before(check, place, &environment);
     let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
-    spec.env = confided(place).0;
-    spec
+    spec.env = environment.variables;
+    Prepared { spec, hidden: environment.hidden, ran }
 }
 
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
@@ -157,8 +171,10 @@ pub(crate) fn run_all_while(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Option<Vec<CheckSeen>> {
     let mut all = Vec::new();
+    let mut recorder = Recorder::new(place);
     for check in checks {
-        let seen = look(check, place.workspace).unwrap_or_else(|| run_one(check, place, attempt, goes_on));
+        let seen = look(check, place, &recorder)
+            .unwrap_or_else(|| run_one(check, place, (attempt, &mut recorder), goes_on));
         let passed = seen.passed;
         all.push(seen);
         if !goes_on() {
@@ -174,18 +190,18 @@ pub(crate) fn run_all_while(
 fn run_one(
     check: &Check,
     place: &CheckLocation<'_>,
-    attempt: &Id<Attempt>,
+    (attempt, recorder): (&Id<Attempt>, &mut Recorder),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> CheckSeen {
-    let mut watched = Watched::default();
-    let hidden = confided(place).1;
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
     let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
-    let ended = launcher::run(place.launcher, launch(check, place, marker), bounds, &mut |seen| {
+    let Prepared { spec, hidden, ran } = prepare(check, place, marker, recorder);
+    let mut watched = Watched::new(&hidden, ran);
+    let ended = launcher::run(place.launcher, spec, bounds, &mut |seen| {
         match seen {
             Seen::Stdout(bytes) => watched.take_stdout(bytes),
-            Seen::Stderr(bytes) => watched.keep(bytes),
+            Seen::Stderr(bytes) => watched.tail.stderr(bytes),
             Seen::Tick => return if goes_on() { Wish::GoOn } else { Wish::Kill },
         }
         Wish::GoOn
@@ -195,19 +211,23 @@ fn run_one(
         Err(RunError::Timeout(_)) => watched.problem = Some(TOOK_TOO_LONG.to_owned()),
         Err(error) => watched.problem = Some(with_causes(&error)),
     }
-    watched.finish(check, &hidden)
+    if let Some(ran) = &mut watched.ran {
+        recorder.after(place, ran);
+    }
+    watched.finish(check)
 }
 
-/// A digest of every file in the scopes: names, sizes and contents, in a fixed order. `None` if there is too much.
-pub(crate) fn tree_digest(workspace: &Path, scopes: &[Scope]) -> Option<String> {
-    if scopes.is_empty() {
-        return None;
-    }
+/// A digest of every file in the scopes, or in the whole workspace without what git and build tools keep for themselves:
+/// names and contents, in a fixed order. `None` if there is too much.
+pub(crate) fn tree_digest(workspace: &Path, scopes: Option<&[Scope]>) -> Option<String> {
     let mut files: Vec<PathBuf> = Vec::new();
-    let mut pending: Vec<PathBuf> = scopes.iter().map(|scope| workspace.join(scope.as_str())).collect();
+    let mut pending: Vec<PathBuf> = record::starts(workspace, scopes);
     while let Some(path) = pending.pop() {
         let Ok(meta) = fs::symlink_metadata(&path) else { continue };
         if meta.is_dir() {
+            if scopes.is_none() && (record::is_build_output(&path) || path.ends_with(".git")) {
+                continue;
+            }
             for entry in fs::read_dir(&path).ok()?.flatten() {
                 pending.push(entry.path());
             }

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use contract::domain::check::{Check, CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
+use contract::domain::scope::Scope;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, Lease};
 use contract::domain::trust::TrustState;
@@ -27,11 +29,19 @@ const RENEWAL: Duration = Duration::from_secs(60);
 /// The claim may have been renewed long ago, so the first time is soon.
 const FIRST_RENEWAL: Duration = Duration::from_secs(1);
 
+/// Said where checks failed that ran in the fixed environment.
+const OLD_TASK: &str = "an older version stored these checks without their author's environment, so they ran with \
+                        PATH=/usr/local/bin:/usr/bin:/bin; create the task again if they need more";
+
 /// The checks that apply to a task.
 pub(crate) struct CheckPlan {
     directory: String,
     checks: Vec<Check>,
+    /// The environment of their author; `None` if it was not stored.
+    author: Option<AuthorEnvironment>,
     env: BTreeMap<String, String>,
+    /// What the task may write; empty for the whole directory.
+    scopes: Vec<Scope>,
     source: Source,
 }
 
@@ -84,7 +94,9 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
         return Ok(Some(CheckPlan {
             directory: run.workspace.clone(),
             checks: part.spec.checks.clone(),
+            author: run.environment.clone(),
             env: part.spec.env.clone(),
+            scopes: part.spec.writes.clone(),
             source: Source::Plan(Box::new(run)),
         }));
     }
@@ -94,7 +106,9 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
         return Ok(Some(CheckPlan {
             directory,
             checks: own.checks.clone(),
+            author: own.environment.clone(),
             env: BTreeMap::new(),
+            scopes: Vec::new(),
             source: Source::Task,
         }));
     }
@@ -117,7 +131,9 @@ fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
         source: Source::Project { digest: commands.digest() },
         directory: commands.directory,
         checks: commands.checks,
+        author: allowed.and_then(|trust| trust.basis.environment),
         env: BTreeMap::new(),
+        scopes: Vec::new(),
     }))
 }
 
@@ -158,7 +174,13 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
     }
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
-    let job = CheckJob { directory: &plan.directory, checks: &plan.checks, env: &plan.env };
+    let job = CheckJob {
+        directory: &plan.directory,
+        checks: &plan.checks,
+        author: plan.author.as_ref(),
+        env: &plan.env,
+        scopes: &plan.scopes,
+    };
     let trusted = match &plan.source {
         Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),
         Source::Plan(_) | Source::Task => None,
@@ -178,9 +200,9 @@ pub(crate) fn passed_checks(cx: &mut Context, agent: &Agent, task: &Task) -> Res
         "last_lines": failed.last_lines().join("\n"),
         "checks": checked.seen,
     });
-    Err(Error::new(ErrorCode::CheckFailed, failed.fault())
-        .hint("finish the work; writ runs the checks again when you complete the task")
-        .details(scrubbed(details)))
+    let hint = "finish the work; writ runs the checks again when you complete the task";
+    let hint = if plan.author.is_some() { hint.to_owned() } else { format!("{hint}; {OLD_TASK}") };
+    Err(Error::new(ErrorCode::CheckFailed, failed.fault()).hint(hint).details(scrubbed(details)))
 }
 
 /// Runs `work` while a thread renews the agent's claims: the agent waits for us, and must not lose its task because

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use contract::domain::id::Minter;
 use contract::domain::limits;
+use contract::domain::principal::Principal;
 use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::task::NewClaim;
@@ -40,13 +41,19 @@ pub struct Caller {
 
 impl Caller {
     pub fn agent(agent: Agent) -> Self {
-        let entity = format!("agent.{}", agent.as_str());
+        let entity = Principal::Agent(agent.clone()).entity();
         Self { agent, entity, holder: None }
     }
 
     pub fn human(agent: Agent) -> Self {
-        let entity = format!("human.{}", agent.as_str());
+        let entity = Principal::Person(agent.clone()).entity();
         Self { agent, entity, holder: None }
+    }
+
+    /// The same call, known to be made by this principal.
+    #[must_use]
+    pub(crate) fn acting_as(&self, principal: &Principal) -> Self {
+        Self { entity: principal.entity(), ..self.clone() }
     }
 
     /// The same, in this process.

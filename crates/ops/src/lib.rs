@@ -29,6 +29,7 @@ pub mod salvage;
 pub mod session;
 pub mod status;
 pub mod task;
+pub mod token;
 pub mod transfer;
 pub mod trust;
 pub mod verb;
@@ -38,6 +39,7 @@ pub mod watchdog;
 pub mod worklog;
 
 mod checking;
+mod decision;
 mod limit;
 mod once;
 mod record;

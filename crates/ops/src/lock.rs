@@ -2,6 +2,7 @@
 
 pub mod acquire;
 pub mod check;
+pub mod force;
 pub mod list;
 pub mod release;
 pub mod renew;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
 use contract::json::canonical::NotCanonical;
+use contract::secrets::{SECRET_HINT, Secret};
 use rusqlite::ErrorCode as Kind;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -60,6 +61,8 @@ pub enum Error {
     Sql(#[source] rusqlite::Error),
     #[error("a change does not match the tables: it would change {rows} rows instead of one")]
     Unfit { rows: usize },
+    #[error("`{}` contains a secret ({})", .0.path, .0.rule)]
+    Secret(Secret),
     #[error("an event has no canonical form")]
     NotCanonical(#[from] NotCanonical),
 }
@@ -87,7 +90,7 @@ impl Error {
             | Error::ReadOnly
             | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
             Error::Sql(_) | Error::Unfit { .. } => ErrorCode::Bug,
-            Error::NotCanonical(_) => ErrorCode::InvalidInput,
+            Error::Secret(_) | Error::NotCanonical(_) => ErrorCode::InvalidInput,
         }
     }
 
@@ -131,6 +134,7 @@ impl Error {
                 "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store \
                  with `writ salvage STORE --into NEW`",
             ),
+            Error::Secret(_) => Some(SECRET_HINT),
             Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
     }

@@ -28,6 +28,7 @@ mod sqlite;
 mod substance;
 mod tables_sqlite;
 mod tasks;
+mod tokens;
 mod transfer;
 mod trust;
 mod vybe_sqlite;

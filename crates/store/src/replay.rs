@@ -20,7 +20,8 @@ const TABLES: &[(&str, &str)] = &[
     ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome"),
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
     ("projects", "id, name, metadata, created_at"),
-    ("trusted_projects", "directory, digest, commands, trusted_by, trusted_at"),
+    ("trusted_projects", "directory, digest, commands, trusted_by, trusted_at, basis"),
+    ("access_tokens", "id, name, scope, hash, created_by, created_at, expires_at, last_used_at, revoked_at"),
     (
         "memories",
         "id, scope, scope_id, key, value, value_type, kind, half_life_days, pinned, expires_at, source_task_id, \

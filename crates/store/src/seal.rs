@@ -47,7 +47,7 @@ pub(crate) const SEALED_TABLES: &[SealedTable] = &[
     rows("cursors", "agent, project_id, last_event_id, updated_at"),
     leases("tasks", 1, "id, claim_boot_id, claim_until, claim_holder"),
     leases("runs", 1, "id, lease_boot_id, lease_until"),
-    leases("locks", 2, "token, scope, lease_boot_id, lease_until"),
+    leases("locks", 2, "token, scope, lease_boot_id, lease_until, holder"),
     leases("attempts", 1, "id, heartbeat_at"),
     leases("ledger_rows", 1, "task_id, heard_at, heard_boot_id, heard_boot_ms"),
     leases("memories", 1, "id, nullif(access_count, 0), last_accessed_at"),

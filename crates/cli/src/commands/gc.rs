@@ -41,6 +41,12 @@ fn text(done: &Answer, dry_run: bool) -> String {
         done.memories_removed,
         done.answers_forgotten
     );
+    if done.waiting > 0 {
+        let waiting = done.waiting;
+        text.push_str(&format!(
+            "{waiting} entries are old by this clock alone: kept until a later call confirms the time\n"
+        ));
+    }
     for Held { stream, by } in &done.held {
         text.push_str(&format!("kept: the rest of {stream}, which {by} still needs\n"));
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ops::Result;
-use ops::lock::{LockView, acquire, check, list, release, renew};
+use ops::lock::{LockView, acquire, check, force, list, release, renew};
 
 use super::crew::{Which, answer_verdict, reference};
 use crate::app::Globals;
@@ -41,17 +41,26 @@ pub(crate) enum Command {
         token: i64,
     },
     /// Release the locks of a task
-    #[command(after_help = "Examples:
-  writ lock release --run RUN --task T-2 --token 7 --reason \"not needed any more\"")]
+    #[command(
+        after_help = "With --force a person takes the locks from an engine. The engine and everything that it started is ended
+first, where it can be seen from here; on another machine or in another container the person answers for that.
+
+Examples:
+  writ lock release --run RUN --task T-2 --token 7 --reason \"not needed any more\"
+  writ lock release --run RUN --task T-2 --force --reason \"that container was deleted\""
+    )]
     Release {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` printed
-        #[arg(long)]
-        token: i64,
+        #[arg(long, required_unless_present = "force", conflicts_with = "force")]
+        token: Option<i64>,
         /// Why, for the log
-        #[arg(long)]
+        #[arg(long, required_if_eq("force", "true"))]
         reason: Option<String>,
+        /// Take the locks from the engine that holds them; asks at the terminal
+        #[arg(long)]
+        force: bool,
     },
     /// List locks and their holders
     #[command(after_help = "Examples:
@@ -109,13 +118,16 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 format!("token {} renewed", answer.token)
             })
         }
-        Command::Release { which, token, reason } => {
-            let request = release::Request {
-                run: which.run.clone(),
-                task: which.reference(globals)?,
-                token: *token,
-                reason: reason.clone(),
-            };
+        Command::Release { which, token, reason, force } => {
+            let (run, task) = (which.run.clone(), which.reference(globals)?);
+            if *force {
+                let request = force::Request { run, task, reason: reason.clone().unwrap_or_default() };
+                return host::answer::<force::Force>(globals, output, &request, |answer| {
+                    format!("released {}", answer.released.join(", "))
+                });
+            }
+            let token = token.unwrap_or_default();
+            let request = release::Request { run, task, token, reason: reason.clone() };
             host::answer::<release::Release>(globals, output, &request, |answer| {
                 format!("released {}", answer.released.join(", "))
             })
@@ -146,8 +158,9 @@ fn line(lock: &LockView) -> String {
         (true, true) => "expired",
         (true, false) => "held",
     };
+    let holder = held.holder.as_ref().map(|holder| format!("  process {}", holder.pid)).unwrap_or_default();
     format!(
-        "{:>6}  {state:<8}  {:<9}  {:<8}  {}  {}\n",
+        "{:>6}  {state:<8}  {:<9}  {:<8}  {}  {}{holder}\n",
         held.token, held.mode, held.reference, held.run_id, held.scope
     )
 }

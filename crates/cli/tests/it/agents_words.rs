@@ -189,6 +189,7 @@ fn a_trace_says_what_is_no_longer_there() {
     // As if all of it had happened long ago.
     let old = "UPDATE events SET at = 0";
     Cli::new("sqlite3").run([cli.db().as_os_str(), old.as_ref()]).success();
+    cli.run(["memory", "set", "--key", "k", "--value", "today"]).success();
     let gone = cli.run(["gc", "--output", "json"]).success().json()["data"]["done"]["pruned"].clone();
     assert!(gone.as_i64().unwrap() > 0, "{gone}");
     let rest = cli.run(["trace", &id, "--output", "json"]).success().json();

@@ -199,8 +199,8 @@ fn a_secret_in_an_aop_task_is_refused_and_repeated_nowhere() {
 #[test]
 fn a_file_over_the_limit_is_refused_by_the_limit() {
     let mut text = plan([marks("a")]).to_string();
-    text.push_str(&" ".repeat(10 * 1024 * 1024));
-    refused_saying(text, &["1048576"]);
+    text.push_str(&" ".repeat(17 * 1024 * 1024));
+    refused_saying(text, &["16777216"]);
 }
 
 #[test]

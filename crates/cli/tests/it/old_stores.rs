@@ -270,7 +270,7 @@ fn the_ledger_of_an_old_crew_goes_on() {
         assert_eq!(old.code(&denied, 1), "NON_COMPLIANT");
         let asked = old.data(&["approval", "request", "--run", run, "--task", "T-3"]);
         let asked = asked["id"].as_str().unwrap();
-        old.call("carl", &["approval", "grant", asked, "--output", "json"], "").success();
+        crate::decisions::decide(&old.cli, &["approval", "grant", asked, "--output", "json"]).success();
         issue("T-3");
         old.is_sound();
     }

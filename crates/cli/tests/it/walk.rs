@@ -13,7 +13,7 @@ use ops::registry;
 use serde_json::Value;
 use testkit::Cli;
 
-use crate::local;
+use crate::{decisions, local};
 
 /// A verb with a request, and the command that makes the same request.
 struct Row {
@@ -27,11 +27,18 @@ struct Example {
     /// The words after the program's name. `--output json` is added, and who asks under which request id.
     argv: Vec<String>,
     stdin: Option<String>,
+    /// A token, where a person has to decide.
+    token: Option<String>,
 }
 
 impl Example {
     fn new(request: Value, argv: &[&str]) -> Self {
-        Self { request, argv: argv.iter().map(|&word| word.to_owned()).collect(), stdin: None }
+        Self { request, argv: argv.iter().map(|&word| word.to_owned()).collect(), stdin: None, token: None }
+    }
+
+    /// The same for what only a person may decide.
+    fn decided(self, cli: &Cli) -> Self {
+        Self { token: Some(decisions::token(cli)), ..self }
     }
 
     fn stdin(self, text: impl Into<String>) -> Self {
@@ -81,13 +88,17 @@ fn through_the_registry(cli: &Cli, row: &Row, example: &Example) -> Value {
         request_id: RequestId::parse(REQUEST_ID).unwrap(),
     };
     let key = verb.effect.mutates().then_some(&key);
-    let answered = (verb.call)(&mut local::open(cli), key, example.request.clone());
+    let answered =
+        (verb.call)(&mut local::open_presenting(cli, example.token.clone()), key, example.request.clone());
     answered.unwrap_or_else(|error| panic!("{}: {error}: {}", row.verb, error.details)).answer
 }
 
 fn through_the_command(cli: &Cli, example: &Example) -> Value {
     let fixed = ["--output", "json", "--agent", AGENT, "--request-id", REQUEST_ID].map(str::to_owned);
-    let mut call = cli.call(example.argv.iter().cloned().chain(fixed));
+    let mut call = cli.call(example.argv.iter().cloned().chain(fixed)).env("USER", AGENT);
+    if let Some(token) = &example.token {
+        call = call.env("WRIT_TOKEN", token);
+    }
     if let Some(text) = &example.stdin {
         call = call.stdin(text.as_bytes());
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::environment::{AuthorEnvironment, EnvironmentSeen};
 use crate::shape::words;
 
 words! {
@@ -65,7 +66,7 @@ impl Check {
 }
 
 /// The checks of a task that no plan describes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskChecks {
     /// The agent or person that wrote them.
     pub author: String,
@@ -73,6 +74,9 @@ pub struct TaskChecks {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
     pub checks: Vec<Check>,
+    /// The environment in which they run: the author's when the task was created. Tasks of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<AuthorEnvironment>,
 }
 
 /// What writ observed when it ran a check.
@@ -89,6 +93,41 @@ pub struct CheckSeen {
     /// Why it did not pass, or what happened to it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub problem: Option<String>,
+    /// What was run, where and with what. Checks of older versions do not say it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ran: Option<Box<CheckRan>>,
+}
+
+/// What a check was when it ran: everything that its outcome depends on, as far as writ can see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckRan {
+    /// The file that was run; `None` for a check without a process, or if it was not found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub program: Option<ProgramRan>,
+    /// With the shell, if the check uses one. Empty for a check without a process.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub argv: Vec<String>,
+    pub directory: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub environment: Option<EnvironmentSeen>,
+    /// A digest of the files that the task may write, or of the whole directory for a task outside a plan, without
+    /// build outputs; `None` if there are too many.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tree_before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tree_after: Option<String>,
+    /// Build outputs that were in the workspace before the checks began, so that a check may have reused them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub reused: Vec<String>,
+}
+
+/// A program as it was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgramRan {
+    pub path: String,
+    /// `None` if it is too large or cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub digest: Option<String>,
 }
 
 /// Whether an outcome is the expected one, and if not, why. Any other outcome is a failed check.

@@ -46,6 +46,9 @@ pub enum CrewChange {
         run_id: RunId,
         task_id: TaskId,
         reason: String,
+        /// Who took them from their holder by force.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forced_by: Option<String>,
     },
     AssignmentIssued {
         token: i64,

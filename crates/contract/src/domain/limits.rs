@@ -48,6 +48,9 @@ pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
+/// Access tokens of a store, revoked ones included.
+pub const ACCESS_TOKENS_MAX: usize = 1000;
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Things that an error lists for a name that fits several or none.
 pub const CANDIDATES_MAX: usize = 10;
 /// Runs that are searched for a name, newest first: each costs a look-up.
@@ -59,6 +62,9 @@ pub const ANSWER_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Tasks in one plan: an engine keeps all of them in memory.
 pub const PLAN_TASKS_MAX: usize = 20_000;
+/// What is stored of an author's environment: longer variables, and those that no longer fit, are left out and named.
+pub const AUTHOR_VARIABLE_BYTES_MAX: usize = 8 * 1024;
+pub const AUTHOR_ENVIRONMENT_BYTES_MAX: usize = 32 * 1024;
 /// A document that can hold a plan. It is read as a whole; the largest plan has some 800 bytes for each task.
 pub const PLAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Tasks that the stored answer of a run lists, and that `runs show` lists at once.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::environment::AuthorEnvironment;
 use super::id::{Id, Run as RunKind};
 use super::priority::Priority;
 use super::process::ProcessIdentity;
@@ -114,6 +115,9 @@ pub struct NewRun {
     pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
     pub document_digest: String,
+    /// The environment in which its checks run: that of whoever submitted it. Runs of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<AuthorEnvironment>,
 }
 
 impl Run {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::check::Check;
+use super::environment::AuthorEnvironment;
 use super::time::Timestamp;
 use crate::digest;
 use crate::shape::words;
@@ -51,6 +52,16 @@ pub struct NewTrust {
     /// The commands as they were shown.
     pub commands: Vec<String>,
     pub trusted_by: String,
+    #[serde(default)]
+    pub basis: TrustBasis,
+}
+
+/// What the commands had when a person allowed them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustBasis {
+    /// The person's environment, in which they run. Decisions of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<AuthorEnvironment>,
 }
 
 /// A decision that holds as long as the commands have this digest.
@@ -62,6 +73,8 @@ pub struct Trust {
     pub commands: Vec<String>,
     pub trusted_by: String,
     pub trusted_at: Timestamp,
+    #[serde(skip)]
+    pub basis: TrustBasis,
 }
 
 words! {
@@ -117,6 +130,7 @@ mod tests {
             commands: seen.lines(),
             trusted_by: "human.ann".to_owned(),
             trusted_at: Timestamp::from_millis(0),
+            basis: TrustBasis::default(),
         };
         let state = |now: &ProjectCommands| TrustState::of(Some(now), Some(&trust));
         assert_eq!(state(&seen), TrustState::Trusted);

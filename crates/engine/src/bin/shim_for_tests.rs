@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use std::process::ExitCode;
 use std::sync::mpsc;
 
+use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
+use engine::launcher::Launcher;
 use engine::supervisor::{self, LaunchSpec, Marker, Report, ShimProgram, Supervisor};
 
 fn main() -> ExitCode {
@@ -14,6 +16,7 @@ fn main() -> ExitCode {
         Some("shim") => supervisor::shim_main(),
         Some("owner") => own(&words.collect::<Vec<_>>()),
         Some("ancestor") => tell_ancestor(&words.collect::<Vec<_>>()),
+        Some("identity") => tell_identity(),
         _ => ExitCode::from(2),
     }
 }
@@ -26,11 +29,23 @@ fn tell_ancestor(words: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `owner TOKEN SCRIPT...`: starts one executor per shell script, tells their shims' pids, and works until killed.
-/// An executor's `$0` is the token; the attempt is named after it.
+/// `identity`: prints how a store would record this process, and works until killed.
+fn tell_identity() -> ExitCode {
+    let shim = ShimProgram { program: "none".into(), args: Vec::new() };
+    let own = serde_json::to_string(&shim.owner()).expect("an owner is JSON");
+    writeln!(io::stdout(), "{own}").ok();
+    loop {
+        std::thread::park();
+    }
+}
+
+/// `owner on|off TOKEN SCRIPT...`: starts one executor per shell script, tells their shims' pids and what is in
+/// force, and works until killed. The first word says whether they get namespaces of their own. An executor's `$0` is the token; the attempt
+/// is named after it.
 fn own(words: &[OsString]) -> ExitCode {
     supervisor::become_subreaper().expect("a subreaper");
-    let [token, scripts @ ..] = words else { return ExitCode::from(2) };
+    let [namespace, token, scripts @ ..] = words else { return ExitCode::from(2) };
+    let namespace = namespace.to_str().and_then(Namespace::parse).expect("on or off");
     let text = token.to_str().expect("a number");
     let attempt = Id::from_bits(text.parse().expect("a number"));
     let program = std::env::current_exe().expect("this program's path");
@@ -42,19 +57,19 @@ fn own(words: &[OsString]) -> ExitCode {
         let argv = vec!["/bin/sh".into(), "-c".into(), script.clone(), token.clone()];
         let mut spec = LaunchSpec::new(argv, "/".into(), marker);
         spec.env.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());
+        spec.confinement.namespace = namespace;
         let sender = sender.clone();
         let handle = Supervisor::start(&shim, spec, move |report| {
-            if matches!(report, Report::Started { .. }) {
-                sender.send(()).ok();
+            if let Report::Started { in_force, .. } = report {
+                sender.send(in_force).ok();
             }
         });
         handles.push(handle.expect("a shim"));
     }
-    for _ in scripts {
-        started.recv().expect("a start");
-    }
+    let in_force = scripts.iter().map(|_| started.recv().expect("a start")).last();
+    let in_force = in_force.map_or_else(String::new, |in_force| in_force.namespace.to_string());
     let pids: Vec<String> = handles.iter().map(|handle| handle.shim_pid().to_string()).collect();
-    writeln!(io::stdout(), "{}", pids.join(" ")).ok();
+    writeln!(io::stdout(), "{}\t{in_force}", pids.join(" ")).ok();
     io::stdin().read_to_end(&mut Vec::new()).ok();
     ExitCode::SUCCESS
 }

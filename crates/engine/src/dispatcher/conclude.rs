@@ -1,6 +1,5 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
-use std::path::Path;
 use std::time::Duration;
 
 use contract::aee::Type;
@@ -22,7 +21,7 @@ use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
 use crate::scheduler::wait_after;
 use crate::supervisor::logs::LogWriter;
-use crate::verify;
+use crate::verify::{self, Recorder};
 
 impl Dispatcher<'_> {
     /// The executor and everything it started is gone. What does it claim?
@@ -44,20 +43,30 @@ impl Dispatcher<'_> {
     /// The process of a check is gone.
     pub(super) fn check_ended(&mut self, task: usize) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        let Phase::Checking { index, watched } = std::mem::replace(&mut live.phase, Phase::Executing) else {
+        let Phase::Checking { index, mut watched } = std::mem::replace(&mut live.phase, Phase::Executing)
+        else {
             return Ok(());
         };
         let stopped = live.stopped.is_some();
-        let hidden = live.hidden.clone();
-        let seen = watched.finish(&self.part(task).spec.checks[index], &hidden);
+        let mut recorder = live.recorder.take();
+        if let (Some(recorder), Some(ran)) = (&mut recorder, &mut watched.ran) {
+            recorder.after(&self.place(task), ran);
+        }
+        self.live_mut(task).recorder = recorder;
+        let seen = watched.finish(&self.part(task).spec.checks[index]);
         let passed = seen.passed;
         self.live_mut(task).seen.push(seen);
         if passed && !stopped { self.check_next(task, index + 1) } else { self.conclude(task) }
     }
 
     fn check_next(&mut self, task: usize, mut index: usize) -> Result<()> {
+        if self.live[&task].recorder.is_none() && !self.part(task).spec.checks.is_empty() {
+            let recorder = Recorder::new(&self.place(task));
+            self.live_mut(task).recorder = Some(recorder);
+        }
         while let Some(check) = self.part(task).spec.checks.get(index) {
-            let Some(seen) = verify::look(check, Path::new(&self.run.asked.workspace)) else {
+            let recorder = self.live[&task].recorder.as_ref().expect("BUG: it was made above");
+            let Some(seen) = verify::look(check, &self.place(task), recorder) else {
                 return self.launch_check(task, index);
             };
             let passed = seen.passed;
@@ -299,6 +308,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
             retry_after_ms: reported.retry_after_ms,
+            took_over: live.took_over.clone(),
         }),
         token,
     }

@@ -4,7 +4,6 @@ use ops::Result;
 
 use super::{Dispatcher, millis};
 use crate::executor::{Sign, Stdout, Stopped, sign_of};
-use crate::hidden::Hidden;
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Progress};
 use crate::supervisor::logs::Stream;
@@ -26,8 +25,8 @@ impl Dispatcher<'_> {
             Report::Started { in_force, .. } => live.ended.in_force = Some(in_force),
             Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
             Report::Stderr(bytes) => {
-                keep(live, Stream::Stderr, &bytes);
-                show_line(self.observer, &live.hidden, &self.board.slot(task).name, &bytes);
+                let text = keep(live, Stream::Stderr, &bytes);
+                show_line(self.observer, &self.board.slot(task).name, &text);
             }
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
@@ -53,7 +52,7 @@ impl Dispatcher<'_> {
     fn take_stdout(&mut self, task: usize, bytes: &[u8]) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
         let name = &self.board.slot(task).name;
-        keep(live, Stream::Stdout, bytes);
+        let text = keep(live, Stream::Stdout, bytes);
         let mut events = Vec::new();
         live.lines.push(bytes, |line| events.extend(live.reader.line(line)));
         let signs: Vec<Sign> = events.iter().filter_map(|event| sign_of(event, &live.hidden)).collect();
@@ -64,7 +63,7 @@ impl Dispatcher<'_> {
             self.observer.report(Progress::Update { task: name, percentage, message: &message });
         }
         match live.stdout {
-            Stdout::Text => show_line(self.observer, &live.hidden, name, bytes),
+            Stdout::Text => show_line(self.observer, name, &text),
             Stdout::Messages => {}
         }
         Ok(())
@@ -89,17 +88,14 @@ impl Dispatcher<'_> {
     }
 }
 
-fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
-    if let Some(log) = &mut live.log {
-        log.write(stream, bytes);
-    }
+/// Stores what was printed. Returns it without its secrets; without a log there is nothing to show.
+fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) -> String {
+    live.log.as_mut().map(|log| log.write(stream, bytes)).unwrap_or_default()
 }
 
 /// Shows the last line of some output as progress.
-fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
+fn show_line(observer: &mut dyn Observer, task: &str, text: &str) {
     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-        let clean = hidden.clean(line.trim());
-        observer.report(Progress::Update { task, percentage: None, message: &clean });
+        observer.report(Progress::Update { task, percentage: None, message: line.trim() });
     }
 }

@@ -22,8 +22,9 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::supervisor::logs::{LogWriter, Scrub};
+use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
+use crate::verify::{Prepared, Watched, prepare};
 
 impl Dispatcher<'_> {
     pub(super) fn start(&mut self, task: usize) -> Result<()> {
@@ -51,6 +52,7 @@ impl Dispatcher<'_> {
         };
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
+        let took_over = self.note_takeover(task)?;
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -85,7 +87,27 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
-        self.launch(task, attempt, executor, shaped)
+        if let Some(told) = &took_over {
+            self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
+        }
+        self.launch(task, attempt, executor, (shaped, took_over))
+    }
+
+    /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
+    fn note_takeover(&mut self, task: usize) -> Result<Option<String>> {
+        let took_over = self.takeover(task)?;
+        if let Some(told) = &took_over {
+            self.note(Entry::Envelope(Note {
+                kind: Type::Event,
+                from: None,
+                to: "log.writ".to_owned(),
+                intent: "writ.lock.taken_over".to_owned(),
+                message: told.clone(),
+                payload: json!({"told": told}),
+                task_id: Some(self.tasks[task].id.clone()),
+            }));
+        }
+        Ok(took_over)
     }
 
     /// The entity a task is delegated to.
@@ -137,7 +159,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         executor: &dyn Executor,
-        shaped: Shaped,
+        (shaped, took_over): (Shaped, Option<String>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
@@ -156,8 +178,6 @@ impl Dispatcher<'_> {
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
         let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let hidden = shaped.hidden.clone();
-        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
         let process = self.next_process();
         let live = Live {
             attempt,
@@ -169,7 +189,7 @@ impl Dispatcher<'_> {
             silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, scrub).ok(),
+            log: LogWriter::create(&log_path, &shaped.hidden).ok(),
             digests: None,
             ended: Ended::default(),
             stdout: prepared.stdout,
@@ -179,6 +199,8 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            recorder: None,
+            took_over,
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {
@@ -200,9 +222,10 @@ impl Dispatcher<'_> {
         self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
-        let mut spec = crate::verify::launch(&check, &self.place(task), marker);
+        let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
+        let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::<crate::verify::Watched>::default();
+        let mut watched = Box::new(Watched::new(&self.live[&task].hidden, ran));
         let started = self.children.start(process, spec);
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));

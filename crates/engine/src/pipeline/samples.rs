@@ -41,6 +41,7 @@ pub(crate) fn run_of(tasks: Vec<PlanTask>) -> NewRun {
         parent_run: None,
         parent_task: None,
         document_digest: "sha256:0".to_owned(),
+        environment: None,
     }
 }
 
@@ -88,7 +89,13 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
             run_id: Id::from_bits(1),
             number: 1,
             executor: "shell".to_owned(),
-            owner: Owner { pid: 1, start_time: 1, boot_id: "boot-1".to_owned(), within: Vec::new() },
+            owner: Owner {
+                pid: 1,
+                start_time: 1,
+                boot_id: "boot-1".to_owned(),
+                within: Vec::new(),
+                machine: String::new(),
+            },
         },
         state,
         started_at: now(),

@@ -10,6 +10,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_digest: String::new(),
         output_tail: String::new(),
         problem: None,
+        ran: None,
     }
 }
 

@@ -6,7 +6,7 @@ use contract::domain::confinement::Namespace;
 use serde::{Deserialize, Serialize};
 
 /// What is asked for. Without any wish: everything that the system allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confinement {
     pub namespace: Namespace,

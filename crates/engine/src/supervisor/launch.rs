@@ -79,7 +79,7 @@ impl LaunchSpec {
             keeps_stdin: matches!(self.stdin, Stdin::KeptOpen(_)),
             marker: self.marker.to_string(),
             grace_ms: u64::try_from(self.bounded_grace().as_millis()).unwrap_or(u64::MAX),
-            confinement: self.confinement,
+            confinement: self.confinement.clone(),
         };
         serde_json::to_vec(&document).expect("BUG: strings and numbers can always be written")
     }

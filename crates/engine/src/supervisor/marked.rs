@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use super::mark::{Marker, SHIM_VARIABLE, VARIABLE};
+use super::mark::{Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 use super::namespaces;
 use super::process_table::{self, Process};
 
@@ -65,7 +65,7 @@ fn levels(pid: u32) -> usize {
 }
 
 /// The mark of one process.
-pub(super) fn of(pid: u32) -> Option<MarkedProcess> {
+fn of(pid: u32) -> Option<MarkedProcess> {
     read_mark(process_table::read(pid)?)
 }
 
@@ -94,6 +94,32 @@ pub(super) fn is_unmarked(process: &Process) -> bool {
     is_bare && std::fs::read(format!("/proc/{}/cmdline", process.pid)).is_ok_and(|line| !line.is_empty())
 }
 
+/// What a process has to do with an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trace {
+    None,
+    /// It carries the engine's mark, at whatever depth of namespaces.
+    Marked,
+    /// It is ending, and may have carried it: the environment goes before the process does.
+    Ending,
+}
+
+pub(super) fn trace_of(process: &Process, engine: &OwnerIdentity) -> Trace {
+    /// The parent of the kernel's threads, which have no environment.
+    const KERNEL: u32 = 2;
+    if process.is_zombie || process.pid == KERNEL || process.parent == KERNEL {
+        return Trace::None;
+    }
+    match read_mark(*process) {
+        Some(marked) if marked.marker.owner == *engine => return Trace::Marked,
+        Some(_) => return Trace::None,
+        None => {}
+    }
+    let is_bare = environment_of(process).is_ok_and(|environment| environment.is_empty());
+    let is_ending = is_bare && arguments_of(process).is_ok_and(|arguments| arguments.is_empty());
+    if is_ending { Trace::Ending } else { Trace::None }
+}
+
 /// Processes of other users cannot be read and count as unmarked.
 fn read_mark(process: Process) -> Option<MarkedProcess> {
     let found = match environment_of(&process) {
@@ -108,12 +134,12 @@ fn read_mark(process: Process) -> Option<MarkedProcess> {
     Some(MarkedProcess { process, marker, role })
 }
 
-/// A variable of a process as it was when its program started.
-pub(super) fn variable_of(process: &Process, name: &str) -> Option<String> {
-    let environment = environment_of(process).ok()?;
-    let mut entries = environment.split(|&byte| byte == 0);
-    entries.find_map(|entry| {
-        let (found, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
+/// The value of an argument `name=value`.
+pub(super) fn argument_of(process: &Process, name: &str) -> Option<String> {
+    let arguments = arguments_of(process).ok()?;
+    let mut words = arguments.split(|&byte| byte == 0);
+    words.find_map(|word| {
+        let (found, value) = std::str::from_utf8(word).ok()?.split_once('=')?;
         (found == name).then(|| value.to_owned())
     })
 }
@@ -149,7 +175,7 @@ pub fn own_pid_namespace() -> Option<String> {
     pid_namespace("self")
 }
 
-fn pid_namespace(pid: &str) -> Option<String> {
+pub(super) fn pid_namespace(pid: &str) -> Option<String> {
     let name = std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()?;
     Some(name.to_string_lossy().into_owned())
 }

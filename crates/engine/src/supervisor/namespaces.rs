@@ -1,55 +1,56 @@
-//! The pid namespaces of writ that a process is in: handed down in the environment, and checked against `/proc`.
+//! The pid namespaces of writ that a process is in. The first process of a namespace tells which it is: its name has
+//! its pid outside and its arguments what is around, and nobody inside can change either.
 
-use contract::domain::process::{NamespaceInit, ProcessIdentity};
+use contract::domain::process::{NamespaceInit, ProcessIdentity, Remains};
 
 use super::mark::OwnerIdentity;
-use super::marked::{self, Role};
 use super::process_table::{self, Process};
-use super::reap;
+use super::{marked, reap};
 
-/// The environment variable that names them, from the outermost to the innermost: `<namespace>/<pid>/<start time>`,
-/// separated by commas.
-pub const NAMESPACE_VARIABLE: &str = "WRIT_NAMESPACE";
+/// The word among the arguments of a shim that says where it lives: the namespaces of writ from the outermost on, each
+/// as `<namespace>/<pid>/<start time>`, and the name of the namespace in which the shim is, separated by commas.
+pub(super) const OUTSIDE_WORD: &str = "WRIT_OUTSIDE";
 
+/// Before the pid that the first process of a namespace has outside, in its name. A name has up to 15 bytes.
+const NAME_PREFIX: &str = "writ:";
 /// Namespaces inside each other. The kernel allows 32.
 const LEVELS_MAX: usize = 32;
-/// How far up the variable is looked for when this process lost it.
-const ANCESTORS_MAX: usize = 256;
 /// The pid that the first process of every namespace has inside.
 const INIT: u32 = 1;
 
-/// The namespaces of writ that this process is in. None if it lives where writ made none, or cannot tell.
+/// The namespaces of writ that this process is in, from the outermost on. None if it lives where writ made none.
 pub fn own_namespaces() -> Vec<NamespaceInit> {
-    let Some(process) = process_table::read(std::process::id()) else { return Vec::new() };
-    let Some(init) = process_table::read(INIT) else { return Vec::new() };
-    let named = marked::variable_of(&process, NAMESPACE_VARIABLE);
-    let named = named.or_else(|| if is_ours() { inherited() } else { None });
-    let found = named.and_then(|text| parse(&text)).unwrap_or_default();
-    // The variable may have come along to where it says nothing: into a container, or through a daemon outside.
-    let is_here = found.last().is_some_and(|innermost| innermost.start_time == init.start_time);
-    if is_here { found } else { Vec::new() }
+    own_path().unwrap_or_default()
 }
 
-/// Whether the first process here is one of ours.
-fn is_ours() -> bool {
-    marked::of(INIT).is_some_and(|marked| marked.role == Role::Init)
+fn own_path() -> Option<Vec<NamespaceInit>> {
+    let name = std::fs::read_to_string(format!("/proc/{INIT}/comm")).ok()?;
+    let pid = pid_in_name(&name)?;
+    let init = process_table::read(INIT)?;
+    let word = marked::argument_of(&init, OUTSIDE_WORD)?;
+    let (mut path, outside) = parse(&word)?;
+    path.push(NamespaceInit { outside, pid, start_time: init.start_time });
+    Some(path)
 }
 
-/// The variable of the nearest ancestor that still has it.
-fn inherited() -> Option<String> {
-    let mut current = process_table::read(std::process::id())?;
-    for _ in 0..ANCESTORS_MAX {
-        current = process_table::read(current.parent)?;
-        if let Some(text) = marked::variable_of(&current, NAMESPACE_VARIABLE) {
-            return Some(text);
-        }
-    }
-    None
+/// What a shim of this process is told about where it lives. `None` where there are no such namespaces.
+pub(super) fn outside_word() -> Option<String> {
+    let own = marked::own_pid_namespace()?;
+    Some(format!("{OUTSIDE_WORD}={}", text_of(&own_namespaces(), &own)))
+}
+
+/// The name that the first process of a namespace gives itself.
+pub(super) fn name_with(pid: u32) -> String {
+    format!("{NAME_PREFIX}{pid}")
+}
+
+fn pid_in_name(name: &str) -> Option<u32> {
+    name.strip_prefix(NAME_PREFIX)?.trim_end().parse().ok()
 }
 
 /// Whether a process in a namespace of writ is alive, as seen from further out. `None` if none of its namespaces was
-/// made here.
-pub fn is_alive_inside(process: &ProcessIdentity) -> Option<bool> {
+/// made here. `namespace` is the name of the one it is in.
+pub fn is_alive_inside(process: &ProcessIdentity, namespace: &str) -> Option<bool> {
     let own = marked::own_pid_namespace()?;
     let init = process.within.iter().find(|init| init.outside == own)?;
     let boot_id = reap::boot_id();
@@ -58,30 +59,59 @@ pub fn is_alive_inside(process: &ProcessIdentity) -> Option<bool> {
     if !reap::is_alive(&init) {
         return Some(false);
     }
-    let is_same = |other: &Process| {
-        other.start_time == process.start_time
-            && !other.is_zombie
-            && pids_of(other.pid).is_some_and(|pids| pids.len() > 1 && pids.last() == Some(&process.pid))
-    };
-    Some(process_table::snapshot().iter().any(is_same))
+    Some(process_table::snapshot().iter().any(|other| is_inside(other, process, namespace)))
 }
 
-pub(super) fn parse(text: &str) -> Option<Vec<NamespaceInit>> {
+/// What is left of an engine in a namespace of writ, as seen from further out.
+pub(super) fn remains_inside(engine: &ProcessIdentity, namespace: &str) -> Remains {
+    let Some(own) = marked::own_pid_namespace() else { return Remains::Unseen };
+    let Some(init) = engine.within.iter().find(|init| init.outside == own) else { return Remains::Unseen };
+    let boot_id = reap::boot_id();
+    if !reap::is_alive(&OwnerIdentity { pid: init.pid, start_time: init.start_time, boot_id }) {
+        return Remains::Gone;
+    }
+    let table = process_table::snapshot();
+    match table.iter().find(|other| is_inside(other, engine, namespace)) {
+        Some(process) if process.is_stopped => Remains::Stopped,
+        Some(_) => Remains::Running,
+        // What it started is in that namespace too, where only those inside can find it.
+        None => Remains::Left,
+    }
+}
+
+/// Whether this is the process as it is known inside its namespace.
+fn is_inside(other: &Process, process: &ProcessIdentity, namespace: &str) -> bool {
+    // Processes of two namespaces may have the same pid inside and have begun in the same tick of the clock.
+    let is_there = |pid: u32| marked::pid_namespace(&pid.to_string()).is_none_or(|name| name == namespace);
+    other.start_time == process.start_time
+        && !other.is_zombie
+        && pids_of(other.pid).is_some_and(|pids| pids.len() > 1 && pids.last() == Some(&process.pid))
+        && is_there(other.pid)
+}
+
+/// Whether this is the first process of a namespace.
+pub(super) fn is_first(pid: u32) -> bool {
+    pids_of(pid).is_some_and(|pids| pids.len() > 1 && pids.last() == Some(&INIT))
+}
+
+fn parse(text: &str) -> Option<(Vec<NamespaceInit>, String)> {
     let init = |entry: &str| {
         let mut parts = entry.split('/');
         let outside = parts.next().filter(|name| !name.is_empty())?.to_owned();
         let (pid, start_time) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         parts.next().is_none().then_some(NamespaceInit { outside, pid, start_time })
     };
-    if text.split(',').count() > LEVELS_MAX {
+    let mut entries: Vec<&str> = text.split(',').collect();
+    let outside = entries.pop().filter(|name| !name.is_empty() && !name.contains('/'))?;
+    if entries.len() >= LEVELS_MAX {
         return None;
     }
-    text.split(',').map(init).collect()
+    Some((entries.into_iter().map(init).collect::<Option<_>>()?, outside.to_owned()))
 }
 
-pub(super) fn text_of(namespaces: &[NamespaceInit]) -> String {
-    let entry = |init: &NamespaceInit| format!("{}/{}/{}", init.outside, init.pid, init.start_time);
-    namespaces.iter().map(entry).collect::<Vec<_>>().join(",")
+fn text_of(path: &[NamespaceInit], outside: &str) -> String {
+    let entry = |init: &NamespaceInit| format!("{}/{}/{},", init.outside, init.pid, init.start_time);
+    path.iter().map(entry).collect::<String>() + outside
 }
 
 /// The pids of a process, from the namespace of this `/proc` to its own. One pid where they are the same.

@@ -13,7 +13,6 @@ mod namespace;
 #[cfg(target_os = "linux")]
 mod raw;
 
-use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -29,7 +28,6 @@ use self::namespace::Namespace;
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{FromShim, Gone};
 use super::launch::LaunchSpec;
-use super::namespaces::{self, NAMESPACE_VARIABLE};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -95,18 +93,9 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<(InForce, Option<Namespace>)> {
             }
         }
     };
-    let path = match &namespace {
-        Some(namespace) => {
-            // Nothing is left for this process to do when writ dies, so that it may even be stopped then.
-            namespace::die_with_parent()?;
-            namespace.path.clone()
-        }
-        None => namespaces::own_namespaces(),
-    };
-    // One that came along with the rest of the environment may be that of another place.
-    spec.env.remove(OsStr::new(NAMESPACE_VARIABLE));
-    if !path.is_empty() {
-        spec.env.insert(NAMESPACE_VARIABLE.into(), namespaces::text_of(&path).into());
+    if namespace.is_some() {
+        // Nothing is left for this process to do when writ dies, so that it may even be stopped then.
+        namespace::die_with_parent()?;
     }
     namespace::refuse_tracing();
     Ok((InForce { namespace: in_force }, namespace))

@@ -163,7 +163,8 @@ impl Observer for Watcher<'_> {
             | Progress::Waiting { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
-            | Progress::Attached => {}
+            | Progress::TookOver { .. }
+            | Progress::Attached { .. } => {}
         }
     }
 

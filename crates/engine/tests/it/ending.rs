@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::supervisor::process_table;
 use engine::supervisor::{Exit, Gone, Report};
 
-use crate::world::{Run, alive, eventually, fresh_token, script};
+use crate::world::{MODES, Run, alive, eventually, fresh_token, script, supervisors};
 
 const NOTHING_LEFT: Report = Report::Gone(Gone { killed: 0, survivors: 0 });
 
@@ -28,17 +28,20 @@ fn what_an_executor_leaves_in_the_background_ends_with_it() {
 
 #[test]
 fn hiding_in_another_session_does_not_help() {
-    let directory = tempfile::tempdir().unwrap();
-    let go = directory.path().join("go");
     let text = r#"nohup setsid sh -c 'trap "" TERM HUP INT; (setsid env -i sleep $0 &) ; sleep $0' $0 >/dev/null 2>&1 &
         (nohup sleep $0 >/dev/null 2>&1 &)
         until [ -e GO ]; do sleep 0.01; done"#;
-    let run = Run::start(&text.replace("GO", go.to_str().unwrap()));
-    let in_hiding =
-        || alive(&run.token).iter().filter(|process| process.session != run.handle.shim_pid()).count();
-    eventually("all are hidden", || in_hiding() == 3 && alive(&run.token).len() == 6);
-    std::fs::write(go, "").unwrap();
-    assert_eq!(run.finish().ends, [Report::Exited(Exit::Code(0)), killed(4)]);
+    for namespace in MODES {
+        let beside = supervisors(namespace);
+        let directory = tempfile::tempdir().unwrap();
+        let go = directory.path().join("go");
+        let run = Run::start_with(namespace, &text.replace("GO", go.to_str().unwrap()));
+        let in_hiding =
+            || alive(&run.token).iter().filter(|process| process.session != run.handle.shim_pid()).count();
+        eventually("all are hidden", || in_hiding() == 3 && alive(&run.token).len() == 5 + beside);
+        std::fs::write(go, "").unwrap();
+        assert_eq!(run.finish().ends, [Report::Exited(Exit::Code(0)), killed(4)]);
+    }
 }
 
 #[test]
@@ -109,19 +112,19 @@ fn a_dropped_handle_kills() {
 
 #[test]
 fn a_chain_of_forks_in_one_group_is_caught() {
-    for _ in 0..20 {
+    for round in 0..20 {
         // Each link starts the next one and ends.
-        let run = Run::start("f() { f & }; f; echo ready; sleep 0.02");
+        let run = Run::start_with(MODES[round % 2], "f() { f & }; f; echo ready; sleep 0.02");
         assert!(matches!(run.finish().ends[..], [Report::Exited(Exit::Code(0)), Report::Gone(_)]));
     }
 }
 
 #[test]
 fn a_chain_of_forks_through_sessions_is_caught() {
-    for _ in 0..5 {
+    for round in 0..6 {
         let link = r#"export LINK='setsid sh -c "$LINK" '$0' &'; sh -c "$LINK" $0; sleep 0.1"#;
         assert!(matches!(
-            Run::start(link).finish().ends[..],
+            Run::start_with(MODES[round % 2], link).finish().ends[..],
             [Report::Exited(Exit::Code(0)), Report::Gone(_)]
         ));
     }
@@ -129,24 +132,31 @@ fn a_chain_of_forks_through_sessions_is_caught() {
 
 #[test]
 fn many_children_that_fork_all_the_time_end() {
-    let run = Run::start(
-        "for i in 1 2 3 4 5 6 7 8; do setsid sh -c 'while :; do (exit 0); sleep $0 & done' $0 & done; sleep 0.2",
-    );
-    let ends = run.finish().ends;
-    assert!(
-        matches!(ends[..], [Report::Exited(Exit::Code(0)), Report::Gone(Gone { survivors: 0, .. })]),
-        "{ends:?}"
-    );
+    let text = "for i in 1 2 3 4 5 6 7 8; do setsid sh -c 'while :; do (exit 0); sleep $0 & done' $0 & done; sleep 0.2";
+    for namespace in MODES {
+        let ends = Run::start_with(namespace, text).finish().ends;
+        assert!(
+            matches!(ends[..], [Report::Exited(Exit::Code(0)), Report::Gone(Gone { survivors: 0, .. })]),
+            "{ends:?}"
+        );
+    }
 }
 
 #[test]
 fn orphans_that_end_early_do_not_pile_up() {
-    let run = Run::start("for i in 1 2 3 4 5 6 7 8; do (sh -c 'exit 0' &); done; echo ready; sleep $0");
-    run.wait_for_line("ready");
-    let shim = run.handle.shim_pid();
-    eventually("only the executor is a child of the shim", || {
-        process_table::snapshot().iter().filter(|process| process.parent == shim).count() == 1
-    });
-    run.handle.kill();
-    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+    for namespace in MODES {
+        let beside = supervisors(namespace);
+        let text = "for i in 1 2 3 4 5 6 7 8; do (sh -c 'exit 0' &); done; echo ready; sleep $0";
+        let run = Run::start_with(namespace, text);
+        run.wait_for_line("ready");
+        let shim = run.handle.shim_pid();
+        eventually("the shim has no other child, and the first process none", || {
+            let all = process_table::snapshot();
+            let first = all.iter().find(|process| process.parent == shim).map_or(0, |process| process.pid);
+            let below = |parent: u32| all.iter().filter(|process| process.parent == parent).count();
+            below(shim) == beside && (beside == 1 || below(first) == 0)
+        });
+        run.handle.kill();
+        assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+    }
 }

@@ -1,5 +1,6 @@
-//! What is left when writ and its shims die together is found by its mark, and only then touched.
+//! Without namespaces: what is left when writ and its shims die together is found by its mark, and only then touched.
 
+use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
 use engine::supervisor::{self, MarkedProcess, Marker, OwnerIdentity, Reaped, Role};
 use testkit::Signal;
@@ -38,7 +39,8 @@ fn until_ended(expected: usize, mut reap: impl FnMut() -> Reaped) {
 #[test]
 fn leftovers_of_a_dead_owner_are_ended() {
     until_ended(4, || {
-        let mut owner = Owner::start(&["setsid sleep $0 & echo; wait", "trap '' TERM; sleep $0; :"]);
+        let mut owner =
+            Owner::start_with(Namespace::Off, &["setsid sleep $0 & echo; wait", "trap '' TERM; sleep $0; :"]);
         let identity = identity_of(&mut owner, 4);
         die_together(&mut owner);
         assert!(!supervisor::is_alive(&identity));
@@ -53,7 +55,7 @@ fn leftovers_of_a_dead_owner_are_ended() {
 #[test]
 fn one_dead_owner_can_be_reaped_by_its_identity() {
     until_ended(2, || {
-        let mut owner = Owner::start(&["sleep $0; :"]);
+        let mut owner = Owner::start_with(Namespace::Off, &["sleep $0; :"]);
         let identity = identity_of(&mut owner, 2);
         let error = supervisor::end_all_of(&identity).unwrap_err();
         assert_eq!(error.owner, identity);
@@ -67,7 +69,7 @@ fn one_dead_owner_can_be_reaped_by_its_identity() {
 #[test]
 fn what_lost_its_mark_is_ended_with_what_started_it() {
     until_ended(2, || {
-        let mut owner = Owner::start(&["env -i sleep $0 & wait"]);
+        let mut owner = Owner::start_with(Namespace::Off, &["env -i sleep $0 & wait"]);
         identity_of(&mut owner, 1);
         eventually("the child runs", || alive(&owner.token).len() == 4);
         die_together(&mut owner);
@@ -79,8 +81,8 @@ fn what_lost_its_mark_is_ended_with_what_started_it() {
 
 #[test]
 fn a_living_owners_children_are_never_touched() {
-    let mut dead = Owner::start(&["sleep $0; :"]);
-    let mut living = Owner::start(&["sleep $0; :"]);
+    let mut dead = Owner::start_with(Namespace::Off, &["sleep $0; :"]);
+    let mut living = Owner::start_with(Namespace::Off, &["sleep $0; :"]);
     identity_of(&mut dead, 2);
     identity_of(&mut living, 2);
     die_together(&mut dead);
@@ -93,7 +95,7 @@ fn a_living_owners_children_are_never_touched() {
 
 #[test]
 fn a_shim_that_was_stopped_is_woken_up_to_do_its_work() {
-    let mut owner = Owner::start(&["setsid env -i sleep $0 & wait"]);
+    let mut owner = Owner::start_with(Namespace::Off, &["setsid env -i sleep $0 & wait"]);
     identity_of(&mut owner, 1);
     let shims = owner.wait_for_shims();
     eventually("the child runs", || alive(&owner.token).len() == 4);
@@ -108,9 +110,10 @@ fn a_shim_that_was_stopped_is_woken_up_to_do_its_work() {
 fn a_writ_below_a_dead_one_is_ended_and_ends_its_own() {
     let inner = fresh_token();
     // The inner owner works until its input ends, and that input never does.
-    let mut outer = Owner::start(&[&format!(
-        "tail -f /dev/null | {PROGRAM} owner {inner} 'setsid env -i sleep $0 & wait' & wait"
-    )]);
+    let mut outer = Owner::start_with(
+        Namespace::Off,
+        &[&format!("tail -f /dev/null | {PROGRAM} owner off {inner} 'setsid env -i sleep $0 & wait' & wait")],
+    );
     identity_of(&mut outer, 3);
     eventually("the inner executor runs", || alive(&inner).len() == 4);
     die_together(&mut outer);
@@ -124,7 +127,7 @@ fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
     for round in 0..testkit::rounds(10) {
         let hidden = "setsid env -i sleep $0 & wait";
         let visible = "while :; do (setsid sleep $0 &); sleep 0.01; done";
-        let mut owner = Owner::start(&[hidden, visible, visible]);
+        let mut owner = Owner::start_with(Namespace::Off, &[hidden, visible, visible]);
         let shims = owner.wait_for_shims();
         // Before the owner, or after it, so that the survivors are at different points of their work.
         if round % 2 == 0 {

@@ -10,6 +10,7 @@ mod faults;
 mod frame_corpus;
 mod launching;
 mod leftovers;
+mod namespaces;
 mod output;
 mod simulation;
 mod world;

@@ -5,13 +5,35 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
 use engine::supervisor::process_table::{self, Process};
-use engine::supervisor::{self, Handle, LaunchSpec, Marker, Report, ShimProgram, Supervisor};
+use engine::supervisor::{
+    self, Handle, LaunchSpec, Marker, NamespaceInForce, Report, ShimProgram, Supervisor,
+};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shim-for-tests");
 /// Far beyond what anything here takes, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// With a namespace where the system allows it, and without one.
+pub(crate) const MODES: [Namespace; 2] = [Namespace::On, Namespace::Off];
+
+/// How many processes besides the executors a shim needs: its own and the first one of a namespace.
+pub(crate) fn supervisors(namespace: Namespace) -> usize {
+    match in_force(namespace) {
+        NamespaceInForce::On => 2,
+        NamespaceInForce::Off | NamespaceInForce::Refused(_) => 1,
+    }
+}
+
+/// What this machine makes of the wish.
+pub(crate) fn in_force(namespace: Namespace) -> NamespaceInForce {
+    let run = Run::start_with(namespace, "exit");
+    let Ok(Report::Started { in_force, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+    in_force.namespace
+}
 
 #[track_caller]
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
@@ -59,8 +81,13 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn start(text: &str) -> Self {
+        Self::start_with(Namespace::On, text)
+    }
+
+    pub(crate) fn start_with(namespace: Namespace, text: &str) -> Self {
         let token = fresh_token();
-        let spec = script(&token, text);
+        let mut spec = script(&token, text);
+        spec.confinement.namespace = namespace;
         Self::of(token, spec)
     }
 
@@ -127,15 +154,34 @@ impl Outcome {
 pub(crate) struct Owner {
     pub(crate) token: String,
     pub(crate) process: Child,
+    /// What was in force for the executor that started last.
+    in_force: String,
 }
 
 impl Owner {
-    #[expect(clippy::disallowed_methods, reason = "another writ is not an executor")]
     pub(crate) fn start(scripts: &[&str]) -> Self {
+        Self::start_with(Namespace::On, scripts)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "another writ is not an executor")]
+    pub(crate) fn start_with(namespace: Namespace, scripts: &[&str]) -> Self {
+        Self::of(Command::new(PROGRAM), namespace, scripts)
+    }
+
+    /// In a user and a mount namespace of its own, after a shell has run `prepare` there.
+    #[expect(clippy::disallowed_methods, reason = "another writ is not an executor")]
+    pub(crate) fn nested(prepare: &str, scripts: &[&str]) -> Self {
+        let mut command = Command::new("unshare");
+        let text = format!("{prepare}; exec \"$0\" \"$@\"");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &text, PROGRAM]);
+        Self::of(command, Namespace::On, scripts)
+    }
+
+    fn of(mut command: Command, namespace: Namespace, scripts: &[&str]) -> Self {
         let token = fresh_token();
-        let mut command = Command::new(PROGRAM);
-        command.arg("owner").arg(&token).args(scripts).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Self { token, process: command.spawn().unwrap() }
+        command.args(["owner", namespace.as_str()]).arg(&token).args(scripts);
+        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        Self { token, process, in_force: String::new() }
     }
 
     /// Waits until all its executors run. Gives the pids of their shims.
@@ -143,7 +189,14 @@ impl Owner {
         let mut line = String::new();
         let stdout = self.process.stdout.as_mut().unwrap();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
-        line.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+        let (pids, in_force) = line.trim_end().split_once('\t').unwrap();
+        self.in_force = in_force.to_owned();
+        pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    }
+
+    /// What is in force for the executor that started last.
+    pub(crate) fn in_force(&self) -> &str {
+        &self.in_force
     }
 
     pub(crate) fn kill(&mut self) {

@@ -1,6 +1,7 @@
 //! Seals the store as it is, after a person looked at it: after a restore without the key, or when the seal is broken.
 
 use contract::domain::code::ErrorCode;
+use contract::domain::principal::Action;
 use contract::domain::priority::Priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde_json::json;
 
 use super::report::Verification;
 use crate::context::{Context, Key};
+use crate::decision::Decider;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventBody, stream_of};
@@ -55,13 +57,14 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         cx.store.forget_key();
         let before = Verification::from(super::verify(cx, None)?);
         let resealed = before.seal_not_checked.is_some() || !before.tables.is_empty();
+        let mut decision = None;
         if resealed {
-            if !cx.host().ask_person(&question(&before))? {
-                return Err(Error::new(ErrorCode::Denied, "the store was not sealed: the answer was no"));
-            }
+            // Tokens are in the store, which may be forged.
+            let action = Action::new(Reseal::NAME, question(&before));
+            decision = Some(cx.decision_by(Decider::Person, key, &action)?);
             cx.store.seal_anew_at_next_commit()?;
         }
-        found = Some(Answer { resealed, before });
+        found = Some((Answer { resealed, before }, decision));
     }
     let about = About {
         stream: stream_of(None),
@@ -73,11 +76,12 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         run_id: None,
     };
     cx.once(key, Reseal::NAME, request, |work| {
-        let answer =
-            found.ok_or_else(|| Error::new(ErrorCode::Busy, "another call used the same request id"))?;
-        if answer.resealed {
+        let pruned = || Error::new(ErrorCode::Busy, "the stored answer was pruned meanwhile");
+        let (answer, decision) = found.ok_or_else(pruned)?;
+        if let Some(decision) = &decision {
             let payload = json!({"reason": request.reason, "before": answer.before});
-            work.say(&about, EventBody::event(RESEALED, "Sealed the store as it was found", payload))?;
+            let body = EventBody::event(RESEALED, "Sealed the store as it was found", payload);
+            decision.act(work)?.say(&about, body)?;
         }
         Ok(answer)
     })
@@ -96,6 +100,6 @@ fn question(found: &Verification) -> String {
     for fault in found.integrity.iter().chain(&found.completeness) {
         text.push_str(&format!("  {} at {}: {}\n", fault.stream, fault.seq, fault.message));
     }
-    text.push_str("\nAfter this, the store as it is now counts as genuine. Seal it?");
+    text.push_str("\nAfter this, the store as it is now counts as genuine. Seal it.");
     text
 }

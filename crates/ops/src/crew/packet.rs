@@ -68,6 +68,7 @@ pub(crate) fn issue_packet(
         scopes: wanted(view, state, &assignment)?,
         timeout: Duration::from_secs(assignment.task.timeout_seconds),
         fold,
+        holder: None,
     };
     if locks.scopes.is_empty() {
         return Err(refused(Refused::Nothing));

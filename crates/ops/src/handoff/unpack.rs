@@ -45,7 +45,7 @@ pub(super) fn unpack(
     (request, digest): (&Request, &str),
     view: &HostView,
 ) -> Result<()> {
-    let run = new_run(work, run_id, bundle, &request.workspace);
+    let run = new_run(work, run_id, bundle, &request.workspace)?;
     let about = crate::run::accept::announce(work, &run)?;
     let about = About { reply_to: Some(run.origin_id), ..about };
     let workspace = &request.workspace;
@@ -78,10 +78,10 @@ pub(super) fn unpack(
     unpacking.run_state(work)
 }
 
-fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &str) -> NewRun {
+fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &str) -> Result<NewRun> {
     let run = &bundle.carried.x_run;
     let objective = bundle.handoff.objective.clone();
-    NewRun {
+    Ok(NewRun {
         id: id.clone(),
         corr: run.corr.clone(),
         origin_id: mint::<Event>(work.ids, work.now.at).to_string(),
@@ -103,7 +103,9 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspac
         parent_run: None,
         parent_task: None,
         document_digest: run.document_digest.clone(),
-    }
+        // Another machine's would name nothing here: the checks run in the environment of whoever imports them.
+        environment: Some(work.view.author_environment()?.clone()),
+    })
 }
 
 impl Unpacking<'_> {

@@ -44,6 +44,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
     let Some(workspace) = parts.workspace.map(str::to_owned) else {
         return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so workspace is required"));
     };
+    let environment = work.view.author_environment()?.clone();
     let objective = parts.objective.unwrap_or("work of a crew").to_owned();
     crate::run::accept::refuse_secrets_in(&json!([objective, workspace]))?;
     let digest = contract::digest::of_value(parts.document)
@@ -63,5 +64,6 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
         parent_run: None,
         parent_task: None,
         document_digest: digest,
+        environment: Some(environment),
     })
 }

@@ -84,6 +84,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
             timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
             fold: view.folds_case(root)?,
+            holder: None,
         };
         let granted = grants::acquire(work, asked)?;
         let grant = granted.map_err(|conflict| grants::refusal(&state.run, &name, &conflict))?;

@@ -56,6 +56,11 @@ pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             let message = format!("a worker or an engine is working on {name}; its locks are released when it ends, or by a sweep");
             return Err(deny(Code::NonCompliant, "lock_of_assignment", message));
         }
+        if let Some(holder) = &own.holder {
+            let message = format!("the engine with process {} works under the locks of {name}", holder.pid);
+            return Err(deny(Code::NonCompliant, "lock_of_engine", message)
+                .hint("a sweep releases them when nothing of that engine is left; a person can use `--force`"));
+        }
         grants::release(work, own, reason.as_deref().unwrap_or("released"))?;
         let released = held.iter().filter(|lock| lock.token == request.token);
         Ok(Answer { token: own.token, released: released.map(|lock| lock.scope.to_string()).collect() })

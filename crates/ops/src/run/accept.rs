@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::{PlanPart, TaskId};
 use contract::plan::Plan;
+use contract::secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -16,7 +18,7 @@ use super::submit::Submit;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::record::{About, EventBody, EventWriter, scrubbed, secret_in};
+use crate::record::{About, EventBody, EventWriter, scrubbed};
 use crate::verb::Verb;
 
 /// A document that was read and found valid.
@@ -51,8 +53,10 @@ struct Fingerprint<'r> {
 pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply<Accepted>> {
     refuse_secrets(request)?;
     let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
+    let has_checks = request.plan.tasks.iter().any(|task| !task.checks.is_empty());
+    let environment = has_checks.then(|| cx.host().author_environment());
     cx.once(key, Submit::NAME, &same, |work| {
-        let run = new_run(work, request);
+        let run = new_run(work, request, environment);
         accept(work, &run)?;
         Ok(Accepted { run_id: run.id, corr: run.corr })
     })
@@ -93,12 +97,18 @@ fn refuse_secrets(request: &Submission) -> Result<()> {
 }
 
 pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
-    let Some(rule) = secret_in(stored) else { return Ok(()) };
-    let message = format!("the document looks like it holds a secret ({rule})");
-    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
+    let Some(found) = secrets::find_in(stored) else { return Ok(()) };
+    let message = format!("the document looks like it holds a secret ({}) at `{}`", found.rule, found.path);
+    Err(Error::new(ErrorCode::InvalidInput, message)
+        .hint("leave the secret out; name where it is kept")
+        .details(json!({"path": found.path, "secret": found.rule})))
 }
 
-fn new_run(work: &mut EventWriter<'_, '_>, request: &Submission) -> NewRun {
+fn new_run(
+    work: &mut EventWriter<'_, '_>,
+    request: &Submission,
+    environment: Option<AuthorEnvironment>,
+) -> NewRun {
     let id = mint_run(work.ids);
     let corr = request.corr.clone();
     NewRun {
@@ -115,6 +125,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, request: &Submission) -> NewRun {
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),
         document_digest: request.document_digest.clone(),
+        environment,
         id,
     }
 }

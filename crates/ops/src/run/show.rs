@@ -142,7 +142,7 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     let last = attempts.last();
     let outcome = last.and_then(|last| last.outcome.as_ref());
     let took = last.and_then(|last| Some(last.ended_at?.since(last.started_at).as_millis()));
-    json!({
+    let mut line = json!({
         "id": task.id,
         "name": name,
         "title": task.title,
@@ -155,5 +155,9 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "rule": outcome.and_then(|outcome| outcome.rule.as_deref()),
         "failed_check": failed_check(task, attempts),
         "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
-    })
+    });
+    if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
+        line["took_over"] = json!(told);
+    }
+    line
 }

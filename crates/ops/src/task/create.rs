@@ -59,7 +59,10 @@ pub struct Answer {
 
 pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(request)?;
-    let checks = own_checks(request)?;
+    let mut checks = own_checks(request)?;
+    if let Some(checks) = &mut checks {
+        checks.environment = Some(cx.host().author_environment());
+    }
     cx.once(key, Create::NAME, request, |work| {
         let task_id = mint(work.ids, work.now.at);
         let project_id = request.project_id.as_deref().map(workspace::id);
@@ -154,7 +157,7 @@ fn own_checks(request: &Request) -> Result<Option<TaskChecks>> {
             return Err(invalid("$.check_directory", message));
         }
     }
-    Ok(Some(TaskChecks { author: String::new(), directory, checks: request.checks.clone() }))
+    Ok(Some(TaskChecks { directory, checks: request.checks.clone(), ..TaskChecks::default() }))
 }
 
 fn invalid(path: &str, problem: &str) -> Error {

@@ -6,7 +6,7 @@ use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
-use ops::context::{Caller, Key};
+use ops::context::Key;
 use ops::{approval, assignment, budget, ledger, lock, run};
 use serde_json::json;
 
@@ -276,6 +276,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_digest: "sha256:0".to_owned(),
         output_tail: String::new(),
         problem: None,
+        ran: None,
     }
 }
 
@@ -468,7 +469,7 @@ fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
 }
 
 #[test]
-fn an_agent_cannot_grant_its_own_request() {
+fn only_a_person_or_their_token_decides_an_approval() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let request = approval::request::Request {
@@ -478,14 +479,20 @@ fn an_agent_cannot_grant_its_own_request() {
         deadline_seconds: None,
     };
     let asked = approval::request::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
+    let host = crew.world.host.clone();
     let mut say = |key: &Key, granted: bool| {
         let decision = approval::decide::Request { id: asked.asked.id.to_string(), granted, reason: None };
         approval::decide::decide(&mut crew.world.cx, key, &decision)
     };
-    let own = say(&key("w", "yes"), true).unwrap_err();
-    assert_eq!((own.code.as_str(), own.hint.is_some()), ("DENIED", true));
-    let person = Key { caller: Caller::human(caller("w").agent), ..key("w", "a person's yes") };
-    assert_eq!(say(&person, true).unwrap().answer.state.as_str(), "granted");
+    host.paper.borrow_mut().person_says_no = true;
+    for granted in [true, false] {
+        let own = say(&key("w", "yes"), granted).unwrap_err();
+        assert_eq!((own.code.as_str(), own.hint.is_some()), ("DENIED", true));
+    }
+    host.paper.borrow_mut().person_says_no = false;
+    let decided = say(&key("w", "yes"), true).unwrap().answer;
+    assert_eq!((decided.state.as_str(), decided.decided_by.as_deref()), ("granted", Some("human.eve")));
+    assert!(host.question.borrow().contains(&asked.asked.action_digest), "all that is approved is shown");
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_digest: "sha256:0".to_owned(),
         output_tail: String::new(),
         problem: None,
+        ran: None,
     }
 }
 

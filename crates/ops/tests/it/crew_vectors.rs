@@ -521,6 +521,7 @@ fn belongings(crew: &Crew, input: &Value, made: &[(TaskRef, contract::domain::ta
             scopes: vec![Wanted { scope, mode }],
             timeout_ms: 60_000,
             lease: lease(&now, Duration::from_mins(1)),
+            holder: None,
         };
         changes.push(CrewChange::LocksGranted { grant });
     }

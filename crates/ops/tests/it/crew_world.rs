@@ -270,6 +270,7 @@ impl Crew {
             parent_run: None,
             parent_task: None,
             document_digest: "sha256:0".to_owned(),
+            environment: None,
         }
     }
 }

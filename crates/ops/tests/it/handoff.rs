@@ -315,6 +315,7 @@ fn planned(done: bool) -> Crew {
             output_digest: "sha256:0".to_owned(),
             output_tail: String::new(),
             problem: None,
+            ran: None,
         };
         crew.submit(result, vec![seen]).unwrap();
     }

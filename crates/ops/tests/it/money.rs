@@ -84,7 +84,9 @@ fn settling_cannot_make_money() {
     let code = |answer: Result<budget::Shares>| answer.unwrap_err().code.as_str();
     assert_eq!(code(settle(&mut crew, "person", "T-9", Some(0), None)), "NOT_FOUND");
     assert_eq!(code(settle(&mut crew, "person", "T-1", None, None)), "USAGE");
+    crew.world.host.paper.borrow_mut().person_says_no = true;
     assert_eq!(code(settle(&mut crew, "worker", "T-1", Some(0), None)), "DENIED");
+    crew.world.host.paper.borrow_mut().person_says_no = false;
     assert_eq!(crew.world.state(), before, "a refusal writes nothing");
     settle(&mut crew, "person", "T-1", Some(0), Some(0)).unwrap();
     settle(&mut crew, "person", "T-1", Some(0), Some(0)).expect("the same request has the same answer");

@@ -1,5 +1,6 @@
 //! Walks through the registry: what holds for every verb is checked for every verb.
 
+mod canaries;
 mod continuity;
 mod crew;
 mod mutation;

@@ -28,6 +28,25 @@ CREATE INDEX events_repeated_in_project ON events (project_id, substance, kind, 
 -- How far an event's time is before that of the event before it; NULL where time went on.
 ALTER TABLE events ADD COLUMN steps_back_ms INTEGER;
 
+-- The environment of the person who trusted a project, in which its checks run, and the files that they name.
+ALTER TABLE trusted_projects ADD COLUMN basis TEXT;
+
+-- What a person hands to a program so that it may decide for them. Only the digest of a token's secret is kept.
+CREATE TABLE access_tokens (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+);
+
+-- The engine that works under a lock, as JSON. NULL for locks that only a lease protects.
+ALTER TABLE locks ADD COLUMN holder TEXT;
+
 -- Seals under the store's key, for what the log does not rebuild. `seal` is the MAC of a row, `lease_seal` that of the
 -- columns that change without an event. `sums` has, for tables whose rows are never deleted, the number of rows and the
 -- sum of their MACs, and `mac` is the MAC of that. `seal.rs` writes all of them.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::check::{Check, TaskChecks};
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{mint, mint_run};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunId, RunState};
 use contract::domain::status::{Evidence, Status};
@@ -290,11 +291,17 @@ impl World<'_> {
 
 fn task_checks() -> TaskChecks {
     let checks = vec![Check::of_arguments(vec!["true".to_owned()]), Check::of_script("a && b")];
-    TaskChecks { author: "ann".to_owned(), directory: Some("/w".to_owned()), checks }
+    let environment = AuthorEnvironment::of([("PATH".to_owned(), Some("/bin".to_owned()))]);
+    TaskChecks {
+        author: "ann".to_owned(),
+        directory: Some("/w".to_owned()),
+        checks,
+        environment: Some(environment),
+    }
 }
 
 fn owner() -> Owner {
-    Owner { pid: 7, start_time: 8, boot_id: "boot-1".to_owned(), within: Vec::new() }
+    Owner { pid: 7, start_time: 8, boot_id: "boot-1".to_owned(), within: Vec::new(), machine: String::new() }
 }
 
 fn new_run(id: RunId) -> NewRun {
@@ -313,6 +320,7 @@ fn new_run(id: RunId) -> NewRun {
         parent_run: None,
         parent_task: None,
         document_digest: "sha256:0".to_owned(),
+        environment: None,
     }
 }
 

@@ -92,9 +92,23 @@ impl Disk {
             Step::Write { path, at, bytes } => {
                 self.change(path, Change::Write { at: *at, bytes: bytes.clone() });
             }
+            Step::Append { path, bytes } => {
+                let at = self.length(path);
+                self.change(path, Change::Write { at, bytes: bytes.clone() });
+            }
+            Step::Link { from, to } => {
+                let node = self.names[from];
+                self.name(Naming::Add { path: to.clone(), node });
+            }
             Step::Truncate { path, length } => self.change(path, Change::Truncate { length: *length }),
             Step::Sync { path } => self.sync(path),
         }
+    }
+
+    /// How long processes see the file.
+    fn length(&self, path: &str) -> usize {
+        let node = self.names.get(path).copied().flatten();
+        node.map_or(0, |node| self.nodes[node].after_power_cut(&mut Loss::Nothing).len())
     }
 
     fn name(&mut self, naming: Naming) {

@@ -54,7 +54,6 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     on_the_template("lock.release", "lock release --run {ledger} --task T-1 --token {token}"),
     on_the_template("budget.set", "budget set --run {ledger} --cost 5 --tokens 100"),
     on_the_template("approval.request", "approval request --run {ledger} --task T-1"),
-    on_the_template("approval.decide", "approval grant {approval}"),
     Mutation {
         operation: "handoff.import",
         words: "handoff import --workspace /usr",
@@ -73,14 +72,18 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ),
 ];
 
-/// Verbs that are not cut off here: only hooks call the first three, a person at a terminal decides the next two, and
-/// the others work in several transactions, or with files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 20] = [
+/// Verbs that are not cut off here: only hooks call the first three, a person decides the next seven, and the others work in
+/// several transactions, or with files and processes in between, which have tests of their own.
+pub(crate) const NOT_CUT_OFF: [&str; 24] = [
     "agent.leave",
     "event.note",
     "session.checkpoint",
     "trust.grant",
     "trust.revoke",
+    "token.create",
+    "token.revoke",
+    "approval.decide",
+    "lock.force",
     "budget.settle",
     "assignment.issue",
     "ledger.apply",

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -122,7 +123,12 @@ impl Scene {
         for (path, bytes) in image {
             match bytes {
                 None => fs::create_dir_all(root.join(path)).unwrap(),
-                Some(bytes) => fs::write(root.join(path), bytes).unwrap(),
+                Some(bytes) => {
+                    let place = root.join(path);
+                    fs::write(&place, bytes).unwrap();
+                    // As the program makes its files; it refuses a key that others can read.
+                    fs::set_permissions(&place, fs::Permissions::from_mode(0o600)).unwrap();
+                }
             }
         }
     }

@@ -16,6 +16,11 @@ pub(crate) enum Step {
         at: usize,
         bytes: Bytes,
     },
+    /// At the end of the file, which is how files are written that nobody else has open.
+    Append {
+        path: String,
+        bytes: Bytes,
+    },
     Truncate {
         path: String,
         length: usize,
@@ -27,6 +32,11 @@ pub(crate) enum Step {
         path: String,
     },
     Rename {
+        from: String,
+        to: String,
+    },
+    /// A second name for a file.
+    Link {
         from: String,
         to: String,
     },
@@ -87,7 +97,10 @@ fn step(line: &str, root: &str) -> Option<Step> {
             Some(Step::Write { path: inside(&opened[0])?, at: numbers()[0], bytes })
         }
         "write" if arguments.starts_with("1<") => Some(Step::Say),
-        "write" if inside(&opened[0]).is_none() => None,
+        "write" => {
+            let bytes = Bytes(bytes(quoted(arguments, '"', '"')[0]));
+            Some(Step::Append { path: inside(&opened[0])?, bytes })
+        }
         "ftruncate" => Some(Step::Truncate { path: inside(&opened[0])?, length: numbers()[0] }),
         // The directory itself is named without the slash at the end of its root.
         "fsync" | "fdatasync" => {
@@ -96,6 +109,7 @@ fn step(line: &str, root: &str) -> Option<Step> {
             Some(Step::Sync { path }).filter(|_| !opened[0].ends_with("-shm"))
         }
         "unlink" => Some(Step::Remove { path: inside(&texts[0])? }),
+        "link" | "linkat" => Some(Step::Link { from: inside(&texts[0])?, to: inside(&texts[1])? }),
         "rename" => Some(Step::Rename { from: inside(&texts[0])?, to: inside(&texts[1])? }),
         other => panic!("the disk does not know the call {other}: {}", &line[..line.len().min(300)]),
     }

@@ -192,6 +192,15 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "lock.force",
+        // Nothing is held, so nobody is asked.
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            let words = ["lock", "release", "--run", &run, "--task", "T-1", "--force", "--reason", "r"];
+            Example::new(json!({"run": run, "task": "T-1", "reason": "r"}), &words)
+        },
+    },
+    Row {
         verb: "lock.list",
         prepare: |cli| {
             let (run, _) = assigned(cli);
@@ -269,6 +278,7 @@ pub(super) const ROWS: &[Row] = &[
             cli.run(["ledger", "apply", file.to_str().unwrap()]).success();
             let request = json!({"run": run, "task": "T-1", "cost": 500_000, "tokens": 7});
             Example::new(request, &["budget", "settle", &run, "T-1", "--cost", "0.5", "--tokens", "7"])
+                .decided(cli)
         },
     },
     Row {
@@ -292,7 +302,7 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             let (_, id) = approval(cli);
             let request = json!({"id": id, "granted": true, "reason": "fine"});
-            Example::new(request, &["approval", "grant", &id, "--reason", "fine"])
+            Example::new(request, &["approval", "grant", &id, "--reason", "fine"]).decided(cli)
         },
     },
     Row {

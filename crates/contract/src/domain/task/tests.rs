@@ -196,6 +196,7 @@ fn checks_by_the_agent_that_completes_the_task_are_no_independent_evidence() {
             author: author.to_owned(),
             directory: None,
             checks: vec![Check::of_arguments(vec!["true".to_owned()])],
+            ..TaskChecks::default()
         };
         let task = Task { checks: author.map(own), project_id: Some("/w".to_owned()), ..task(0) };
         let by = by.map(|name| Agent::parse(name).unwrap());

@@ -27,7 +27,8 @@ fn urgent_tasks_come_first_and_the_rest_as_planned() {
 #[test]
 fn no_task_is_lost_or_doubled_whatever_the_context_says() {
     let plan = run_of(tasks()).plan;
-    assert_eq!(order(&plan, &Bundle::new()), [0, 1, 2]);
+    // An order with too many names is not recorded: it is decided again.
+    assert_eq!(order(&plan, &Bundle::new()), [1, 0, 2]);
     let mut bundle = Bundle::new();
     let odd = json!({"C2.Task.order": ["c", "c", "unknown", 7]});
     bundle.apply(odd.as_object().unwrap()).unwrap();

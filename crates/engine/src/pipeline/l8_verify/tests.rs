@@ -14,6 +14,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_digest: String::new(),
         output_tail: String::new(),
         problem: (!passed).then(|| "exit 1, expected 0".to_owned()),
+        ran: None,
     }
 }
 

@@ -7,41 +7,37 @@
 //! The shim enters the user and mount namespace too, but keeps its own pid, which nobody inside can see or signal.
 
 use std::cell::Cell;
+use std::ffi::CString;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use contract::domain::process::NamespaceInit;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_dumpable_behavior,
-    set_parent_process_death_signal,
+    DumpableBehavior, Pid, Signal, WaitOptions, set_dumpable_behavior, set_parent_process_death_signal,
 };
-use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::{identities, raw, raw_pid};
 use crate::supervisor::process_table::{self, Process};
-use crate::supervisor::{marked, namespaces, wait_for};
+use crate::supervisor::{namespaces, wait_for};
 
-/// How long the first process may take for one step. It only makes system calls.
-const STEP_DEADLINE: Duration = Duration::from_secs(10);
+/// How long the first process may take to get ready. It only makes system calls.
+const READY_DEADLINE: Duration = Duration::from_secs(10);
 /// The pid of the first process, to those inside.
 const INIT: u32 = 1;
 
 /// The namespace that the shim's further children live in.
 pub(super) struct Namespace {
-    pub(super) init: Pid,
-    /// All namespaces of writ that the children are in, from the outermost to this one.
-    pub(super) path: Vec<NamespaceInit>,
+    init: Pid,
 }
 
 /// Makes a namespace and enters it. The inner error says why the system refuses it; nothing has changed then.
 pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
-    let Some(outside) = marked::own_pid_namespace() else { return Ok(Err("/proc is missing".to_owned())) };
-    let mut path = namespaces::own_namespaces();
     let (go, goer) = io::pipe()?;
     let (told, teller) = io::pipe()?;
     let goer = Cell::new(Some(goer));
@@ -56,11 +52,11 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
         Err(errno) => return Ok(Err(refused("a new pid namespace", errno))),
     };
     let goer = goer.take().expect("BUG: only the child takes it");
-    match prepare(init, &goer, &told).and_then(|start_time| join(init).map(|()| start_time)) {
-        Ok(start_time) => {
-            harden(&goer, &told)?;
-            path.push(NamespaceInit { outside, pid: raw_pid(init), start_time });
-            Ok(Ok(Namespace { init, path }))
+    let prepared = prepare(init, goer, &told);
+    match prepared.and_then(|doors| doors.enter_user().map(|()| doors)) {
+        Ok(doors) => {
+            doors.enter_rest()?;
+            Ok(Ok(Namespace { init }))
         }
         Err(reason) => {
             end(init);
@@ -69,31 +65,45 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
     }
 }
 
-/// Lets the first process see itself: as its own user, and in a `/proc` of its own. Gives its start time.
-fn prepare(init: Pid, goer: &PipeWriter, told: &PipeReader) -> Result<u64, String> {
-    let process = process_table::read(raw_pid(init)).ok_or("the first process cannot be seen")?;
-    identities::map(init).map_err(|error| refused("own users in a namespace", error))?;
-    rustix::io::write(goer, &[0]).map_err(|errno| refused("a pipe", errno))?;
-    match next_byte(told).map_err(|error| refused("a pipe", error))? {
-        Some(0) => Ok(process.start_time),
-        Some(errno) => Err(refused("a new /proc", Errno::from_raw_os_error(i32::from(errno)))),
-        None => Err("the first process of the namespace ended".to_owned()),
+/// The ways into the namespaces of the first process.
+struct Doors {
+    user: File,
+    mount: File,
+    pid: File,
+}
+
+impl Doors {
+    fn of(init: Pid) -> io::Result<Self> {
+        let open = |name| File::open(format!("/proc/{}/ns/{name}", init.as_raw_nonzero()));
+        Ok(Self { user: open("user")?, mount: open("mnt")?, pid: open("pid")? })
+    }
+
+    /// This gives the right to enter the others.
+    fn enter_user(&self) -> Result<(), String> {
+        let entered = move_into_link_name_space(self.user.as_fd(), Some(LinkNameSpaceType::User));
+        entered.map_err(|errno| refused("entering a namespace", errno))
+    }
+
+    /// From here on there is no way back. The next child of this process is the first one beside the first process.
+    fn enter_rest(&self) -> io::Result<()> {
+        move_into_link_name_space(self.mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
+        Ok(move_into_link_name_space(self.pid.as_fd(), Some(LinkNameSpaceType::ProcessID))?)
     }
 }
 
-/// Enters all three namespaces in one step. The next child of this process is the first below `init`.
-fn join(init: Pid) -> Result<(), String> {
-    let pinned = pidfd_open(init, PidfdFlags::empty()).map_err(|errno| refused("a pidfd", errno))?;
-    let all = ThreadNameSpaceType::USER | ThreadNameSpaceType::PROCESS_ID | ThreadNameSpaceType::MOUNT;
-    move_into_thread_name_spaces(pinned.as_fd(), all).map_err(|errno| refused("entering a namespace", errno))
-}
-
-/// Waits until the first process holds nothing and cannot be traced. Only then may anything run beside it.
-fn harden(goer: &PipeWriter, told: &PipeReader) -> io::Result<()> {
-    rustix::io::write(goer, &[0])?;
-    match next_byte(told)? {
-        None => Ok(()),
-        Some(_) => Err(io::Error::other("the first process of the namespace is not ready")),
+/// Lets the first process see itself as its own user, and waits until it has a `/proc` of its own, holds nothing and
+/// cannot be traced. Only then may anything run beside it.
+fn prepare(init: Pid, goer: PipeWriter, told: &PipeReader) -> Result<Doors, String> {
+    // While the first process can still be looked into.
+    let doors = Doors::of(init).map_err(|error| refused("entering a namespace", error))?;
+    identities::map(init).map_err(|error| refused("own users in a namespace", error))?;
+    rustix::io::write(&goer, &raw_pid(init).to_ne_bytes()).map_err(|errno| refused("a pipe", errno))?;
+    drop(goer);
+    let next = || next_byte(told).map_err(|error| refused("a pipe", error));
+    match (next()?, next()?) {
+        (Some(0), None) => Ok(doors),
+        (Some(0), Some(_)) | (None, _) => Err("the first process of the namespace ended".to_owned()),
+        (Some(errno), _) => Err(refused("a new /proc", Errno::from_raw_os_error(i32::from(errno)))),
     }
 }
 
@@ -101,17 +111,17 @@ fn harden(goer: &PipeWriter, told: &PipeReader) -> io::Result<()> {
 fn be_init(go: &PipeReader, teller: &PipeWriter) {
     raw::ignore_signals();
     // From here on it dies with the shim. If the shim is dead already, the pipe has ended.
-    if set_parent_process_death_signal(Some(Signal::KILL)).is_err() || !goes_on(go) {
+    if set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
         return;
     }
+    let Some(pid) = pid_from(go) else { return };
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let mounted = rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None);
     let errno = mounted.err().map_or(0, |errno| u8::try_from(errno.raw_os_error()).unwrap_or(u8::MAX));
-    if rustix::io::write(teller, &[errno]).is_err() || errno != 0 || !goes_on(go) {
+    if errno == 0 && !is_sealed(pid) {
         return;
     }
-    // Who can trace it could keep it alive after the shim. Its memory began outside, so even root inside is refused.
-    if set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
+    if rustix::io::write(teller, &[errno]).is_err() || errno != 0 {
         return;
     }
     raw::close_all();
@@ -120,19 +130,27 @@ fn be_init(go: &PipeReader, teller: &PipeWriter) {
     }
 }
 
-fn goes_on(go: &PipeReader) -> bool {
+/// Its name tells those inside which process it is outside. Who can trace it could keep it alive after the shim; its
+/// memory began outside, so even root inside is refused.
+fn is_sealed(pid: u32) -> bool {
+    let name = CString::new(namespaces::name_with(pid)).expect("BUG: a word and a number");
+    rustix::thread::set_name(&name).is_ok() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok()
+}
+
+fn pid_from(go: &PipeReader) -> Option<u32> {
+    let mut bytes = [0; 4];
     loop {
-        match rustix::io::read(go, &mut [0; 1]) {
-            Ok(length) => return length == 1,
+        match rustix::io::read(go, &mut bytes) {
+            Ok(length) => return (length == bytes.len()).then(|| u32::from_ne_bytes(bytes)),
             Err(Errno::INTR) => {}
-            Err(_) => return false,
+            Err(_) => return None,
         }
     }
 }
 
 /// One byte, or nothing at the end of the pipe.
 fn next_byte(pipe: &PipeReader) -> io::Result<Option<u8>> {
-    let deadline = std::time::Instant::now() + STEP_DEADLINE;
+    let deadline = std::time::Instant::now() + READY_DEADLINE;
     let mut byte = [0; 1];
     loop {
         let left = deadline.saturating_duration_since(std::time::Instant::now());

@@ -3,13 +3,10 @@
 use std::convert::Infallible;
 use std::io;
 
-use contract::domain::process::NamespaceInit;
-
 use crate::supervisor::process_table::Process;
 
 /// There is none.
 pub(super) struct Namespace {
-    pub(super) path: Vec<NamespaceInit>,
     never: Infallible,
 }
 

@@ -66,6 +66,7 @@ impl Unpacking<'_> {
             scopes: scopes.clone(),
             timeout: std::time::Duration::from_millis(timeout_ms),
             fold: self.view.folds_case(self.workspace)?,
+            holder: None,
         };
         if let Some(conflict) = grants::find_conflict(work.tx, &asked)? {
             return Err(grants::refusal(&run, name, &conflict));
@@ -81,6 +82,7 @@ impl Unpacking<'_> {
             scopes,
             timeout_ms,
             lease: lease_left(work.now, timeout_ms, silent),
+            holder: None,
         })
     }
 

@@ -78,6 +78,23 @@ pub(super) const LOCK_RELEASE: Verb = Verb {
     },
 };
 
+pub(super) const LOCK_FORCE: Verb = Verb {
+    name: "lock.force",
+    prepare: |world| {
+        two_tasks(world);
+        for name in ["T-1", "T-2"] {
+            lock::acquire::acquire(&mut world.cx, &key("setup", name), &acquire(name)).unwrap();
+        }
+        let request = |name: &str| lock::force::Request {
+            run: RUN.to_owned(),
+            task: name.to_owned(),
+            reason: "its machine is gone".to_owned(),
+        };
+        let requests = [request("T-1"), request("T-2"), request("T-9")];
+        Box::new(move |cx, key, which| lock::force::force(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
 pub(super) const LEDGER_OPEN: Verb = Verb {
     name: "ledger.open",
     prepare: |_| {

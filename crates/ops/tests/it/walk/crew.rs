@@ -184,6 +184,15 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "lock.force",
+        prepare: |crew| {
+            crew.task("T-1", &["src/a"], json!({}));
+            crew.acquire("T-1", &["src/a"]).unwrap();
+            let request = with(crew, json!({"reason": "its machine is gone"}));
+            (Some(crew.key()), request)
+        },
+    },
+    Sample {
         verb: "lock.list",
         prepare: |crew| {
             assigned(crew);

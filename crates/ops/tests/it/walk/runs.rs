@@ -140,6 +140,22 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "token.create",
+        prepare: |crew| {
+            (Some(crew.key()), json!({"name": "ci", "scope": "approve", "expires_in_seconds": 60}))
+        },
+    },
+    Sample { verb: "token.list", prepare: |_| (None, json!({})) },
+    Sample {
+        verb: "token.revoke",
+        prepare: |crew| {
+            let request = crate::idempotency::new_token("ci");
+            ops::token::create::create(&mut crew.world.cx, &crate::world::key("person", "make"), &request)
+                .unwrap();
+            (Some(crew.key()), json!({"token": "ci"}))
+        },
+    },
+    Sample {
         verb: "trust.grant",
         prepare: |crew| {
             crew.world.host.paper.borrow_mut().project = Some(commands());
