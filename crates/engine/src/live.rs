@@ -5,13 +5,13 @@ use std::time::Duration;
 use contract::domain::attempt::NewAttempt;
 use contract::domain::check::CheckSeen;
 use contract::domain::time::Timestamp;
+use contract::secrets::Hidden;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{Recorder, Watched};
-use contract::secrets::Hidden;
 
 /// A task that is being worked on.
 pub(crate) struct Live {
