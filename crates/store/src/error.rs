@@ -192,6 +192,8 @@ impl From<rusqlite::Error> for Error {
             | Kind::PermissionDenied
             | Kind::OutOfMemory
             | Kind::NoLargeFileSupport => Error::Unavailable(error),
+            // The full-text index reports damage to its own tables as a general error.
+            Kind::Unknown if error.to_string().contains("fts5") => Error::Corrupt(error.to_string()),
             _ => Error::Sql(error),
         }
     }

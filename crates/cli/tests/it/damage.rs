@@ -47,7 +47,7 @@ fn damage_has_an_exit_code_of_its_own_and_is_never_called_a_bug() {
     let damages: [(&str, fn(&Cli)); 6] = [
         ("the header", |cli| flip(cli, 3)),
         ("the application id", |cli| flip(cli, 70)),
-        ("the schema", |cli| flip(cli, 4000)),
+        ("the first page", |cli| flip(cli, 100)),
         ("no table of tasks", |cli| {
             sqlite(&cli.db(), "PRAGMA foreign_keys = OFF; DROP TABLE tasks");
         }),
