@@ -101,6 +101,7 @@ fn read_back(copy: &Path, key: Option<StoreKey>) -> Result<Verification> {
         is_sealed: true,
         changes: None,
         seals_anew: Cell::new(false),
+        standing: None,
     };
     copied.read()?.verify(None)
 }

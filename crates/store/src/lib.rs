@@ -18,6 +18,7 @@ mod memories;
 mod memories_sqlite;
 mod open;
 mod projection;
+mod read_only;
 mod replay;
 mod requests;
 mod retention;
@@ -25,6 +26,7 @@ mod runs;
 mod salvage;
 mod seal;
 mod sqlite;
+mod standing;
 mod substance;
 mod tables_sqlite;
 mod tasks;
@@ -56,6 +58,7 @@ pub use key::StoreKey;
 pub use requests::StoredAnswer;
 pub use runs::RunFilter;
 pub use salvage::{Salvaged, salvage};
+use standing::Standing;
 pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
@@ -75,9 +78,11 @@ pub struct Store {
     is_sealed: bool,
     /// What the open transaction changed; `None` until the first one begins.
     changes: Option<seal::SharedChanges>,
-    /// The next commit seals every table as it is.
+    /// The next transaction seals every row as it is, if it commits.
     seals_anew: Cell<bool>,
     witness: Cell<Witness>,
+    /// `None` where there is no file that could be replaced, or nothing is written.
+    standing: Option<Standing>,
 }
 
 /// The store's key, read when it is first needed. `None` if the file is missing.
@@ -89,9 +94,12 @@ pub struct Tx<'s> {
     key: &'s KeyOnce,
     /// `None` if the transaction only reads, or is not sealed.
     changes: Option<&'s seal::SharedChanges>,
-    seals_anew: &'s Cell<bool>,
+    /// Its commit seals every row as it is.
+    seals_anew: bool,
     path: &'s Path,
     times: Times<'s>,
+    /// `None` in a transaction that only reads.
+    standing: Option<&'s Standing>,
     _open: OpenTransaction,
 }
 
@@ -125,28 +133,35 @@ impl Store {
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         self.watch_changes()?;
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        if let Some(changes) = &self.changes {
+        let changes = self.changes.as_ref();
+        if let Some(changes) = changes {
             seal::locked(changes).clear();
         }
-        let (times, changes) = (Times::new(&self.witness), self.changes.as_ref());
-        let seals_anew = &self.seals_anew;
-        Ok(Tx { sql, key: &self.key, changes, seals_anew, path: &self.path, times, _open: self.open.enter() })
+        let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
+        if let Some(standing) = standing {
+            standing.note_log();
+        }
+        let (key, path, seals_anew) = (&self.key, self.path.as_path(), self.seals_anew.take());
+        Ok(Tx { sql, key, changes, seals_anew, path, times, standing, _open: self.open.enter() })
     }
 
     /// Begins a transaction that may write, and whose end seals nothing.
     pub(crate) fn begin_unsealed(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let times = Times::new(&self.witness);
-        let (changes, seals_anew) = (None, &self.seals_anew);
-        Ok(Tx { sql, key: &self.key, changes, seals_anew, path: &self.path, times, _open: self.open.enter() })
+        let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
+        if let Some(standing) = standing {
+            standing.note_log();
+        }
+        let (key, path, changes, seals_anew) = (&self.key, self.path.as_path(), None, false);
+        Ok(Tx { sql, key, changes, seals_anew, path, times, standing, _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
         let times = Times::new(&self.witness);
-        let (changes, seals_anew) = (None, &self.seals_anew);
-        Ok(Tx { sql, key: &self.key, changes, seals_anew, path: &self.path, times, _open: self.open.enter() })
+        let (key, path, changes, seals_anew) = (&self.key, self.path.as_path(), None, false);
+        Ok(Tx { sql, key, changes, seals_anew, path, times, standing: None, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {
@@ -184,12 +199,15 @@ fn known_key<'k>(known: &'k KeyOnce, path: &Path) -> Result<Option<&'k StoreKey>
 }
 
 impl Tx<'_> {
-    /// Commits durably: after this returns, the changes survive a crash and a power cut.
+    /// Commits durably: after this returns, the changes survive a crash and a power cut. Refused if the store's name
+    /// leads to another file by now.
     pub fn commit(self) -> Result<()> {
         self.update_seal()?;
+        let Some(standing) = self.standing else { return Ok(self.sql.commit()?) };
+        standing.check(self.path, false)?;
         self.sql.commit()?;
-        self.seals_anew.set(false);
-        Ok(())
+        // Replaced in the last moment: what was written is not where others look for it.
+        standing.check(self.path, true)
     }
 
     /// The store's key. Refused if it is missing, or if others could have read or replaced it.

@@ -75,7 +75,7 @@ pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -
     found.unchained = keep_unchained(into, &unchained)?;
     let mut store = Store::open(into, now)?;
     // Changes that do not fit are rolled back one by one, so the seal is computed at the end.
-    store.seal_anew_at_next_commit()?;
+    store.seal_anew_at_next_transaction()?;
     let tx = store.begin()?;
     tx.defer_foreign_keys()?;
     // The tables of a log that begins at an anchor are more than the log.

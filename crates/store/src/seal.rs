@@ -167,8 +167,8 @@ impl Store {
         self.changes = None;
     }
 
-    /// Makes the next commit seal every row as it is, whatever the seals say now. Makes the key if it is missing.
-    pub fn seal_anew_at_next_commit(&mut self) -> Result<()> {
+    /// Makes the next transaction seal every row as it is, if it commits. Makes the key if it is missing.
+    pub fn seal_anew_at_next_transaction(&mut self) -> Result<()> {
         StoreKey::load_or_make(&self.path)?;
         self.forget_key();
         self.seals_anew.set(true);
@@ -206,7 +206,7 @@ impl Tx<'_> {
             let mut changes = locked(shared);
             (changes.key.clone(), std::mem::take(&mut changes.touched), changes.deleted, changes.broken)
         };
-        if self.seals_anew.get() {
+        if self.seals_anew {
             return self.seal_anew(&key);
         }
         if touched.is_empty() && !deleted && !broken {

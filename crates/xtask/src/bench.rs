@@ -2,7 +2,9 @@
 
 mod audit;
 mod changes;
+mod growth;
 pub(crate) mod instructions;
+mod look;
 mod pipeline;
 mod report;
 mod rounds;
@@ -39,7 +41,9 @@ const BENCHES: &[Bench] = &[
     changes::RESUME,
     scale::BENCH,
     audit::BENCH,
+    look::BENCH,
     pipeline::BENCH,
+    growth::BENCH,
     validate::TASK,
     validate::EVENT,
 ];

@@ -62,7 +62,7 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             // Tokens are in the store, which may be forged.
             let action = Action::new(Reseal::NAME, question(&before));
             decision = Some(cx.decision_by(Decider::Person, key, &action)?);
-            cx.store.seal_anew_at_next_commit()?;
+            cx.store.seal_anew_at_next_transaction()?;
         }
         found = Some((Answer { resealed, before }, decision));
     }

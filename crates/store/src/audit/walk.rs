@@ -11,6 +11,7 @@ use crate::events::{self, Event, event_of};
 
 /// The column behind those of an event. It follows from them, so the hash does not cover it.
 const SUBSTANCE: usize = 23;
+const IS_CHANGE: usize = 21;
 
 pub(super) struct Walk<'w> {
     stream: &'w str,
@@ -59,7 +60,9 @@ impl<'w> Walk<'w> {
         }
         if event.seq == self.last.seq + 1 {
             let substance = ValueRef::Integer(events::substance_of(&event.record).code());
-            self.next(event, row.get_ref(SUBSTANCE)? == substance);
+            // Any other number reads as true as well.
+            let is_change = ValueRef::Integer(i64::from(event.record.is_change));
+            self.next(event, row.get_ref(SUBSTANCE)? == substance && row.get_ref(IS_CHANGE)? == is_change);
         } else {
             self.after_a_gap(event);
         }
