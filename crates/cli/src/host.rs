@@ -310,6 +310,23 @@ pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
     open(globals)
 }
 
+/// What looks like a bug may come from a damaged store: then that is the error.
+pub(crate) fn damage_or(error: Error, globals: &Globals) -> Error {
+    if error.code != ErrorCode::Bug {
+        return error;
+    }
+    let is_damaged = open_existing(globals)
+        .and_then(|mut cx| ops::audit::verify(&mut cx, None))
+        .map_or_else(|error| error.code == ErrorCode::Corrupt, |found| !found.is_clean());
+    if !is_damaged {
+        return error;
+    }
+    Error::new(ErrorCode::Corrupt, format!("the store is damaged: {error}")).hint(
+        "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store with \
+         `writ salvage STORE --into NEW`",
+    )
+}
+
 /// Where attempts' output is kept: beside the store.
 pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = store_path(globals)?.into_os_string();

@@ -40,6 +40,11 @@ impl StoreKey {
 
     /// The key of the store; `None` if there is none. A key that others could have read or replaced is refused.
     pub fn load(store: &Path) -> Result<Option<Self>> {
+        Ok(Self::bytes_of(store)?.as_ref().map(Self::from_bytes))
+    }
+
+    /// The bytes of the key, for a backup.
+    pub(crate) fn bytes_of(store: &Path) -> Result<Option<[u8; KEY_BYTES]>> {
         let path = Self::path_of(store);
         let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).expect("BUG: a flag of open(2)");
         let mut file = match fs::OpenOptions::new().read(true).custom_flags(no_follow).open(&path) {
@@ -57,7 +62,7 @@ impl StoreKey {
         }
         let mut bytes = [0; KEY_BYTES];
         file.read_exact(&mut bytes).map_err(unreadable)?;
-        Ok(Some(Self::from_bytes(&bytes)))
+        Ok(Some(bytes))
     }
 
     /// The key of the store, made now if there is none. Of two processes that make one, both get the same.

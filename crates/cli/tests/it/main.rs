@@ -14,6 +14,7 @@ mod crew;
 mod crew_guide;
 mod crew_leases;
 mod crowd;
+mod damage;
 mod dead_engines;
 mod decisions;
 mod documents;

@@ -84,7 +84,7 @@ impl Store {
 
     fn copy_staged(&mut self, events_ever: i64) -> Result<()> {
         // An export has no seals: they hold only under the key of the store it came from.
-        self.seal_anew_at_next_commit()?;
+        self.seal_anew_at_next_transaction()?;
         let tx = self.begin()?;
         let tables = tx.tables()?;
         tx.refuse_rows(&tables)?;

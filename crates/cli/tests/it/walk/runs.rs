@@ -156,8 +156,16 @@ pub(super) const ROWS: &[Row] = &[
             create_task(cli);
             let tip = cli.run(["audit", "tip"]).success().json();
             cli.scratch().write("project/tip.json", tip.to_string());
-            let argv = ["audit", "verify", "--tip", "tip.json", "--replay"];
-            Example::new(json!({"tip": tip, "replay": true}), &argv)
+            let argv = ["audit", "verify", "--tip", "tip.json", "--quick"];
+            Example::new(json!({"tip": tip, "quick": true}), &argv)
+        },
+    },
+    Row {
+        verb: "audit.reseal",
+        // Nobody is asked while the seal matches.
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({"reason": "restored"}), &["audit", "reseal", "--reason", "restored"])
         },
     },
     Row {
