@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
 use contract::domain::principal::Action;
@@ -21,6 +22,7 @@ use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
+use engine::index::Index;
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
@@ -111,6 +113,10 @@ impl Door for CommandLine {
         logs_directory(&self.globals)
     }
 
+    fn index(&self) -> Index {
+        index_directory(&self.globals).map(Index::at).unwrap_or_default()
+    }
+
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
         let from = how.directory.as_deref().unwrap_or(".");
         let mut config = config::load(&absolute(PathBuf::from(from)))?;
@@ -127,6 +133,7 @@ impl Door for CommandLine {
             launcher: Arc::new(shim()),
             executors: engine::Executors::built_in(),
             logs,
+            index: self.index(),
             policy: config.policy,
             environment: self.environment(),
             stop: self.stop()?,
@@ -310,6 +317,13 @@ pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
     Ok(PathBuf::from(name))
 }
 
+/// Where looks at workspaces are kept: beside the store.
+pub(crate) fn index_directory(globals: &Globals) -> Result<PathBuf> {
+    let mut name = absolute(store_path(globals)?).into_os_string();
+    name.push(".index");
+    Ok(PathBuf::from(name))
+}
+
 /// How this program starts itself as the supervising process. Works also when the file was replaced meanwhile.
 pub(crate) fn shim() -> ShimProgram {
     #[cfg(target_os = "linux")]
@@ -385,6 +399,11 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
         }
     });
     Ok(stop)
+}
+
+/// Whether a command's processes live in a pid namespace of their own.
+pub(crate) fn namespace(text: &str) -> std::result::Result<Namespace, String> {
+    Namespace::parse(text).ok_or_else(|| "use on or off".to_owned())
 }
 
 /// A length of time on the command line.

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 pub use self::hidden::Hidden;
+use self::hints::Hint;
 pub use self::stream::Scrubber;
 pub use self::tail::Tail;
 pub use self::value::{Secret, find_in, scrub_value};
@@ -108,6 +109,8 @@ const RULES: &[Rule] = &[
 
 /// The rule for anything that is called a password, a token or a key. Its hints are words in any case.
 const CREDENTIAL_ASSIGNMENT: usize = RULES.len() - 1;
+/// The only other rule that goes across lines.
+const PRIVATE_KEY_BLOCK: usize = 0;
 
 /// Compiled when first needed: most texts contain no hint of any rule, and start-up must stay cheap.
 static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
@@ -119,58 +122,66 @@ fn compiled(index: usize) -> &'static Regex {
 
 /// The name of the first rule that finds a secret. The secret itself is never part of an answer.
 pub fn find(text: &str) -> Option<&'static str> {
-    candidates(text)
-        .find(|(rule, regex)| matches(rule, regex, text).next().is_some())
-        .map(|(rule, _)| rule.name)
+    let hints = hints::all(text);
+    hints::rules(&hints).find(|&rule| !places(text, &hints, rule).is_empty()).map(|rule| RULES[rule].name)
 }
 
 /// The text with every secret replaced by `[REDACTED:<rule>]`. Doing it twice changes nothing more.
 pub fn scrub(text: &str) -> Cow<'_, str> {
     let mut result = Cow::Borrowed(text);
-    for (rule, regex) in candidates(text) {
+    let mut hints = hints::all(text);
+    for rule in hints::rules(&hints) {
         let mut rest = 0;
         let mut clean = String::new();
-        for found in matches(rule, regex, &result) {
+        for found in places(&result, &hints, rule) {
             clean.push_str(&result[rest..found.start]);
             clean.push_str("[REDACTED:");
-            clean.push_str(rule.name);
+            clean.push_str(RULES[rule].name);
             clean.push(']');
             rest = found.end;
         }
         if rest > 0 {
             clean.push_str(&result[rest..]);
+            hints = hints::all(&clean);
             result = Cow::Owned(clean);
         }
     }
     result
 }
 
-fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
-    let hinted = hints::rules_hinted(text);
-    (0..RULES.len())
-        .filter(move |index| hinted & (1 << index) != 0)
-        .map(|index| (&RULES[index], compiled(index)))
-}
-
 /// The first secret that begins before `cut` and ends behind it.
 fn spanning(text: &str, cut: usize) -> Option<(Range<usize>, &'static str)> {
-    candidates(text).find_map(|(rule, regex)| {
-        let mut found = matches(rule, regex, text).take_while(|found| found.start < cut);
-        found.find(|found| found.end > cut).map(|found| (found, rule.name))
+    let hints = hints::all(text);
+    hints::rules(&hints).find_map(|rule| {
+        let found =
+            places(text, &hints, rule).into_iter().find(|found| found.start < cut && found.end > cut)?;
+        Some((found, RULES[rule].name))
     })
 }
 
 /// The places of a rule's secrets.
-fn matches<'t>(
-    rule: &Rule,
-    regex: &'static Regex,
-    text: &'t str,
-) -> Box<dyn Iterator<Item = Range<usize>> + 't> {
-    if rule.name != "credential_assignment" {
-        return Box::new(regex.find_iter(text).map(|found| found.range()));
+fn places(text: &str, hints: &[Hint], rule: usize) -> Vec<Range<usize>> {
+    let regex = compiled(rule);
+    let mut found = Vec::new();
+    for region in hints::regions(text, hints, rule) {
+        let part = &text[region.clone()];
+        let place = |secret: regex::Match<'_>| region.start + secret.start()..region.start + secret.end();
+        if rule == CREDENTIAL_ASSIGNMENT {
+            // The value of a name may be the name of the next one, so the search goes on at a value that is none.
+            let mut from = 0;
+            while let Some(assigned) = regex.captures_at(part, from) {
+                let whole = assigned.get(0).expect("BUG: group 0 is the match");
+                let value = assigned.name("value").expect("BUG: the rule has this group");
+                from = if is_telling(value.as_str()) { whole.end() } else { value.start() };
+                if from == whole.end() {
+                    found.push(place(whole));
+                }
+            }
+        } else {
+            found.extend(regex.find_iter(part).map(place));
+        }
     }
-    let telling = regex.captures_iter(text).filter(|found| is_telling(&found["value"]));
-    Box::new(telling.map(|found| found.get(0).expect("BUG: group 0 is the match").range()))
+    found
 }
 
 /// Prose such as `token: refreshed` is not an assignment: a value must be long, or contain a digit or a symbol.

@@ -7,8 +7,9 @@ mod parked;
 mod reports;
 pub(crate) mod start;
 mod waiting;
+mod watching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
+use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
 use ops::crew::Obstacle;
@@ -31,6 +33,7 @@ use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
 use waiting::Waiting;
+use watching::Watch;
 
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +66,10 @@ pub(crate) struct Dispatcher<'d> {
     pub(crate) held: BTreeMap<usize, i64>,
     /// Tasks that could start but for something that others have.
     waiting: BTreeMap<usize, Waiting>,
+    /// Live tasks whose changes are compared with their scope.
+    watches: BTreeMap<usize, Watch>,
+    /// The scratch of every task. Changes there never count.
+    scratch: Vec<Scope>,
     /// From when on this engine can tell who is silent.
     watches_from_ms: i64,
     watched_ms: i64,
@@ -103,6 +110,9 @@ impl<'d> Dispatcher<'d> {
         let board = waiting::board((&*hands.cx.host(), &run), &tasks, &attempts, &now);
         let renewed_ms = now.boot.millis;
         let canceled = run.cancel_requested;
+        let parts = tasks.iter().filter_map(|task| task.part.as_ref());
+        let scratch: BTreeSet<Scope> = parts.flat_map(|part| part.spec.scratch.iter().cloned()).collect();
+        let scratch = scratch.into_iter().collect();
         Self {
             cx: hands.cx,
             settings: hands.settings,
@@ -122,6 +132,8 @@ impl<'d> Dispatcher<'d> {
             canceled,
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            scratch,
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
             paused_ms: hands.settings.launcher.paused_ms(),
@@ -244,6 +256,7 @@ impl<'d> Dispatcher<'d> {
             author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,
             scopes: &self.part(task).spec.writes,
+            namespace: self.part(task).spec.namespace,
         }
     }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use contract::domain::attempt::NewAttempt;
 use contract::domain::check::CheckSeen;
+use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
+use contract::secrets::Hidden;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::launcher::Children;
@@ -12,7 +14,6 @@ use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::LaunchSpec;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{Recorder, Watched};
-use contract::secrets::Hidden;
 
 /// A task that is being worked on.
 pub(crate) struct Live {
@@ -37,6 +38,8 @@ pub(crate) struct Live {
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
     pub(crate) seen: Vec<CheckSeen>,
+    /// What changed outside the task's scope. Known once the executor has ended.
+    pub(crate) outside: Option<Outside>,
     /// From the first check on.
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.

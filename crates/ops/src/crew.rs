@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod blockers;
 pub(crate) mod conditions;
+pub(crate) mod conflict;
 mod cycles;
 pub(crate) mod denial;
 pub mod document;
@@ -10,6 +11,7 @@ pub(crate) mod done;
 pub(crate) mod grants;
 pub(crate) mod ledger_state;
 pub(crate) mod lock_claims;
+pub mod meanwhile;
 mod owner;
 pub(crate) mod packet;
 pub mod paths;
@@ -17,9 +19,10 @@ mod planned;
 pub(crate) mod ready;
 mod reconciling;
 pub(crate) mod rows;
+pub(crate) mod token;
 
 pub use admission::Obstacle;
-pub use grants::LockConflict;
+pub use conflict::LockConflict;
 pub use lock_claims::LockDifference;
 
 use contract::domain::change::Change;

@@ -3,6 +3,7 @@
 mod changes;
 mod growth;
 pub(crate) mod instructions;
+mod look;
 mod pipeline;
 mod report;
 mod rounds;
@@ -38,7 +39,9 @@ const BENCHES: &[Bench] = &[
     changes::PUSH,
     changes::RESUME,
     scale::BENCH,
+    look::BENCH,
     pipeline::BENCH,
+    pipeline::NAMESPACE,
     growth::BENCH,
     validate::TASK,
     validate::EVENT,

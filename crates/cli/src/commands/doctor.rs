@@ -1,5 +1,7 @@
 //! `writ doctor`
 
+mod namespaces;
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -34,7 +36,7 @@ struct Look {
 }
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut looks = vec![supervision(), configuration()];
+    let mut looks = vec![supervision(), namespaces::look(), configuration()];
     let path = host::store_path(globals)?;
     looks.push(disk(&path));
     if path.exists() {

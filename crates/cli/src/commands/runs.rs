@@ -1,11 +1,14 @@
 //! `writ runs list` and `writ runs show`
 
+mod confinement;
+
 use std::process::ExitCode;
 
-use contract::domain::attempt::Attempt;
+use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::money::MicroUsd;
+use contract::domain::outside::Outside;
 use contract::domain::run::{RunState, ShownState};
 use contract::domain::status::Status;
 use contract::domain::time::human_duration;
@@ -110,9 +113,13 @@ fn text(shown: &show::Answer) -> String {
                 attempt.state.as_str(),
                 took.unwrap_or_else(|| "not ended".to_owned())
             ));
+            if let Some(said) = confinement::unconfined(attempt) {
+                text.push_str(&format!("      namespace {}\n", one_line(said)));
+            }
             if let Some(told) = took_over(attempt) {
                 text.push_str(&format!("      {}\n", one_line(told)));
             }
+            text.push_str(&unattributed(attempt.outcome.as_ref(), "      "));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 if check.passed {
                     let command = check.command.join(" ");
@@ -180,7 +187,10 @@ fn summary(shown: &show::Answer) -> String {
         if let Some(check) = failed(task) {
             text.push_str(&failed_check::text(check, 0));
         }
+        let outcome = task.attempts.last().and_then(|last| last.outcome.as_ref());
+        text.push_str(&unattributed(outcome, "  "));
     }
+    text.push_str(&confinement::summary(&shown.tasks));
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
     let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);
@@ -190,6 +200,12 @@ fn summary(shown: &show::Answer) -> String {
     }
     text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
     text
+}
+
+/// A line about changes that nobody can be held responsible for.
+fn unattributed(outcome: Option<&Outcome>, indent: &str) -> String {
+    let told = outcome.and_then(|outcome| outcome.outside.as_ref()).and_then(Outside::unattributed);
+    told.map(|told| format!("{indent}unattributed: {}\n", one_line(&told))).unwrap_or_default()
 }
 
 /// For how many failed tasks the next commands are shown.

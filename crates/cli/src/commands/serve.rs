@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// The port; 0 for any free port
     #[arg(long, default_value_t = 7420)]
     port: u16,
-    /// The address; only loopback addresses, because nothing is authenticated yet
+    /// The address; only loopback addresses, because only there writ knows who asks
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
 }

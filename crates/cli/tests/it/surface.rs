@@ -146,7 +146,7 @@ fn a_healthy_machine_passes_the_doctor() {
     let found = cli.run(["doctor", "--output", "json"]).success().json();
     let looks = found["data"]["looks"].as_array().unwrap();
     let whats: Vec<&Value> = looks.iter().map(|look| &look["what"]).collect();
-    assert_eq!(whats, ["supervision", "configuration", "store", "log", "runs"]);
+    assert_eq!(whats, ["supervision", "namespaces", "configuration", "disk", "store", "log", "runs"]);
     assert!(looks.iter().all(|look| look["ok"] == true), "{found}");
     assert!(cli.run(["doctor"]).success().stdout.lines().all(|line| line.starts_with("ok ")));
 }

@@ -1,11 +1,14 @@
 //! An attempt: one execution of a task by a child process, recorded before the child is started.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::CheckSeen;
 use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
+use super::outside::Outside;
 use super::run::{Owner, RunId};
 use super::task::TaskId;
 use super::time::Timestamp;
@@ -55,12 +58,18 @@ pub struct Outcome {
     pub tokens: Option<i64>,
     /// Processes that outlived the child and were killed by writ.
     pub leftovers_killed: u32,
+    /// How its processes were confined: `namespace` is `on`, `off` or `refused: …`. Empty if none was started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub confinement: BTreeMap<String, String>,
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// From whom the task's locks were taken before it got them, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_over: Option<String>,
+    /// What changed outside the task's scope, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

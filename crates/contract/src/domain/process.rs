@@ -86,3 +86,6 @@ impl Remains {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,12 @@ impl Hidden {
         self.0.sort_by_key(|value| std::cmp::Reverse(value.len()));
     }
 
+    /// Hides what another one hides.
+    pub fn add_all(&mut self, other: &Hidden) {
+        self.0.extend(other.0.iter().filter(|value| !self.0.contains(value)).cloned().collect::<Vec<_>>());
+        self.0.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    }
+
     /// The text without these values, and without anything that looks like a secret.
     pub fn clean<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.without_values(text) {

@@ -88,9 +88,9 @@ impl Scrubber {
         let text = &self.pending[..lines];
         let mut end = self.hidden.open_end(text);
         let from = lines.saturating_sub(ASSIGNMENT_BYTES_MAX);
-        if text.ends_with(b"\n") && awaits_value(&text[from..]) {
-            let word = text.trim_ascii_end().iter().rposition(|&byte| byte == b'\n');
-            end = end.min(word.map_or(0, |at| at + 1));
+        if let Some(name) = name_without_value(&text[from..]) {
+            let before = text[..from + name].iter().rposition(|&byte| byte == b'\n');
+            end = end.min(before.map_or(0, |at| at + 1));
         }
         // Whoever waits for a value of that many bytes waits in vain.
         if lines - end > LINE_BYTES_MAX { lines } else { end }
@@ -183,19 +183,19 @@ fn has_open_key_block(text: &str) -> bool {
     begin.captures_iter(text).last().is_some_and(|found| &found[1] == "BEGIN")
 }
 
-/// Whether the last line names a password, a token or a key whose value may be on the next line.
-fn awaits_value(end: &[u8]) -> bool {
+/// Where the last words name a password, a token or a key whose value may be on the next line.
+fn name_without_value(end: &[u8]) -> Option<usize> {
     static NAME: OnceLock<regex::bytes::Regex> = OnceLock::new();
     let last = end.trim_ascii_end().last();
     if !last.is_some_and(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'') || b"yntdsYNTDS".contains(byte)) {
-        return false;
+        return None;
     }
     let name = NAME.get_or_init(|| {
         let pattern =
             r#"(?i-u)(?:key|secret|token|password|passwd|pwd|credentials?)["']?\s*(?::=|=|:)?\s*["']?\s*\z"#;
         regex::bytes::Regex::new(pattern).expect("BUG: the expression is valid")
     });
-    name.is_match(end)
+    name.find(end).map(|found| found.start())
 }
 
 /// Where to cut a line that is too long: behind a space near its end, else where a secret would still be recognized

@@ -106,8 +106,8 @@ mod tests {
     fn names_are_scrubbed_like_texts_and_none_is_lost() {
         let (one, two) = (secret(), secret().to_lowercase().replace("ghp", "gho"));
         let value = json!({"a": {one: 1, two: [secret()]}, "n": 1});
-        let expected = json!({"a": {"[REDACTED:github_token]": 1,
-            "[REDACTED:github_token] 2": ["[REDACTED:github_token]"]}, "n": 1});
+        let expected = json!({"a": {"[REDACTED:github_token]": ["[REDACTED:github_token]"],
+            "[REDACTED:github_token] 2": 1}, "n": 1});
         let clean = scrub_value(value);
         assert_eq!(clean, expected);
         assert_eq!(find_in(&clean), None);

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use contract::aocl::Bundle;
 use contract::aocl::payload::Verification;
 use contract::domain::limits;
+use contract::domain::outside::Outside;
 use contract::domain::task::TaskId;
 use contract::json::Value;
 use ops::Result;
@@ -127,6 +128,8 @@ impl Dispatcher<'_> {
             return Some(Judgment { delegated, verified: None });
         }
         let workspace = Path::new(&self.run.asked.workspace);
+        let outside = live.outside.as_ref();
+        let withheld: Vec<String> = outside.and_then(Outside::withheld).into_iter().collect();
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
@@ -143,7 +146,8 @@ impl Dispatcher<'_> {
                 cost: live.reported.cost,
                 tokens: live.reported.tokens,
                 tree_digest: tree.as_deref(),
-                withheld: &[],
+                withheld: &withheld,
+                outside,
             })
         })?;
         Some(Judgment { delegated, verified: Some(verified) })

@@ -91,6 +91,7 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
+        self.begin_watch(task)?;
         self.launch(task, attempt, executor, (shaped, took_over))
     }
 
@@ -198,6 +199,7 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            outside: None,
             recorder: None,
             took_over,
             spec: Some(Box::new(spec)),
@@ -252,9 +254,10 @@ impl Dispatcher<'_> {
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
-        let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
-        spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::new(Watched::new(&self.live[&task].hidden, ran));
+        let Prepared { spec, mut hidden, ran } = prepare(&check, &self.place(task), marker, recorder);
+        // What the executor was given may be in files that a check prints.
+        hidden.add_all(&self.live[&task].hidden);
+        let mut watched = Box::new(Watched::new(&hidden, ran));
         let started = self.children.start(process, spec);
         if let Err(error) = &started
             && let Some(short_of) = shortage(error.errno())

@@ -15,6 +15,8 @@ use super::process_table::{self, Delivery, Key, Process};
 
 /// How long a shim may need to start its executor. Then it is stopped itself, before it has started anything.
 const LAUNCH_DEADLINE: Duration = Duration::from_secs(2);
+/// How far up somebody is looked for who could continue this process.
+const ANCESTORS_MAX: usize = 256;
 /// Between two looks while one does.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -53,7 +55,7 @@ fn listen() {
     thread.spawn(move || signals.forever().for_each(|_| pause())).ok();
 }
 
-/// Whoever started this process did not want it to be stopped from a terminal.
+/// Whether the program that started this one did not want it to be stopped from a terminal.
 fn is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -62,6 +64,9 @@ fn is_ignored() -> bool {
 }
 
 fn pause() {
+    if is_orphaned() {
+        return;
+    }
     let starting = lock(&STARTING);
     lock(&PAUSES).since = Some(Instant::now());
     let stopped = stop_children();
@@ -74,6 +79,21 @@ fn pause() {
     let length = pauses.since.take().map_or(Duration::ZERO, |since| since.elapsed());
     pauses.total += length;
     drop((pauses, starting));
+}
+
+/// Whether nobody is there to continue this process: no ancestor of its session controls its group. The kernel ignores
+/// a request to stop in that case, and so does this.
+fn is_orphaned() -> bool {
+    let Some(own) = process_table::read(std::process::id()) else { return false };
+    let mut current = own;
+    for _ in 0..ANCESTORS_MAX {
+        match process_table::read(current.parent) {
+            Some(parent) if parent.group == own.group => current = parent,
+            Some(parent) => return parent.session != own.session,
+            None => return true,
+        }
+    }
+    true
 }
 
 /// Stops what the shims have started until nothing new appears. Shims go on: they end their executors if this process

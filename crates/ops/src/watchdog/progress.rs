@@ -8,13 +8,14 @@ use contract::domain::crew::lock::Held;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
-use contract::operator::Code;
 use contract::operator::watchdog::{Progress, progress};
+use contract::operator::{Code, TaskRef};
 use serde_json::{Value, json};
 use store::{AssignmentRow, EventFilter, Tx};
 
 use crate::assignment::snapshot::locked_scopes;
 use crate::context::{Caller, Context};
+use crate::crew::ledger_state::reference_of_task;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::record::{EventBody, EventWriter};
@@ -27,6 +28,7 @@ const LOOKS_MAX: usize = 64;
 /// An assignment without an event for a whole timeout, and the digest of its scope when it was last seen.
 struct Quiet {
     open: AssignmentRow,
+    name: TaskRef,
     root: String,
     scopes: Vec<Scope>,
     age: Duration,
@@ -83,7 +85,8 @@ fn quiet(cx: &mut Context, run: Option<&RunId>) -> Result<Vec<Quiet>> {
             }
             _ => open.snapshot.as_ref().and_then(digest_of),
         };
-        found.push(Quiet { open, root, scopes, age, digest });
+        let name = reference_of_task(&tx, &crate::task::required(&tx, open.task_id.as_str())?)?;
+        found.push(Quiet { open, name, root, scopes, age, digest });
     }
     Ok(found)
 }
@@ -115,7 +118,7 @@ fn record(cx: &mut Context, caller: &Caller, changed: &[(Quiet, String)]) -> Res
 fn finding(seen: &Quiet) -> Value {
     let seconds = seen.age.as_secs();
     json!({
-        "run_id": seen.open.run_id.uuid(), "task_id": seen.open.packet["task_id"], "token": seen.open.token,
+        "run_id": seen.open.run_id.uuid(), "task_id": seen.name, "token": seen.open.token,
         "code": Code::TaskTimeout, "rule": "no_progress", "age_seconds": seconds,
         "reason": format!("sends heartbeats, but for {seconds} s there was no event, no worklog line and no changed file"),
     })

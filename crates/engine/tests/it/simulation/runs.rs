@@ -236,6 +236,7 @@ impl Simulation {
             launcher: Arc::clone(&launcher) as Arc<dyn Launcher>,
             executors: Executors::built_in(),
             logs: self.place.path().to_owned(),
+            index: engine::index::Index::default(),
             policy: Policy::default(),
             environment: BTreeMap::new(),
             stop,

@@ -14,6 +14,7 @@ use contract::operator::{Code, Lock, Mode, Options, read_assignment};
 
 use super::{Unpacking, heard};
 use crate::crew::conditions::checks_of;
+use crate::crew::conflict;
 use crate::crew::denial::{denied, deny};
 use crate::crew::grants::{self, LockRequest};
 use crate::crew::paths::real_scopes;
@@ -69,7 +70,7 @@ impl Unpacking<'_> {
             holder: None,
         };
         if let Some(conflict) = grants::find_conflict(work.tx, &asked)? {
-            return Err(grants::refusal(&run, name, &conflict));
+            return Err(conflict::refusal(&run, name, &conflict));
         }
         let row = self.bundle.handoff.ledger.iter().find(|row| row.task_id == *name);
         let silent = row.filter(|row| row.status == Status::InProgress).and_then(heard);
@@ -108,6 +109,7 @@ impl Unpacking<'_> {
                 run_id: run_id.clone(),
                 task_id: task_id.clone(),
                 packet: given.packet.clone(),
+                token_hash: given.token_hash.clone(),
             };
             self.say(work, Some(&task_id), &format!("{} was assigned", given.task_id), issued)?;
             let mut more = Vec::new();

@@ -37,7 +37,7 @@ fn planted(request: &Value, schema: &Value) -> Vec<Value> {
         match request.pointer(&path) {
             Some(Value::String(text)) => {
                 let longer = forms().into_iter().map(|form| match &form {
-                    Value::String(secret) => json!(format!("{text}{secret}")),
+                    Value::String(secret) => json!(format!("{text}/{secret}")),
                     _ => form,
                 });
                 let all: Vec<Value> = forms().into_iter().chain(longer).chain(inside(text)).collect();
