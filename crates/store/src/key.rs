@@ -22,6 +22,8 @@ const OTHERS: u32 = 0o077;
 #[derive(Clone)]
 pub struct StoreKey {
     keyed: Hmac<Sha256>,
+    /// For a copy of the store, when the file of the key has gone with it.
+    bytes: [u8; KEY_BYTES],
 }
 
 impl fmt::Debug for StoreKey {
@@ -77,7 +79,20 @@ impl StoreKey {
 
     pub(crate) fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         let keyed = Hmac::new_from_slice(bytes).expect("BUG: HMAC takes keys of any length");
-        Self { keyed }
+        Self { keyed, bytes: *bytes }
+    }
+
+    /// Writes the key beside a copy of the store, for its user alone. An existing file stays as it is.
+    pub(crate) fn save_for(&self, copy: &Path) -> Result<()> {
+        let path = beside(copy, ".key");
+        let written = private().create_new(true).open(&path).and_then(|mut file| {
+            file.write_all(&self.bytes)?;
+            file.sync_all()
+        });
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            written => written.map_err(|source| Error::Output { path, source }),
+        }
     }
 
     /// The MAC of these parts as 64 hexadecimal digits. `purpose` keeps MACs of different uses apart; the parts are
