@@ -39,7 +39,8 @@ fn text(path: &std::path::Path) -> String {
 fn trusted(cli: &Cli) {
     create_task(cli);
     let row = format!("('{}', 'sha256:0', '[\"cargo test\"]', 'human.ann', 0)", text(&cli.project()));
-    sqlite(&cli.db(), &format!("INSERT INTO trusted_projects VALUES {row}"));
+    let columns = "directory, digest, commands, trusted_by, trusted_at";
+    sqlite(&cli.db(), &format!("INSERT INTO trusted_projects ({columns}) VALUES {row}"));
 }
 
 fn data(cli: &Cli, words: &[&str]) -> Value {
