@@ -12,6 +12,7 @@ pub mod id;
 pub mod limits;
 pub mod memory;
 pub mod money;
+pub mod pins;
 pub mod principal;
 pub mod priority;
 pub mod process;

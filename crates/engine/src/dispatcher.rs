@@ -2,6 +2,7 @@
 
 mod conclude;
 mod layers;
+mod pins;
 mod reports;
 pub(crate) mod start;
 mod waiting;

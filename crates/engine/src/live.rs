@@ -40,6 +40,8 @@ pub(crate) struct Live {
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.
     pub(crate) took_over: Option<String>,
+    /// What speaks against more than a claim.
+    pub(crate) withheld: Vec<String>,
 }
 
 pub(crate) enum Phase {

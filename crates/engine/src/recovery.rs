@@ -84,6 +84,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     let spec = dispatcher.part(task).spec.clone();
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
+    let withheld = dispatcher.changed_pins(task);
     let checks = match hold(dispatcher, task)? {
         // Whatever the checks find there may be the work of others.
         Hold::Held if lost_to.is_some() => Some(Vec::new()),
@@ -116,7 +117,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Parked => AttemptState::Unknown,
     };
     note_end(dispatcher, task, last, (state, reason), checks);
-    note_moves(dispatcher, task, decision, reason);
+    note_moves(dispatcher, task, decision, (reason, withheld));
     dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
     dispatcher.note(Entry::Envelope(Note {
         kind: Type::Event,
@@ -249,12 +250,20 @@ fn note_end(
     }
 }
 
-fn note_moves(dispatcher: &mut Dispatcher<'_>, task: usize, decision: Decision, reason: &str) {
+fn note_moves(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    decision: Decision,
+    (reason, withheld): (&str, Option<String>),
+) {
     for to in moves(decision, dispatcher.tasks[task].status) {
         let task_id = dispatcher.tasks[task].id.clone();
-        let verified = to == Status::Done;
-        let reason = Some(format!("unknown: {reason}"));
-        dispatcher.note(Entry::MoveTask { task_id, to, reason, verified });
+        if to == Status::Done {
+            dispatcher.note(Entry::Finish { task_id, verified: true, withheld: withheld.clone() });
+        } else {
+            let reason = Some(format!("unknown: {reason}"));
+            dispatcher.note(Entry::MoveTask { task_id, to, reason, verified: false });
+        }
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Judged {
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     pub checks: Vec<CheckSeen>,
+    /// Why done is only claimed although they passed.
+    pub withheld: Option<String>,
     /// The scope as it is now.
     pub files: Option<Snapshot>,
     /// When the result arrived, before the checks ran; now if it was not observed.

@@ -42,6 +42,7 @@ mod old_stores;
 mod opencode_bridge;
 mod outcomes;
 mod persona;
+mod pinned_checks;
 mod processes;
 mod push;
 mod read_back;

@@ -143,7 +143,7 @@ impl Dispatcher<'_> {
                 cost: live.reported.cost,
                 tokens: live.reported.tokens,
                 tree_digest: tree.as_deref(),
-                withheld: &[],
+                withheld: &live.withheld,
             })
         })?;
         Some(Judgment { delegated, verified: Some(verified) })

@@ -53,6 +53,7 @@ impl Dispatcher<'_> {
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
         let took_over = self.note_takeover(task)?;
+        self.note_pins(task);
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -201,6 +202,7 @@ impl Dispatcher<'_> {
             seen: Vec::new(),
             recorder: None,
             took_over,
+            withheld: Vec::new(),
         };
         self.live.insert(task, live);
         match self.children.start(process, spec) {

@@ -6,6 +6,7 @@ use contract::domain::crew::budget::Amount;
 use contract::domain::crew::snapshot::{Changes, compare};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
+use contract::domain::request::Agent;
 use contract::domain::status::{Evidence, Status};
 use contract::operator::{Code, Outcome};
 use schemars::JsonSchema;
@@ -70,6 +71,9 @@ pub struct Answer {
     pub status: Status,
     /// Why the task counts as done.
     pub evidence: Option<Evidence>,
+    /// Why it is only claimed although its checks passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
     pub changes: Option<Changes>,
     pub row: Value,
 }
@@ -93,11 +97,14 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         crate::worklog::refuse_unexplained(work.tx, &task, (status, token), request.strict)?;
         accept(work, &state, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &state, &judged);
+        let withheld = seen.withheld.clone();
+        // The worker completes the task, whoever sends its result.
+        let worker = Agent::parse(&delta.owner).ok();
         rows::step(
             work,
             &mut state,
             &delta,
-            TransitionContext { verified, withheld: None, ended: Ended::Submitted, spent },
+            TransitionContext { verified, withheld, by: worker, ended: Ended::Submitted, spent },
         )?;
         let task = state.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
@@ -112,6 +119,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             token: judged.issued.token,
             status: task.status,
             evidence: task.evidence,
+            withheld: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
             changes,
             row: state.view(&judged.reference),
         })

@@ -46,3 +46,6 @@ CREATE TABLE access_tokens (
 
 -- The engine that works under a lock, as JSON. NULL for locks that only a lease protects.
 ALTER TABLE locks ADD COLUMN holder TEXT;
+
+-- The files that the checks of a plan's task use, as they were before the work began.
+ALTER TABLE tasks ADD COLUMN pinned TEXT;
