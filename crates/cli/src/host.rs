@@ -21,6 +21,7 @@ use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
+use engine::index::Index;
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
@@ -111,6 +112,10 @@ impl Door for CommandLine {
         logs_directory(&self.globals)
     }
 
+    fn index(&self) -> Index {
+        index_directory(&self.globals).map(Index::at).unwrap_or_default()
+    }
+
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
         let from = how.directory.as_deref().unwrap_or(".");
         let mut config = config::load(&absolute(PathBuf::from(from)))?;
@@ -127,6 +132,7 @@ impl Door for CommandLine {
             launcher: Arc::new(shim()),
             executors: engine::Executors::built_in(),
             logs,
+            index: self.index(),
             policy: config.policy,
             environment: self.environment(),
             stop: self.stop()?,
@@ -307,6 +313,13 @@ pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
 pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = store_path(globals)?.into_os_string();
     name.push(".logs");
+    Ok(PathBuf::from(name))
+}
+
+/// Where looks at workspaces are kept: beside the store.
+pub(crate) fn index_directory(globals: &Globals) -> Result<PathBuf> {
+    let mut name = absolute(store_path(globals)?).into_os_string();
+    name.push(".index");
     Ok(PathBuf::from(name))
 }
 

@@ -200,6 +200,11 @@ impl Observer for LiveView {
                 }
                 self.tell(&format!("stopping ({why}); again to end everything at once"));
             }
+            Progress::StoreBusy => {
+                self.tell(
+                    "another process holds the store's write lock; the tasks go on, and the run waits for it",
+                );
+            }
             Progress::TookOver { task, told } => self.tell(&format!("{task}: {told}")),
             Progress::Attached { process } => {
                 // Nothing is reported about the tasks of another process.

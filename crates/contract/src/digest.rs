@@ -10,6 +10,16 @@ pub fn of_bytes(bytes: &[u8]) -> String {
     render(&Sha256::digest(bytes))
 }
 
+/// The same as bytes, for many digests that are kept in memory.
+pub fn raw_of_bytes(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// How a raw digest is printed.
+pub fn printed(raw: &[u8; 32]) -> String {
+    render(raw)
+}
+
 /// The digest of a value's canonical JSON.
 pub fn of_value<T: Serialize>(value: &T) -> Result<String, NotCanonical> {
     Ok(of_bytes(&canonical(value)?))
@@ -22,6 +32,10 @@ pub struct Running(Sha256);
 impl Running {
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
+    }
+
+    pub fn finish_raw(self) -> [u8; 32] {
+        self.0.finalize().into()
     }
 
     pub fn finish(self) -> String {

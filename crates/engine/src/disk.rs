@@ -1,17 +1,11 @@
-//! A workspace on the disk: its links, its case rules, and digests of its files.
+//! A workspace on the disk: its links and its case rules.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use contract::digest;
-use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::scope::{Links, Scope};
 
-/// A snapshot of more than this says that it is partial.
-const SNAPSHOT_FILES_MAX: usize = 2_000;
-const SNAPSHOT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Links that are followed for one path; more is a loop.
 const LINKS_MAX: usize = 40;
 
@@ -63,50 +57,6 @@ fn first_link(root: &str, path: &str, known: &Links) -> Option<(String, String)>
 /// The absolute path of a workspace under its real name.
 pub fn real_root(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// Digests of every file in the scopes. What git keeps for itself is left out.
-pub fn snapshot(root: &Path, scopes: &[Scope]) -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    let mut pending: Vec<PathBuf> = scopes.iter().map(|scope| root.join(scope.as_str())).collect();
-    let mut files = BTreeSet::new();
-    while let Some(path) = pending.pop() {
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-        if !meta.is_dir() {
-            files.insert(path);
-        } else if path.file_name().is_none_or(|name| name != ".git") {
-            match fs::read_dir(&path) {
-                Ok(entries) => pending.extend(entries.flatten().map(|entry| entry.path())),
-                Err(_) => snapshot.is_partial = true,
-            }
-        }
-        if files.len() + pending.len() > SNAPSHOT_FILES_MAX {
-            snapshot.is_partial = true;
-            return snapshot;
-        }
-    }
-    let mut bytes_left = SNAPSHOT_BYTES_MAX;
-    for file in files {
-        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
-        let name = Scope::parse(&name, None).map_or(name, |scope| scope.to_string());
-        match content(&file, &mut bytes_left) {
-            Some(digest) => drop(snapshot.files.insert(name, digest)),
-            None => snapshot.is_partial = true,
-        }
-    }
-    snapshot
-}
-
-fn content(file: &Path, bytes_left: &mut u64) -> Option<String> {
-    let meta = fs::symlink_metadata(file).ok()?;
-    if meta.is_symlink() {
-        return Some(digest::of_bytes(fs::read_link(file).ok()?.to_string_lossy().as_bytes()));
-    }
-    if !meta.is_file() {
-        return Some("special".to_owned());
-    }
-    *bytes_left = bytes_left.checked_sub(meta.len())?;
-    fs::read(file).ok().map(|bytes| digest::of_bytes(&bytes))
 }
 
 #[cfg(test)]

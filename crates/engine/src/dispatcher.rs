@@ -1,13 +1,16 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
+pub(crate) mod busy_store;
 mod conclude;
 mod layers;
+mod parked;
 mod pins;
 mod reports;
 pub(crate) mod start;
 mod waiting;
+mod watching;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,11 +18,12 @@ use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::{Owner, Run};
+use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
 use ops::crew::Obstacle;
 use ops::run::journal::{Entry, Written};
-use ops::{Caller, Context, Result};
+use ops::{Caller, Context, Error, Result};
 
 use crate::executor::Stopped;
 use crate::launcher::Children;
@@ -30,6 +34,7 @@ use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
 use waiting::Waiting;
+use watching::Watch;
 
 /// Why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +67,10 @@ pub(crate) struct Dispatcher<'d> {
     pub(crate) held: BTreeMap<usize, i64>,
     /// Tasks that could start but for something that others have.
     waiting: BTreeMap<usize, Waiting>,
+    /// Live tasks whose changes are compared with their scope.
+    watches: BTreeMap<usize, Watch>,
+    /// The scratch of every task. Changes there never count.
+    scratch: Vec<Scope>,
     /// From when on this engine can tell who is silent.
     watches_from_ms: i64,
     watched_ms: i64,
@@ -102,6 +111,9 @@ impl<'d> Dispatcher<'d> {
         let board = waiting::board((&*hands.cx.host(), &run), &tasks, &attempts, &now);
         let renewed_ms = now.boot.millis;
         let canceled = run.cancel_requested;
+        let parts = tasks.iter().filter_map(|task| task.part.as_ref());
+        let scratch: BTreeSet<Scope> = parts.flat_map(|part| part.spec.scratch.iter().cloned()).collect();
+        let scratch = scratch.into_iter().collect();
         Self {
             cx: hands.cx,
             settings: hands.settings,
@@ -121,6 +133,8 @@ impl<'d> Dispatcher<'d> {
             canceled,
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            watches: BTreeMap::new(),
+            scratch,
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
             paused_ms: hands.settings.launcher.paused_ms(),
@@ -180,6 +194,7 @@ impl<'d> Dispatcher<'d> {
         }
         self.allow_for_pauses();
         self.enforce_deadlines();
+        self.start_parked()?;
         self.take_answers()
     }
 
@@ -200,11 +215,14 @@ impl<'d> Dispatcher<'d> {
     /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
     /// mark is forgotten, and the caller looks again.
     pub(crate) fn try_commit(&mut self, mark: Mark) -> Result<Committed> {
-        let (entries, id) = (self.pipeline.entries(), &self.run.asked.id);
-        if entries.is_empty() {
+        if self.pipeline.entries().is_empty() {
             return Ok(Committed::All(None));
         }
-        let committed = match ops::run::journal::write(self.cx, &self.caller, id, &self.owner, entries) {
+        let written = self.patiently(|engine| {
+            let (entries, id) = (engine.pipeline.entries(), &engine.run.asked.id);
+            ops::run::journal::write(engine.cx, &engine.caller, id, &engine.owner, entries)
+        });
+        let committed = match written {
             Ok(Written::All { token }) => {
                 self.pipeline.written();
                 return Ok(Committed::All(token));
@@ -329,6 +347,17 @@ impl<'d> Dispatcher<'d> {
         Ok(())
     }
 
+    /// What the run knows and could not write, in a copy of the store beside the one that was taken away. Returns the
+    /// error that says where it is.
+    pub(crate) fn rescued(&mut self, error: Error) -> Error {
+        if error.code != ErrorCode::StoreReplaced {
+            return error;
+        }
+        self.children.end_all();
+        let (run, owner, entries) = (&self.run.asked.id, &self.owner, self.pipeline.entries());
+        ops::run::rescue::rescue(self.cx, &self.caller, (run, owner), entries, error)
+    }
+
     fn heed_signal(&mut self) {
         if let Some(signal) = self.settings.stop.raised() {
             self.stop_all(Stopped::Interrupted, Some(signal));
@@ -404,7 +433,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Until something has to be looked at again, at most one poll interval.
     fn patience(&self, now_ms: i64) -> Duration {
-        let deadlines = self.live.values().map(|live| live.deadline_ms).chain(self.board.next_due_ms(now_ms));
+        let deadlines = self.live.values().map(Live::next_due_ms).chain(self.board.next_due_ms(now_ms));
         let next = deadlines.map(|at| at - now_ms).min().unwrap_or(i64::MAX);
         let next = Duration::from_millis(u64::try_from(next.max(1)).unwrap_or(1));
         next.min(limits::POLL_INTERVAL)

@@ -14,7 +14,7 @@ use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
 
-use crate::dispatcher::{Dispatcher, EngineParts, Finished, millis};
+use crate::dispatcher::{Dispatcher, EngineParts, Finished, busy_store, millis};
 use crate::executor::Executor;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
@@ -148,8 +148,11 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
     };
     let id = run.asked.id.clone();
     let mut dispatcher = Dispatcher::new(parts, run, pipeline, whole.tasks);
-    recovery::recover(&mut dispatcher)?;
-    let finished = walk::walk(&mut dispatcher)?;
+    // Short waits, so that a signal is heeded between two of them.
+    dispatcher.cx.wait_at_most(busy_store::ONE_WAIT)?;
+    let worked = recovery::recover(&mut dispatcher).and_then(|()| walk::walk(&mut dispatcher));
+    let finished = worked.map_err(|error| dispatcher.rescued(error))?;
+    dispatcher.cx.wait_at_most(limits::BUSY_WAIT_MAX)?;
     let run = Box::new(show::state(dispatcher.cx, &id)?);
     Ok(match finished {
         Finished::Interrupted(signal) => Ending::Interrupted { signal, run },

@@ -20,12 +20,16 @@ use contract::domain::scope::{Links, Scope};
 use contract::domain::task::Task;
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
-use ops::host::{CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{
+    CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WatchEnd, Watched, WorkEnd,
+    WorklogWrite,
+};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
 
 use crate::git::Git;
+use crate::index::{How, Index, Look};
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
@@ -47,6 +51,10 @@ pub trait Door {
     }
     /// Where the output of attempts is kept.
     fn logs(&self) -> Result<PathBuf>;
+    /// The index of workspaces.
+    fn index(&self) -> Index {
+        Index::default()
+    }
     /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
     /// Who is told about the progress of a run.
@@ -109,6 +117,9 @@ impl Door for PlainDoor {
     }
 }
 
+/// A snapshot of more files says that it is partial.
+const SNAPSHOT_FILES_MAX: usize = 2_000;
+
 /// The machine this process runs on.
 pub struct LocalHost {
     /// Starts processes, and knows which engines are alive.
@@ -139,7 +150,32 @@ impl Host for LocalHost {
     }
 
     fn snapshot(&self, root: &str, scopes: &[Scope]) -> Snapshot {
-        disk::snapshot(Path::new(root), scopes)
+        let look = self.door.index().look(Path::new(root), &How { always: scopes, ..How::default() });
+        look.snapshot(scopes, SNAPSHOT_FILES_MAX)
+    }
+
+    fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot {
+        let (index, root) = (self.door.index(), Path::new(root));
+        let always = always(watched);
+        let look = index.look(root, &How { always: &always, never: &watched.scratch, rules: None });
+        // A look that could not be kept is missed at the end, where it is told.
+        index.keep(root, name, &look).ok();
+        look.snapshot(&watched.scopes, SNAPSHOT_FILES_MAX)
+    }
+
+    fn end_watch(&self, root: &str, name: &str, watched: &Watched) -> WatchEnd {
+        let (index, root) = (self.door.index(), Path::new(root));
+        let before = index.kept(root, name);
+        let always = always(watched);
+        let rules = before.as_ref().map(Look::rules);
+        let after = index.look(root, &How { always: &always, never: &watched.scratch, rules });
+        let files = after.snapshot(&watched.scopes, SNAPSHOT_FILES_MAX);
+        let changed = before.as_ref().map(|before| after.changed_since(before)).unwrap_or_default();
+        WatchEnd { files, changed, not_seen: not_seen(before.as_ref(), &after) }
+    }
+
+    fn forget_watch(&self, root: &str, name: &str) {
+        self.door.index().forget(Path::new(root), name);
     }
 
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
@@ -308,6 +344,23 @@ impl Host for LocalHost {
             Ending::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
         })
     }
+}
+
+fn always(watched: &Watched) -> Vec<Scope> {
+    watched.scopes.iter().chain(&watched.forbidden).cloned().collect()
+}
+
+/// Why a comparison does not show every change.
+pub(crate) fn not_seen(before: Option<&Look>, after: &Look) -> Option<String> {
+    let Some(before) = before else {
+        let missing = after.partial().map_or_else(
+            || "what it was before the task is not kept".to_owned(),
+            |partial| partial.to_string(),
+        );
+        return Some(format!("changes outside the scope were not seen: {missing}"));
+    };
+    let partial = before.partial().or(after.partial())?;
+    Some(format!("not all changes outside the scope were seen: {partial}"))
 }
 
 /// A path without links: the part that exists under its real name, and the rest behind it.

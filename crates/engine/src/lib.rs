@@ -5,6 +5,7 @@ pub mod ancestor;
 pub mod disk;
 pub mod git;
 pub mod host;
+pub mod index;
 pub mod launcher;
 pub mod observer;
 pub mod scheduler;

@@ -50,6 +50,8 @@ pub enum Progress<'t> {
     Stopping {
         signal: Option<i32>,
     },
+    /// Another process holds the store's write lock for long. The children go on.
+    StoreBusy,
     /// It got a lock that was taken from another holder: `took the lock on src from …`.
     TookOver {
         task: &'t str,

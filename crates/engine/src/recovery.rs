@@ -6,6 +6,8 @@ use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::check::CheckSeen;
 use contract::domain::limits;
+use contract::domain::outside::Outside;
+use contract::domain::pins::together;
 use contract::domain::status::Status;
 use contract::plan::PlanTask;
 use ops::Result;
@@ -84,7 +86,8 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     let spec = dispatcher.part(task).spec.clone();
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
-    let withheld = dispatcher.changed_pins(task);
+    let changed = dispatcher.changed_pins(task);
+    let outside = dispatcher.outside_of_interrupted(task, last.started_at)?;
     let checks = match hold(dispatcher, task)? {
         // Whatever the checks find there may be the work of others.
         Hold::Held if lost_to.is_some() => Some(Vec::new()),
@@ -116,7 +119,10 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Rerun => AttemptState::Interrupted,
         Decision::Parked => AttemptState::Unknown,
     };
-    note_end(dispatcher, task, last, (state, reason), checks);
+    let withheld = together([changed, outside.as_ref().and_then(Outside::withheld)]);
+    let observed =
+        Outcome { checks, outside: outside.filter(|outside| !outside.is_empty()), ..Outcome::default() };
+    note_end(dispatcher, task, last, (state, reason), observed);
     note_moves(dispatcher, task, decision, (reason, withheld));
     dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
     dispatcher.note(Entry::Envelope(Note {
@@ -133,6 +139,9 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     dispatcher.held.remove(&task);
     dispatcher.reload(task)?;
+    if dispatcher.tasks[task].status.is_terminal() {
+        dispatcher.forget_watch(task);
+    }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
 }
@@ -169,7 +178,7 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     let mark = dispatcher.pipeline.mark();
     dispatcher.held.remove(&task);
     let end = (AttemptState::Interrupted, "canceled after its engine had ended");
-    note_end(dispatcher, task, last, end, Vec::new());
+    note_end(dispatcher, task, last, end, Outcome::default());
     if !dispatcher.commit_unless_moved(mark)? {
         return Ok(false);
     }
@@ -237,14 +246,14 @@ fn note_end(
     task: usize,
     last: &Attempt,
     (state, reason): (AttemptState, &str),
-    checks: Vec<CheckSeen>,
+    observed: Outcome,
 ) {
     if last.state == AttemptState::Started {
         dispatcher.note(Entry::EndAttempt {
             task_id: last.begun.task_id.clone(),
             attempt_id: last.begun.id.clone(),
             state,
-            outcome: Box::new(Outcome { message: reason.to_owned(), checks, ..Outcome::default() }),
+            outcome: Box::new(Outcome { message: reason.to_owned(), ..observed }),
             token: dispatcher.held.get(&task).copied(),
         });
     }
@@ -259,11 +268,12 @@ fn note_moves(
     for to in moves(decision, dispatcher.tasks[task].status) {
         let task_id = dispatcher.tasks[task].id.clone();
         if to == Status::Done {
-            dispatcher.note(Entry::Finish { task_id, verified: true, withheld: withheld.clone() });
-        } else {
-            let reason = Some(format!("unknown: {reason}"));
-            dispatcher.note(Entry::MoveTask { task_id, to, reason, verified: false });
+            let withheld = withheld.clone();
+            dispatcher.note(Entry::Finish { task_id, verified: true, withheld });
+            continue;
         }
+        let reason = Some(format!("unknown: {reason}"));
+        dispatcher.note(Entry::MoveTask { task_id, to, reason, verified: false });
     }
 }
 

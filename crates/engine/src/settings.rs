@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::Policy;
 use crate::executor::Executors;
+use crate::index::Index;
 use crate::launcher::Launcher;
 
 pub struct Settings {
@@ -17,6 +18,8 @@ pub struct Settings {
     pub executors: Executors,
     /// Where the output of attempts is kept.
     pub logs: PathBuf,
+    /// The index of workspaces.
+    pub index: Index,
     pub policy: Policy,
     /// What every child inherits.
     pub environment: BTreeMap<OsString, OsString>,

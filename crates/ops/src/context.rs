@@ -41,19 +41,16 @@ pub struct Caller {
 
 impl Caller {
     pub fn agent(agent: Agent) -> Self {
-        let entity = Principal::Agent(agent.clone()).entity();
-        Self { agent, entity, holder: None }
+        Self::of(&Principal::Agent(agent))
     }
 
     pub fn human(agent: Agent) -> Self {
-        let entity = Principal::Person(agent.clone()).entity();
-        Self { agent, entity, holder: None }
+        Self::of(&Principal::Person(agent))
     }
 
-    /// The same call, known to be made by this principal.
-    #[must_use]
-    pub(crate) fn acting_as(&self, principal: &Principal) -> Self {
-        Self { entity: principal.entity(), ..self.clone() }
+    pub fn of(principal: &Principal) -> Self {
+        let agent = Agent::parse(&principal.name()).expect("BUG: the names of principals are bounded");
+        Self { agent, entity: principal.entity(), holder: None }
     }
 
     /// The same, in this process.

@@ -10,6 +10,7 @@ pub(crate) mod done;
 pub(crate) mod grants;
 pub(crate) mod ledger_state;
 pub(crate) mod lock_claims;
+pub mod meanwhile;
 mod owner;
 pub(crate) mod packet;
 pub mod paths;
@@ -17,6 +18,7 @@ mod planned;
 pub(crate) mod ready;
 mod reconciling;
 pub(crate) mod rows;
+pub(crate) mod token;
 
 pub use admission::Obstacle;
 pub use grants::LockConflict;

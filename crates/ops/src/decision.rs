@@ -61,7 +61,7 @@ impl Context {
                 Secret::parse(&text).ok_or_else(|| not_permitted("the token", NotPermitted::Unknown))?;
             let now = self.clock.now().at;
             let token = permitted(&self.store.read()?, &secret, now)?;
-            let caller = key.caller.acting_as(&Principal::Token(token.name));
+            let caller = Caller::of(&Principal::Token(token.name));
             return Ok(Decision { caller, basis: Basis::Token(secret) });
         }
         if !action.is_confirmed_by(&host.ask_person(action)?) {
@@ -71,7 +71,7 @@ impl Context {
         }
         let person = Agent::parse(&host.person())
             .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
-        let caller = key.caller.acting_as(&Principal::Person(person));
+        let caller = Caller::of(&Principal::Person(person));
         Ok(Decision { caller, basis: Basis::Person })
     }
 }

@@ -119,6 +119,7 @@ impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         let hint = error.hint().map(str::to_owned);
         let details = match &error {
+            store::Error::Replaced { path, written, .. } => json!({"path": path, "written": written}),
             store::Error::Secret(found) => json!({"path": found.path, "secret": found.rule}),
             _ => Value::Null,
         };

@@ -46,6 +46,13 @@ pub trait Host {
     fn make_directory(&self, path: &str) -> Result<()>;
     /// Digests of the files in these scopes.
     fn snapshot(&self, root: &str, scopes: &[Scope]) -> Snapshot;
+    /// Looks at the whole workspace before a worker begins and keeps it under a name, unless one is kept there. Returns
+    /// the digests of the files in the scopes.
+    fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot;
+    /// Looks at the workspace again, by the rules of the look that was kept.
+    fn end_watch(&self, root: &str, name: &str, watched: &Watched) -> WatchEnd;
+    /// Removes what was kept under a name.
+    fn forget_watch(&self, root: &str, name: &str);
     /// Files that git says differ from a revision, untracked ones included.
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>>;
     /// Why the project's policy forbids to run anything of this run; `None` where it is allowed.
@@ -100,6 +107,26 @@ pub trait Host {
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+/// What is looked at while a worker works, whatever the workspace ignores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watched {
+    pub scopes: Vec<Scope>,
+    pub forbidden: Vec<Scope>,
+    /// Not looked at.
+    pub scratch: Vec<Scope>,
+}
+
+/// A workspace after a worker has ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchEnd {
+    /// The digests of the files in the scopes.
+    pub files: Snapshot,
+    /// Every path of the workspace that changed.
+    pub changed: Vec<String>,
+    /// Why not all changes are known.
+    pub not_seen: Option<String>,
 }
 
 /// Checks, and where they run.

@@ -39,7 +39,7 @@ const TABLES: &[(&str, &str)] = &[
         "token, scope, run_id, task_id, reference, workspace, place, folded, mode, active, timeout_ms, granted_at, \
          released_at, release_reason",
     ),
-    ("assignments", "token, run_id, task_id, packet, snapshot, ended, issued_at, ended_at"),
+    ("assignments", "token, run_id, task_id, packet, token_hash, snapshot, ended, issued_at, ended_at"),
     ("results", "token, run_id, task_id, status, result, checks, changes, accepted_at"),
     ("blockers", "task_id, run_id, blocker, raised_at"),
     (

@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
 mod changes;
+mod growth;
 pub(crate) mod instructions;
+mod look;
 mod pipeline;
 mod report;
 mod rounds;
@@ -37,7 +39,9 @@ const BENCHES: &[Bench] = &[
     changes::PUSH,
     changes::RESUME,
     scale::BENCH,
+    look::BENCH,
     pipeline::BENCH,
+    growth::BENCH,
     validate::TASK,
     validate::EVENT,
 ];

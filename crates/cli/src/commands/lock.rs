@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use contract::domain::crew::token::LockToken;
 use ops::Result;
 use ops::lock::{LockView, acquire, check, force, list, release, renew};
 
@@ -9,6 +10,7 @@ use super::crew::{Which, answer_verdict, reference};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
+use crate::person::Decider;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -29,16 +31,19 @@ pub(crate) enum Command {
         /// The lease: how long the holder may go without a heartbeat [default: the timeout of the task's row]
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
+        /// The token of the locks that the task holds already, which the new grant replaces
+        #[arg(long)]
+        token: Option<LockToken>,
     },
     /// Renew the lease of a task's locks
     #[command(after_help = "Examples:
-  writ lock renew --run RUN --task T-2 --token 7")]
+  writ lock renew --run RUN --task T-2 --token 7-…")]
     Renew {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` or `assignment issue` printed
         #[arg(long)]
-        token: i64,
+        token: LockToken,
     },
     /// Release the locks of a task
     #[command(
@@ -46,7 +51,7 @@ pub(crate) enum Command {
 first, where it can be seen from here; on another machine or in another container the person answers for that.
 
 Examples:
-  writ lock release --run RUN --task T-2 --token 7 --reason \"not needed any more\"
+  writ lock release --run RUN --task T-2 --token 7-… --reason \"not needed any more\"
   writ lock release --run RUN --task T-2 --force --reason \"that container was deleted\""
     )]
     Release {
@@ -54,13 +59,15 @@ Examples:
         which: Which,
         /// The token that `lock acquire` printed
         #[arg(long, required_unless_present = "force", conflicts_with = "force")]
-        token: Option<i64>,
+        token: Option<LockToken>,
         /// Why, for the log
         #[arg(long, required_if_eq("force", "true"))]
         reason: Option<String>,
         /// Take the locks from the engine that holds them; asks at the terminal
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        decider: Decider,
     },
     /// List locks and their holders
     #[command(after_help = "Examples:
@@ -99,16 +106,17 @@ Examples:
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Acquire { which, resources, shared, timeout } => {
+        Command::Acquire { which, resources, shared, timeout, token } => {
             let request = acquire::Request {
                 run: which.run.clone(),
                 task: which.reference(globals)?,
                 resources: resources.clone(),
                 shared: *shared,
                 timeout_seconds: *timeout,
+                token: *token,
             };
             host::answer::<acquire::Acquire>(globals, output, &request, |answer| {
-                format!("token {}", answer.grant.token)
+                format!("token {}", answer.token)
             })
         }
         Command::Renew { which, token } => {
@@ -118,15 +126,15 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 format!("token {} renewed", answer.token)
             })
         }
-        Command::Release { which, token, reason, force } => {
+        Command::Release { which, token, reason, force, decider } => {
             let (run, task) = (which.run.clone(), which.reference(globals)?);
             if *force {
                 let request = force::Request { run, task, reason: reason.clone().unwrap_or_default() };
-                return host::answer::<force::Force>(globals, output, &request, |answer| {
+                return host::answer::<force::Force>(&decider.globals(globals), output, &request, |answer| {
                     format!("released {}", answer.released.join(", "))
                 });
             }
-            let token = token.unwrap_or_default();
+            let token = token.unwrap_or_else(|| 0.into());
             let request = release::Request { run, task, token, reason: reason.clone() };
             host::answer::<release::Release>(globals, output, &request, |answer| {
                 format!("released {}", answer.released.join(", "))

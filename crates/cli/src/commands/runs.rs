@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use contract::domain::attempt::Attempt;
+use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::money::MicroUsd;
+use contract::domain::outside::Outside;
 use contract::domain::run::{RunState, ShownState};
 use contract::domain::status::Status;
 use contract::domain::time::human_duration;
@@ -113,6 +114,7 @@ fn text(shown: &show::Answer) -> String {
             if let Some(told) = took_over(attempt) {
                 text.push_str(&format!("      {}\n", one_line(told)));
             }
+            text.push_str(&unattributed(attempt.outcome.as_ref(), "      "));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 if check.passed {
                     let command = check.command.join(" ");
@@ -180,6 +182,8 @@ fn summary(shown: &show::Answer) -> String {
         if let Some(check) = failed(task) {
             text.push_str(&failed_check::text(check, 0));
         }
+        let outcome = task.attempts.last().and_then(|last| last.outcome.as_ref());
+        text.push_str(&unattributed(outcome, "  "));
     }
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
@@ -190,6 +194,12 @@ fn summary(shown: &show::Answer) -> String {
     }
     text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
     text
+}
+
+/// A line about changes that nobody can be held responsible for.
+fn unattributed(outcome: Option<&Outcome>, indent: &str) -> String {
+    let told = outcome.and_then(|outcome| outcome.outside.as_ref()).and_then(Outside::unattributed);
+    told.map(|told| format!("{indent}unattributed: {}\n", one_line(&told))).unwrap_or_default()
 }
 
 /// For how many failed tasks the next commands are shown.

@@ -149,6 +149,38 @@ fn a_store_on_a_disk_that_became_read_only_is_refused_and_whole_again_afterwards
 }
 
 #[test]
+fn what_is_still_in_the_log_of_a_store_is_read_from_a_read_only_disk() {
+    let output = on_a_disk(
+        "size=8m",
+        "$WRIT task create $WHO --title first --request-id r1 > made.json || exit 1
+         mkfifo hold
+         sqlite3 $DISK/writ.db < hold & holder=$!
+         exec 3> hold; echo 'SELECT count(*) FROM tasks;' >&3
+         echo '.shell touch ready' >&3
+         until [ -e ready ]; do sleep 0.01; done
+         $WRIT task create $WHO --title second --request-id r2 > made.json || exit 1
+         kill -9 $holder; exec 3>&-
+         test -s $DISK/writ.db-wal || exit 3
+         mount -o remount,ro $DISK || exit 99
+         $WRIT task list $WHO || exit 4
+         mount -o remount,rw $DISK || exit 99
+         rm $DISK/writ.db-shm || exit 5
+         mount -o remount,ro $DISK || exit 99
+         $WRIT task list $WHO || exit 6
+         $WRIT task create $WHO --title third --request-id r3; echo \"exit $?\"
+         ls /tmp | grep writ-read- && exit 7; exit 0",
+    );
+    let lines: Vec<&str> =
+        output.success().stdout.lines().filter(|line| line.starts_with(['{', 'e'])).collect();
+    for line in [lines[0], lines[1]] {
+        assert!(line.contains("first") && line.contains("second"), "{output}");
+    }
+    let refused: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
+    assert_eq!((&refused["error_code"], lines[3]), (&json!("STORE_UNAVAILABLE"), "exit 1"), "{output}");
+    assert!(refused["error"].as_str().unwrap().contains("not writable"), "{output}");
+}
+
+#[test]
 fn a_run_whose_disk_fills_up_stops_with_a_reason_and_is_finished_when_there_is_space() {
     // The first child takes the last byte, so that nothing of what it did can be written down.
     let fills = "head -c 9m /dev/zero > $DISK/ballast; touch filled; exit 0";

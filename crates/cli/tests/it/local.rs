@@ -55,6 +55,7 @@ impl Door for TestDoor {
             launcher: Arc::new(shim()),
             executors: engine::Executors::built_in(),
             logs: self.logs.clone(),
+            index: engine::index::Index::at(self.logs.with_extension("index")),
             policy: Policy::default(),
             environment: environment(),
             stop: StopSignal::default(),

@@ -108,6 +108,36 @@ fn through_the_command(cli: &Cli, example: &Example) -> Value {
     if is_envelope { printed["data"].clone() } else { printed }
 }
 
+/// The rest of the scratch directory is mounted read-only, with the store in it.
+const READ_ONLY: &str = "mount --bind \"$S\" \"$S\" && mount --bind \"$S/project\" \"$S/project\" &&
+    mount -o remount,bind,ro \"$S\" && cd \"$S/project\" && exec \"$@\"";
+
+#[test]
+fn every_reading_verb_answers_the_same_from_a_store_on_a_read_only_disk() {
+    // A preview of the collection tries it in a transaction that it takes back.
+    let tries = ["store.gc_preview"];
+    let reads =
+        |row: &&Row| !registry::find(row.verb).unwrap().effect.mutates() && !tries.contains(&row.verb);
+    for row in rows().filter(reads) {
+        let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+        let example = (row.prepare)(&cli);
+        let fixed = ["--output", "json", "--agent", AGENT].map(str::to_owned);
+        let words: Vec<String> = example.argv.iter().cloned().chain(fixed).collect();
+        let start = "unshare -Urm true 2> /dev/null && exec unshare -Urm sh -c \"$0\" sh \"$@\"; exec unshare -m sh -c \"$0\" sh \"$@\"";
+        let before = ["-c", start, READ_ONLY, env!("CARGO_BIN_EXE_writ")].map(str::to_owned);
+        let mut call = cli.call(before.iter().chain(&words)).program("sh").env("S", cli.scratch().path());
+        let mut usual = cli.call(&words);
+        if let Some(text) = &example.stdin {
+            (call, usual) = (call.stdin(text.as_bytes()), usual.stdin(text.as_bytes()));
+        }
+        let from_read_only = call.run();
+        let usual = usual.run();
+        assert_eq!(from_read_only.status.code(), usual.status.code(), "{}: {from_read_only}", row.verb);
+        let (a, b) = (equal::document(&from_read_only.json()), equal::document(&usual.json()));
+        assert_eq!(a, b, "{}: left on a read-only disk", row.verb);
+    }
+}
+
 #[test]
 fn continuity_verbs_answer_the_same_through_the_registry_and_their_command() {
     same_through_both_doors(continuity::ROWS);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::check::CheckSeen;
 use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
+use super::outside::Outside;
 use super::run::{Owner, RunId};
 use super::task::TaskId;
 use super::time::Timestamp;
@@ -61,6 +62,9 @@ pub struct Outcome {
     /// From whom the task's locks were taken before it got them, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_over: Option<String>,
+    /// What changed outside the task's scope, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

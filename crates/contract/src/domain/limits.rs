@@ -84,6 +84,19 @@ pub const CHECKS_PER_TASK_MAX: usize = 50;
 pub const SCOPES_PER_TASK_MAX: usize = 100;
 /// The longest path a lock or a write scope may name, in bytes; Linux allows no longer one.
 pub const SCOPE_BYTES_MAX: usize = 4096;
+/// Files of one workspace whose changes are watched. A larger one is not compared, and the answer says so.
+pub const INDEX_FILES_MAX: usize = 500_000;
+/// How long one look at a workspace may take: locks must be renewed in between.
+pub const LOOK_TIME_MAX: Duration = Duration::from_secs(8);
+/// Bytes that one look reads. Larger trees are read over several looks; until then, a file's stat data stands for it.
+pub const LOOK_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// The ignore rules of a workspace together. Rules beyond it ignore nothing.
+pub const IGNORE_BYTES_MAX: usize = 1024 * 1024;
+/// What is kept beside a store to compare workspaces with. The oldest goes first.
+pub const INDEXES_MAX: usize = 320;
+pub const INDEXES_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Paths that a finding about changes outside a scope lists; the rest is counted.
+pub const OUTSIDE_PATHS_MAX: usize = 20;
 /// A task's whole worklog. It is read as a whole to verify it.
 pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A handoff bundle, which contains the worklogs of all tasks. It is read as a whole, too.
@@ -144,6 +157,12 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a write waits for other writers before it fails with BUSY.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long an engine with running children waits for other writers: longer than any of its leases, because ending
+/// the children would lose their work.
+pub const ENGINE_BUSY_WAIT_MAX: Duration = Duration::from_hours(1);
+/// The first wait of a process that could not be started for want of descriptors, processes or memory. It doubles.
+pub const SHORTAGE_WAIT_MIN: Duration = Duration::from_millis(50);
+pub const SHORTAGE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");

@@ -110,7 +110,7 @@ pub fn withheld(before: &Digests, now: &Digests, since: &str) -> Option<String> 
     if !unknown.is_empty() {
         reasons.push(format!("{} is too large to see whether it changed", listed(&unknown)));
     }
-    (!reasons.is_empty()).then(|| reasons.join("; "))
+    together(reasons.into_iter().map(Some))
 }
 
 /// Why passed checks are no more than a claim where nothing was digested before the work began.
@@ -120,6 +120,12 @@ pub fn not_digested(candidates: &BTreeMap<String, Role>, now: &Digests) -> Optio
         used.iter().filter(|(_, digest)| *digest != ABSENT).map(|(path, _)| path.as_str()).collect();
     (!used.is_empty())
         .then(|| format!("its checks use {}, and nobody looked at it before the work began", listed(&used)))
+}
+
+/// Several reasons as one.
+pub fn together(reasons: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 fn listed(paths: &[&str]) -> String {

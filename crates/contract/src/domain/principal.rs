@@ -21,6 +21,15 @@ pub enum Principal {
 }
 
 impl Principal {
+    /// The name that lists of events show.
+    pub fn name(&self) -> String {
+        match self {
+            Principal::Agent(name) | Principal::Person(name) => name.as_str().to_owned(),
+            Principal::Executor(task) => task.to_string(),
+            Principal::Token(name) => format!("token.{name}"),
+        }
+    }
+
     /// The name in AEE's `from`, and wherever a document says who acted.
     pub fn entity(&self) -> String {
         match self {

@@ -54,13 +54,13 @@ document! {
         pub(super) shell: bool,
         /// The instructions for an agent. Required for `aop-stdio`.
         pub(super) prompt: Option<String> as text(1, 50_000),
-        /// Paths it may change. Tasks whose writes overlap need an order.
+        /// Paths it may change. Tasks whose writes overlap need an order. Changes elsewhere make done only claimed.
         #[serde(default)]
         pub(super) writes: Vec<String> as SCOPES,
         /// Paths it reads.
         #[serde(default)]
         pub(super) reads: Vec<String> as SCOPES,
-        /// Paths for temporary files.
+        /// Paths for temporary files. Changes there never count.
         #[serde(default)]
         pub(super) scratch: Vec<String> as SCOPES,
         /// Environment variables; `env:NAME` takes a value from writ's own environment.

@@ -39,17 +39,3 @@ fn a_link_out_of_the_workspace_and_a_loop_are_refused() {
         assert_eq!(real(&root, text), Err(ScopeFault::Escape), "{text}");
     }
 }
-
-#[test]
-fn a_snapshot_names_each_file_by_its_digest() {
-    let scratch = Scratch::new();
-    let root = real_root(&scratch.dir("project"));
-    scratch.write(root.join("src/a.rs"), "");
-    scratch.write(root.join("src/.git/config"), "x");
-    symlink("a.rs", root.join("src/b.rs")).unwrap();
-    let scopes = [Scope::parse("src", None).unwrap(), Scope::parse("gone", None).unwrap()];
-    let found = snapshot(&root, &scopes);
-    let names: Vec<&str> = found.files.keys().map(String::as_str).collect();
-    assert_eq!((names, found.is_partial), (vec!["src/a.rs", "src/b.rs"], false));
-    assert_eq!(found.files["src/a.rs"], digest::of_bytes(b""));
-}

@@ -37,6 +37,10 @@ impl Dispatcher<'_> {
         let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned.claim);
         let succeeded = claim == Claim::Success;
         live.claim = Some(claim);
+        let stopped = live.stopped;
+        // Before the checks: what they leave behind is not the task's.
+        let outside = self.end_watch(task, stopped)?;
+        self.live_mut(task).outside = outside;
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
     }
 
@@ -180,6 +184,7 @@ impl Dispatcher<'_> {
 
     fn follow_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict) {
         if self.tasks[task].status.is_terminal() {
+            self.forget_watch(task);
             self.pipeline.task_ended(self.part(task).number);
         }
         if self.tasks[task].status == Status::Todo {
@@ -228,6 +233,9 @@ impl Dispatcher<'_> {
             }
         }
         self.reload(task)?;
+        if self.tasks[task].status.is_terminal() {
+            self.forget_watch(task);
+        }
         let took = self.cx.now().at.since(live.started_at);
         self.tell_end(task, took);
         Ok(())
@@ -312,6 +320,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             leftovers_killed: live.ended.leftovers_killed,
             retry_after_ms: reported.retry_after_ms,
             took_over: live.took_over.clone(),
+            outside: live.outside.clone().filter(|outside| !outside.is_empty()),
         }),
         token,
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use contract::aocl::Bundle;
 use contract::aocl::payload::Verification;
 use contract::domain::limits;
+use contract::domain::outside::Outside;
 use contract::domain::task::TaskId;
 use contract::json::Value;
 use ops::Result;
@@ -127,6 +128,9 @@ impl Dispatcher<'_> {
             return Some(Judgment { delegated, verified: None });
         }
         let workspace = Path::new(&self.run.asked.workspace);
+        let outside = live.outside.as_ref();
+        let mut withheld = live.withheld.clone();
+        withheld.extend(outside.and_then(Outside::withheld));
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
@@ -143,7 +147,8 @@ impl Dispatcher<'_> {
                 cost: live.reported.cost,
                 tokens: live.reported.tokens,
                 tree_digest: tree.as_deref(),
-                withheld: &live.withheld,
+                withheld: &withheld,
+                outside,
             })
         })?;
         Some(Judgment { delegated, verified: Some(verified) })
@@ -184,12 +189,12 @@ impl Dispatcher<'_> {
                 None => self.board.set_not_before(task, now_ms),
                 Some((Phase::Judging, deadline_ms)) => *deadline_ms = now_ms,
                 // A process has its own deadline, and no layer of its task is awaited.
-                Some((Phase::Executing | Phase::Checking { .. }, _)) => {}
+                Some((Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. }, _)) => {}
             }
         }
         let is_due = |live: &Live| match live.phase {
             Phase::Judging => live.stopped.is_some() || now_ms >= live.deadline_ms,
-            Phase::Executing | Phase::Checking { .. } => false,
+            Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. } => false,
         };
         let due: Vec<usize> =
             self.live.iter().filter(|(_, live)| is_due(live)).map(|(task, _)| *task).collect();

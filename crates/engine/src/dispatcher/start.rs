@@ -15,6 +15,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Preparation;
+use super::parked::shortage;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
 use crate::launcher::with_causes;
@@ -91,6 +92,7 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
+        self.begin_watch(task)?;
         self.launch(task, attempt, executor, (shaped, took_over))
     }
 
@@ -178,11 +180,9 @@ impl Dispatcher<'_> {
         spec.env = self.child_environment(&shaped.env, &prepared.env);
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let process = self.next_process();
         let live = Live {
             attempt,
-            process,
+            process: 0,
             phase: Phase::Executing,
             started_at: now.at,
             timeout: shaped.timeout,
@@ -190,7 +190,7 @@ impl Dispatcher<'_> {
             silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, &shaped.hidden).ok(),
+            log: None,
             digests: None,
             ended: Ended::default(),
             stdout: prepared.stdout,
@@ -200,19 +200,48 @@ impl Dispatcher<'_> {
             claim: None,
             reported: Reported::default(),
             seen: Vec::new(),
+            outside: None,
             recorder: None,
             took_over,
             withheld: Vec::new(),
+            spec: Some(Box::new(spec)),
+            parkings: 0,
         };
         self.live.insert(task, live);
-        match self.children.start(process, spec) {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.live_mut(task).ended.fault = Some(with_causes(&error));
-                self.heed_signal();
-                self.executor_ended(task)
+        self.start_executor(task)
+    }
+
+    /// Starts the process of a live task, now or when the machine has what it needs.
+    pub(super) fn start_executor(&mut self, task: usize) -> Result<()> {
+        let (process, now_ms) = (self.next_process(), self.now_ms());
+        let log_path = self.settings.logs.join(format!("{}.log", self.live[&task].attempt.id));
+        let live = self.live_mut(task);
+        live.process = process;
+        live.phase = Phase::Executing;
+        live.deadline_ms = now_ms.saturating_add(millis(live.timeout));
+        live.last_sign_ms = now_ms;
+        let spec = live.spec.as_deref().expect("BUG: kept until it has started").clone();
+        if live.log.is_none() {
+            match LogWriter::create(&log_path, &live.hidden) {
+                Ok(log) => live.log = Some(log),
+                Err(error) => {
+                    if let Some(short_of) = shortage(error.raw_os_error()) {
+                        self.park(task, None, short_of);
+                        return Ok(());
+                    }
+                }
             }
         }
+        let Err(error) = self.children.start(process, spec) else { return Ok(()) };
+        self.heed_signal();
+        if let Some(short_of) = shortage(error.errno())
+            && self.live[&task].stopped.is_none()
+        {
+            self.park(task, None, short_of);
+            return Ok(());
+        }
+        self.live_mut(task).ended.fault = Some(with_causes(&error));
+        self.executor_ended(task)
     }
 
     /// Starts a check of a task that has returned.
@@ -221,7 +250,9 @@ impl Dispatcher<'_> {
         let check = self.part(task).spec.checks[index].clone();
         let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
         let shown = check.command.join(" ");
-        self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
+        if self.live[&task].parkings == 0 {
+            self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
+        }
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
@@ -231,6 +262,13 @@ impl Dispatcher<'_> {
         hidden.add_all(&self.live[&task].hidden);
         let mut watched = Box::new(Watched::new(&hidden, ran));
         let started = self.children.start(process, spec);
+        if let Err(error) = &started
+            && let Some(short_of) = shortage(error.errno())
+            && self.live[&task].stopped.is_none()
+        {
+            self.park(task, Some(index), short_of);
+            return Ok(());
+        }
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));
         let live = self.live_mut(task);

@@ -62,7 +62,9 @@ impl Dispatcher<'_> {
         }
         self.renewed_ms = now_ms;
         let tokens: Vec<i64> = self.held.values().copied().collect();
-        let lost = ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner, &tokens)?;
+        let lost = self.patiently(|engine| {
+            ops::run::own::renew(engine.cx, &engine.run.asked.id, &engine.owner, &tokens)
+        })?;
         for (task, _) in self.held.iter().filter(|(_, token)| lost.contains(token)) {
             if let Some(live) = self.live.get_mut(task) {
                 live.stop(Stopped::Fenced, &*self.children);

@@ -3,6 +3,7 @@
 use contract::aocl::payload::Verification;
 use contract::domain::check::{CHECK_FAILED, CheckSeen, first_failed};
 use contract::domain::money::MicroUsd;
+use contract::domain::outside::Outside;
 use contract::plan::Budget;
 
 use super::Outcome;
@@ -61,6 +62,8 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) tokens: Option<i64>,
     /// Of everything in the write scope, after the checks.
     pub(crate) tree_digest: Option<&'s str>,
+    /// What changed outside its scope, where it has one.
+    pub(crate) outside: Option<&'s Outside>,
     /// What speaks against more than a claim.
     pub(crate) withheld: &'s [String],
 }
@@ -88,7 +91,15 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
             (decision, verdict.recorded(), verification("failed", message.clone(), Some(1.0)))
         }
     };
-    Outcome::decided(decision, told)
+    let outside = facts.outside.filter(|outside| !outside.is_empty());
+    let mut outcome = Outcome::decided(decision, told);
+    if let Some(reason) = outside.and_then(Outside::unattributed) {
+        outcome = outcome.and("UNATTRIBUTED", reason);
+    }
+    if let Some(outside) = outside {
+        outcome = outcome.set(key("outside"), outside);
+    }
+    outcome
         .set(key("verified"), verdict == Verdict::Done { verified: true })
         .set(key("tree_digest"), facts.tree_digest)
         .giving((verdict, verification))
@@ -124,6 +135,9 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     }
     if let Some(check) = first_failed(facts.checks) {
         return unchecked(check.fault());
+    }
+    if let Some(reason) = facts.outside.and_then(Outside::refusal) {
+        return failed("SCOPE_VIOLATION", reason);
     }
     if facts.checks.len() < facts.checks_expected {
         return unchecked("not every check was run".to_owned());

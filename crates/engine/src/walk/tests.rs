@@ -20,6 +20,7 @@ use testkit::{ManualClock, SeededIds, TempStore};
 use super::*;
 use crate::drive::{Ending, drive_through};
 use crate::host::{LocalHost, PlainDoor};
+use crate::index::Index;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::l5_context::{self, ContextFacts};
 use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
@@ -46,6 +47,7 @@ impl World {
             launcher: Arc::new(ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() }),
             executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
+            index: Index::at(store.scratch().join("index")),
             policy: Policy::default(),
             environment: BTreeMap::new(),
             stop: StopSignal::default(),
@@ -163,6 +165,7 @@ impl Observer for Watcher<'_> {
             | Progress::Waiting { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
+            | Progress::StoreBusy
             | Progress::TookOver { .. }
             | Progress::Attached { .. } => {}
         }

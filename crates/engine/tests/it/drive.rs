@@ -8,6 +8,7 @@ use contract::domain::limits;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId, RunState};
 use engine::host::{LocalHost, PlainDoor};
+use engine::index::Index;
 use engine::supervisor::ShimProgram;
 use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
@@ -35,6 +36,7 @@ impl Bench {
             launcher: Arc::new(shim()),
             executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
+            index: Index::at(store.scratch().join("index")),
             policy: Policy::default(),
             environment: BTreeMap::from([path]),
             stop: StopSignal::default(),

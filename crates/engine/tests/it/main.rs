@@ -8,6 +8,7 @@ mod drive;
 mod ending;
 mod faults;
 mod frame_corpus;
+mod ignoring;
 mod launching;
 mod leftovers;
 mod namespaces;

@@ -4,23 +4,25 @@ use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::pins;
-use contract::domain::scope::Scope;
+use contract::domain::scope::{Links, Scope};
 use contract::operator::fencing::Refused;
 use store::{AssignmentRow, Tx};
 
 use crate::context::{Caller, Context};
 use crate::crew::denial::refused;
+use crate::crew::meanwhile;
+use crate::crew::paths::resolve;
 use crate::error::Result;
-use crate::host::HostView;
+use crate::host::{HostView, Watched};
 use crate::record::EventWriter;
 
 /// Takes the snapshot of an open assignment that has none: nobody else may change its scope any more, and the worker
 /// has not been told yet. Repeating a call that was interrupted in between takes the snapshot then.
 pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
     pin_checks(cx, caller, token)?;
-    let Some((root, scopes)) = missing(cx, token)? else { return Ok(()) };
-    let snapshot = cx.host().snapshot(&root, &scopes);
-    keep(cx, caller, token, &snapshot)
+    let Some((root, watched, oldest_grant)) = missing(cx, token)? else { return Ok(()) };
+    let snapshot = cx.host().begin_watch(&root, &watch_name(token), &watched);
+    keep(cx, caller, token, &Snapshot { oldest_grant: Some(oldest_grant), ..snapshot })
 }
 
 /// Remembers the files that the checks of an assigned task use, if nobody did before.
@@ -47,11 +49,44 @@ fn pin_checks(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
     Ok(tx.commit()?)
 }
 
-/// The workspace and the locked scopes of an open assignment without a snapshot.
-fn missing(cx: &mut Context, token: i64) -> Result<Option<(String, Vec<Scope>)>> {
-    let tx = cx.store.read()?;
-    let open = tx.assignment(token)?.filter(|open| open.snapshot.is_none() && open.ended.is_none());
-    open.map_or(Ok(None), |open| locked_scopes(&tx, &open))
+/// The name under which the workspace before an assignment is kept.
+pub(crate) fn watch_name(token: i64) -> String {
+    format!("assignment-{token}")
+}
+
+/// The workspace of an open assignment without a snapshot, what is watched there, and the oldest grant around it.
+fn missing(cx: &mut Context, token: i64) -> Result<Option<(String, Watched, i64)>> {
+    let found = {
+        let tx = cx.store.read()?;
+        let open = tx.assignment(token)?.filter(|open| open.snapshot.is_none() && open.ended.is_none());
+        match open {
+            Some(open) => locked_scopes(&tx, &open)?.map(|(root, scopes)| (root, scopes, open)),
+            None => None,
+        }
+    };
+    let Some((root, scopes, open)) = found else { return Ok(None) };
+    let watched = watched(cx, &root, scopes, &open)?;
+    let oldest_grant = meanwhile::oldest_grant(&cx.store.read()?, &root)?;
+    Ok(Some((root, watched, oldest_grant)))
+}
+
+/// What is looked at for an assignment: what it locks, and what its author forbids.
+pub(crate) fn watched(
+    cx: &mut Context,
+    root: &str,
+    scopes: Vec<Scope>,
+    assignment: &AssignmentRow,
+) -> Result<Watched> {
+    let forbidden = assignment.packet["task"]["forbidden_scope"].as_array().into_iter().flatten();
+    let forbidden: Vec<String> = forbidden.filter_map(|path| path.as_str().map(str::to_owned)).collect();
+    let texts: Vec<&str> = forbidden.iter().map(String::as_str).collect();
+    let links = if texts.is_empty() { Links::new() } else { cx.host().links(root, &texts) };
+    let task = crate::task::required(&cx.store.read()?, assignment.task_id.as_str())?;
+    Ok(Watched {
+        scopes,
+        forbidden: resolve(&links, root, &forbidden)?,
+        scratch: task.part.map(|part| part.spec.scratch).unwrap_or_default(),
+    })
 }
 
 /// The workspace and the scopes that an assignment locks: what is digested before its worker begins, and again when its

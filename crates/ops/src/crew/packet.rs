@@ -94,6 +94,7 @@ pub(crate) fn issue_packet(
         run_id: state.run.asked.id.clone(),
         task_id: task.id.clone(),
         packet: packet.clone(),
+        token_hash: None,
     };
     let message = format!("{reference} assigned to {} with token {}", draft.owner, token);
     work.change(&rows::about(state, &task), &message, &Change::Crew(issued))?;

@@ -9,7 +9,7 @@ use store::Store;
 use super::submit::Request;
 use super::{Judged, Observation, judge};
 use crate::assignment::packet::HEARTBEAT_SECONDS_MIN;
-use crate::assignment::snapshot::locked_scopes;
+use crate::assignment::snapshot::{locked_scopes, watch_name, watched};
 use crate::checking::Checked;
 use crate::context::{Context, SharedClock};
 use crate::error::Result;
@@ -24,10 +24,16 @@ pub(super) fn observe(cx: &mut Context, request: &Request) -> Result<Observation
 fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
     let host = cx.host();
     // An assignment that was interrupted before its snapshot was kept is judged without one.
-    let files = match &judged.issued.snapshot {
-        Some(_) => {
-            let locked = locked_scopes(&cx.store.read()?, &judged.issued)?;
-            locked.map(|(root, scopes)| host.snapshot(&root, &scopes))
+    let locked = match &judged.issued.snapshot {
+        Some(_) => locked_scopes(&cx.store.read()?, &judged.issued)?,
+        None => None,
+    };
+    // Before the checks: what they leave behind is not the worker's.
+    let root = locked.as_ref().map(|(root, _)| root.clone());
+    let workspace = match locked {
+        Some((root, scopes)) => {
+            let watched = watched(cx, &root, scopes, &judged.issued)?;
+            Some((host.end_watch(&root, &watch_name(judged.issued.token), &watched), watched))
         }
         None => None,
     };
@@ -39,7 +45,7 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
         Outcome::Blocked | Outcome::Failed => Checked::default(),
     };
     let Checked { seen: checks, withheld, .. } = checked;
-    Ok(Observation { checks, withheld, files, arrived: Some(judged.arrived.clone()) })
+    Ok(Observation { checks, withheld, workspace, root, arrived: Some(judged.arrived.clone()) })
 }
 
 /// Runs `work` while a thread keeps the sender's lease alive: the sender is done, and must not time out because its
@@ -66,7 +72,7 @@ fn beat_until(
     let request = heartbeat::Request {
         run: judged.issued.run_id.to_string(),
         task: judged.reference.to_string(),
-        token: judged.issued.token,
+        token: judged.issued.token.into(),
         at: None,
     };
     let interval = judged.issued.packet["task"]["heartbeat_interval_seconds"].as_u64();
@@ -78,7 +84,7 @@ fn beat_until(
         }
         if let Some(store) = &mut store {
             // One that failed is sent again at the next turn; the result counts from its arrival in any case.
-            heartbeat::beat(store, &**clock, &request).ok();
+            heartbeat::beat(store, &**clock, &request, |_, _| Ok(judged.issued.token)).ok();
         }
         wait = Duration::from_secs(interval.max(1));
     }

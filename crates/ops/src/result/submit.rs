@@ -3,10 +3,14 @@
 use contract::domain::change::Change;
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::snapshot::{Changes, compare};
+use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
+use contract::domain::crew::token::LockToken;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
+use contract::domain::outside::{self, Interval, Outside};
+use contract::domain::pins::together;
 use contract::domain::request::Agent;
+use contract::domain::scope::Scope;
 use contract::domain::status::{Evidence, Status};
 use contract::operator::{Code, Outcome};
 use schemars::JsonSchema;
@@ -16,13 +20,16 @@ use serde_json::{Value, json};
 use super::observe::observe;
 use super::transition::{blocker, delta};
 use super::{Judged, Observation, Sent, judged, state_of};
+use crate::assignment::snapshot::watch_name;
 use crate::context::{Context, Key};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::ledger_state::LedgerState;
+use crate::crew::meanwhile::{self, Since};
 use crate::crew::rows::{self, TransitionContext};
+use crate::crew::token;
 use crate::error::Result;
-use crate::host::HostView;
+use crate::host::{HostView, WatchEnd, Watched};
 use crate::once::Reply;
 use crate::record::{EventWriter, scrubbed};
 use crate::verb::{Function, Surface, Verb};
@@ -44,9 +51,9 @@ impl Verb for Submit {
 pub struct Request {
     /// The worker's result, a document of the operator contract.
     pub document: Value,
-    /// The token of the assignment. Default: the document's `x_fencing_token`.
+    /// The token of the assignment. Default: the document's `x_token`.
     #[serde(default)]
-    pub token: Option<i64>,
+    pub token: Option<LockToken>,
     /// What the worker spent, in micro-USD. Default: everything that was reserved.
     #[serde(default)]
     pub cost: Option<MicroUsd>,
@@ -67,6 +74,7 @@ impl Request {
 pub struct Answer {
     pub run_id: String,
     pub task_id: String,
+    /// The number of the token.
     pub token: i64,
     pub status: Status,
     /// Why the task counts as done.
@@ -82,22 +90,28 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     let spent = spent(request)?;
     // A repeated request gets the stored answer; the world is not looked at again.
     let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
-    cx.once_viewing(key, Submit::NAME, request, |work| {
+    let reply = cx.once_viewing(key, Submit::NAME, request, |work| {
         let view = work.view;
         let mut state = state_of(work.tx, &request.sent())?;
         let arrived = seen.arrived.as_ref().unwrap_or(work.now);
         let judged = judged(work.tx, &state, &request.sent(), arrived, view)?;
-        let changes = seen_changes(&judged, &seen)?;
+        let changes = seen_changes(work, &state, &judged, &seen)?;
         let task = state.task(&judged.reference)?.clone();
+        let caller = token::acting(work, &task, judged.issued.token)?;
+        let work = &mut work.acting_as(&caller);
         let verified = crate::checking::all_passed(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&seen.checks));
         }
+        let outside = changes.as_ref().and_then(|changes| changes.outside.as_ref());
+        if judged.result.status == Outcome::Done {
+            refuse_forbidden(outside)?;
+        }
+        let withheld = together([seen.withheld.clone(), outside.and_then(Outside::withheld)]);
         let (status, token) = (judged.result.status, judged.issued.token);
         crate::worklog::refuse_unexplained(work.tx, &task, (status, token), request.strict)?;
         accept(work, &state, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &state, &judged);
-        let withheld = seen.withheld.clone();
         // The worker completes the task, whoever sends its result.
         let worker = Agent::parse(&delta.owner).ok();
         rows::step(
@@ -123,7 +137,11 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             changes,
             row: state.view(&judged.reference),
         })
-    })
+    })?;
+    if let Some(root) = &seen.root {
+        cx.host().forget_watch(root, &watch_name(reply.answer.token));
+    }
+    Ok(reply)
 }
 
 fn spent(request: &Request) -> Result<Option<Amount>> {
@@ -140,14 +158,56 @@ fn spent(request: &Request) -> Result<Option<Amount>> {
     Ok(Some(spent))
 }
 
-/// How the files in scope changed since the snapshot.
-fn seen_changes(judged: &Judged, seen: &Observation) -> Result<Option<Changes>> {
-    let Some(after) = &seen.files else { return Ok(None) };
+/// How the files changed since the snapshot, in the scope and outside it.
+fn seen_changes(
+    work: &EventWriter<'_, '_>,
+    state: &LedgerState,
+    judged: &Judged,
+    seen: &Observation,
+) -> Result<Option<Changes>> {
+    let Some((after, watched)) = &seen.workspace else { return Ok(None) };
     let Some(before) = &judged.issued.snapshot else {
         let message = "the assignment has no snapshot of its scope, so its changes are unknown";
         return Err(deny(Code::LedgerInconsistent, "snapshot_missing", message));
     };
-    Ok(Some(compare(before, after, &judged.claimed)))
+    let mut changes = compare(before, &after.files, &judged.claimed);
+    let outside = outside(work, state, judged, (after, watched, before))?;
+    changes.outside = Some(outside).filter(|outside| !outside.is_empty());
+    Ok(Some(changes))
+}
+
+/// What changed outside the scope of the assignment, and whose it is.
+fn outside(
+    work: &EventWriter<'_, '_>,
+    state: &LedgerState,
+    judged: &Judged,
+    (after, watched, before): (&WatchEnd, &Watched, &Snapshot),
+) -> Result<Outside> {
+    let root = &state.run.asked.workspace;
+    let own = judged.issued.packet["task"]["worklog_path"].as_str();
+    let own = own.and_then(|path| Scope::parse(path, Some(root)).ok());
+    let scratch: Vec<Scope> = watched.scratch.iter().cloned().chain(own).collect();
+    let since = Since { oldest_grant: before.oldest_grant.unwrap_or(0), at: judged.issued.issued_at };
+    let others = meanwhile::others_in(work.tx, &state.run, &judged.issued.task_id, since, work.now)?;
+    let interval = Interval {
+        scope: &watched.scopes,
+        forbidden: &watched.forbidden,
+        scratch: &scratch,
+        others: &others,
+        fold: work.view.folds_case(root)?,
+    };
+    let outside = outside::judge(&interval, after.changed.iter().map(String::as_str));
+    Ok(Outside { not_seen: after.not_seen.clone(), ..outside })
+}
+
+/// A task whose author's forbidden files changed is not done, whoever reports it.
+fn refuse_forbidden(outside: Option<&Outside>) -> Result<()> {
+    let Some((outside, message)) = outside.and_then(|outside| Some((outside, outside.refusal()?))) else {
+        return Ok(());
+    };
+    let mut refusal = verdict(Code::ScopeViolation, "in_forbidden_scope", message);
+    refusal.details.more.insert("outside".to_owned(), scrubbed(json!(outside)));
+    Err(denied(&refusal))
 }
 
 fn failed_checks(seen: &[CheckSeen]) -> crate::Error {

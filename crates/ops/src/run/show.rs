@@ -159,5 +159,8 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
         line["took_over"] = json!(told);
     }
+    if let Some(outside) = outcome.and_then(|outcome| outcome.outside.as_ref()) {
+        line["outside"] = json!(outside);
+    }
     line
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::crew::token::LockToken;
 use ops::watchdog;
 use serde_json::{Value, json};
 
 use crate::crew_world::Crew;
 use crate::world::caller;
 
-fn assigned() -> (Crew, i64) {
+fn assigned() -> (Crew, LockToken) {
     let mut crew = Crew::new();
     crew.task("T-1", &["src/a"], json!({}));
     let token = crew.issue("T-1").unwrap().token;
@@ -17,7 +18,7 @@ fn assigned() -> (Crew, i64) {
 }
 
 /// Heartbeats in time, for so many seconds.
-fn beat_for(crew: &mut Crew, token: i64, seconds: i64) {
+fn beat_for(crew: &mut Crew, token: LockToken, seconds: i64) {
     for _ in 0..seconds / 20 {
         crew.world.clock().advance(Duration::from_secs(20));
         crew.heartbeat("T-1", token).unwrap();

@@ -21,7 +21,7 @@ use ops::{approval, lock, run, watchdog};
 use serde_json::json;
 use testkit::SeededIds;
 
-use crate::crew_world::{Crew, purse};
+use crate::crew_world::{Crew, proved, purse};
 use crate::world::{ALIVE, DEAD, UNSEEN, World, caller, cancel, key, owner, submit};
 
 struct Scene {
@@ -219,6 +219,8 @@ fn only_the_engine_releases_or_takes_its_locks() {
     let mut scene = Scene::new();
     let one = scene.run(&[("a", "src")]);
     let token = scene.started(&one, "a");
+    let task = scene.world.task_of(&one, "a");
+    let token = proved(&scene.world, task.id.as_str(), token);
     let release =
         lock::release::Request { run: one.to_string(), task: "T-1".to_owned(), token, reason: None };
     let error = lock::release::release(&mut scene.world.cx, &key("ann", "r"), &release).unwrap_err();
@@ -229,6 +231,7 @@ fn only_the_engine_releases_or_takes_its_locks() {
         resources: vec!["docs".to_owned()],
         shared: false,
         timeout_seconds: None,
+        token: None,
     };
     let error = lock::acquire::acquire(&mut scene.world.cx, &key("ann", "a"), &acquire).unwrap_err();
     assert_eq!(error.details["details"]["rule"], "already_assigned");

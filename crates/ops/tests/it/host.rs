@@ -19,7 +19,10 @@ use contract::domain::scope::{Links, Scope};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use ops::context::SharedClock;
-use ops::host::{CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WorkEnd, WorklogWrite};
+use ops::host::{
+    CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WatchEnd, Watched, WorkEnd,
+    WorklogWrite,
+};
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Result};
@@ -37,6 +40,9 @@ pub(crate) struct Paper {
     pub(crate) files: Snapshot,
     pub(crate) worklog: Option<Vec<u8>>,
     pub(crate) changed: Vec<String>,
+    /// What changed since a watch began, and why not all of it is known.
+    pub(crate) outside: Vec<String>,
+    pub(crate) not_seen: Option<String>,
     pub(crate) denial: Option<String>,
     pub(crate) printed: Vec<u8>,
     /// The commands of the project that is asked about.
@@ -149,6 +155,18 @@ impl Host for TestHost {
         self.note("a snapshot");
         self.paper.borrow().files.clone()
     }
+
+    fn begin_watch(&self, root: &str, _: &str, watched: &Watched) -> Snapshot {
+        self.snapshot(root, &watched.scopes)
+    }
+
+    fn end_watch(&self, root: &str, _: &str, watched: &Watched) -> WatchEnd {
+        let files = self.snapshot(root, &watched.scopes);
+        let paper = self.paper.borrow();
+        WatchEnd { files, changed: paper.outside.clone(), not_seen: paper.not_seen.clone() }
+    }
+
+    fn forget_watch(&self, _: &str, _: &str) {}
 
     fn changed_in_git(&self, _: &str, _: &str, _: &Id<Attempt>) -> Result<Vec<String>> {
         self.note("changes in git");

@@ -32,6 +32,7 @@ mod secrets;
 mod sessions;
 mod shapes;
 mod storm;
+mod tokens;
 mod walk;
 mod worklogs;
 mod world;

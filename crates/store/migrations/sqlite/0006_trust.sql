@@ -44,6 +44,11 @@ CREATE TABLE access_tokens (
     revoked_at INTEGER
 );
 
+-- A token proves itself by the store's key. Up to the last number that was given out before, a token is its number alone.
+INSERT INTO counters (name, value) SELECT 'fencing_plain', value FROM counters WHERE name = 'fencing';
+-- The digest of the token that another store gave the worker of an imported assignment.
+ALTER TABLE assignments ADD COLUMN token_hash TEXT;
+
 -- The engine that works under a lock, as JSON. NULL for locks that only a lease protects.
 ALTER TABLE locks ADD COLUMN holder TEXT;
 

@@ -61,6 +61,14 @@ impl Tx<'_> {
         self.lock_list(&sql, params![run.as_str(), rows(limit)])
     }
 
+    /// Locks of this token or a later one that are active, or were released at or after a time.
+    pub fn locks_since(&self, token: i64, at: Timestamp) -> Result<Vec<Held>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM locks WHERE token >= ?1 AND (active = 1 OR released_at >= ?2) ORDER BY token"
+        );
+        self.lock_list(&sql, params![token, at.millis()])
+    }
+
     /// All active locks in the store.
     pub fn active_locks(&self, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 ORDER BY folded LIMIT ?1");

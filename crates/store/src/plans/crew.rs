@@ -87,7 +87,13 @@ fn on_the_way() -> Vec<CrewChange> {
             task_id,
             amount: Amount::default(),
         }),
-        at(|run_id, task_id| CrewChange::AssignmentIssued { token: 1, run_id, task_id, packet: json!({}) }),
+        at(|run_id, task_id| CrewChange::AssignmentIssued {
+            token: 1,
+            run_id,
+            task_id,
+            packet: json!({}),
+            token_hash: None,
+        }),
         at(|run_id, task_id| CrewChange::SnapshotTaken {
             token: 1,
             run_id,

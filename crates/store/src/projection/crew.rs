@@ -26,9 +26,10 @@ impl Tx<'_> {
                     _ => Ok(()),
                 }
             }
-            CrewChange::AssignmentIssued { token, run_id, task_id, packet } => self.change_one(
-                "INSERT INTO assignments (token, run_id, task_id, packet, issued_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![token, run_id.as_str(), task_id.as_str(), json(packet)?, at.millis()],
+            CrewChange::AssignmentIssued { token, run_id, task_id, packet, token_hash } => self.change_one(
+                "INSERT INTO assignments (token, run_id, task_id, packet, token_hash, issued_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![token, run_id.as_str(), task_id.as_str(), json(packet)?, token_hash, at.millis()],
             ),
             CrewChange::SnapshotTaken { token, snapshot, .. } => self.change_one(
                 "UPDATE assignments SET snapshot = ?2 WHERE token = ?1",

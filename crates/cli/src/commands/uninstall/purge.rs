@@ -17,8 +17,9 @@ pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
     let failed =
         |error: io::Error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", store.display()));
     let logs = Some(host::absolute(host::logs_directory(globals)?)).filter(|logs| logs.is_dir());
+    let index = Some(host::index_directory(globals)?).filter(|index| index.is_dir());
     if !store.exists() {
-        return Ok(logs.into_iter().collect());
+        return Ok(logs.into_iter().chain(index).collect());
     }
     match host::call_existing::<Show>(globals, &Request::default()) {
         Ok(status) => refuse_while_in_use(&status)?,
@@ -36,7 +37,7 @@ pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     let mut files = ops::files_of(store).map_err(failed)?;
-    files.extend(logs);
+    files.extend(logs.into_iter().chain(index));
     Ok(files)
 }
 

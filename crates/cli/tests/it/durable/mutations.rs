@@ -104,6 +104,8 @@ pub(crate) const NOT_CUT_OFF: [&str; 24] = [
 /// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
 pub(crate) struct Template {
     pub(crate) store: Vec<u8>,
+    /// The key of the store, which proves the token.
+    pub(crate) key: Vec<u8>,
     pub(crate) names: Vec<(&'static str, String)>,
 }
 
@@ -144,7 +146,7 @@ pub(crate) fn template() -> &'static Template {
             );
         }
         let mut names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
-        names.push(("token", author.ledger().to_string()));
+        names.push(("token", author.ledger()));
         names.push(("ledger", LEDGER.to_owned()));
         names.push(("bundle", author.bundle()));
         drop(author);
@@ -153,7 +155,8 @@ pub(crate) fn template() -> &'static Template {
         let asked = late.call("approval.request", json!({"run": LEDGER, "task": "T-1"}));
         names.push(("approval", asked["id"].as_str().unwrap().to_owned()));
         drop(late);
-        Template { store: std::fs::read(&path).unwrap(), names }
+        let key = std::fs::read(path.with_extension("db.key")).unwrap();
+        Template { store: std::fs::read(&path).unwrap(), key, names }
     })
 }
 
@@ -175,13 +178,13 @@ impl Author {
     }
 
     /// A ledger with one task that holds a lock; the token of it.
-    fn ledger(&mut self) -> i64 {
+    fn ledger(&mut self) -> String {
         let delta =
             json!({"task_id": "T-1", "status": "todo", "owner": "", "reason": "new", "delta_id": "d"});
         let document = json!({"schema_version": "1.0.0", "run_id": LEDGER, "ledger_delta": [delta]});
         self.call("ledger.apply", json!({"document": document, "workspace": "/nowhere"}));
         let request = json!({"run": LEDGER, "task": "T-1", "resources": ["src"]});
-        self.call("lock.acquire", request)["token"].as_i64().unwrap()
+        self.call("lock.acquire", request)["token"].as_str().unwrap().to_owned()
     }
 
     /// The ledger as another store would hand it on.

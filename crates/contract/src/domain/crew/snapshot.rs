@@ -5,12 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::outside::Outside;
+
 /// Files by their normalized path. A snapshot that is incomplete says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
     pub files: BTreeMap<String, String>,
     /// The scope has more than the limit, so this proves nothing.
     pub is_partial: bool,
+    /// When the files were looked at, no lock around the workspace had a lower token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_grant: Option<i64>,
 }
 
 /// The comparison of two snapshots and a claim.
@@ -23,6 +28,9 @@ pub struct Changes {
     /// Claimed changes that the snapshots do not show.
     pub unseen: Vec<String>,
     pub is_partial: bool,
+    /// What changed outside the scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
 }
 
 /// Compares the files before and after with the claimed changes. Paths are normalized; a claim may name a directory.
@@ -39,6 +47,7 @@ pub fn compare(before: &Snapshot, after: &Snapshot, claimed: &BTreeSet<String>) 
         undeclared: undeclared.map(|file| (*file).clone()).collect(),
         unseen: unseen.cloned().collect(),
         is_partial: before.is_partial || after.is_partial,
+        outside: None,
         seen: seen.into_iter().cloned().collect(),
     }
 }

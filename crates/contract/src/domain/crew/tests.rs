@@ -154,7 +154,7 @@ fn an_approval_is_for_one_action_once_and_in_time() {
 fn actual_changes_are_compared_with_claimed_ones() {
     let of = |files: &[(&str, &str)]| Snapshot {
         files: files.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned())).collect(),
-        is_partial: false,
+        ..Snapshot::default()
     };
     let before = of(&[("src/a", "1"), ("src/b", "1"), ("src/gone", "1")]);
     let after = of(&[("src/a", "2"), ("src/b", "1"), ("src/dir/new", "1")]);
@@ -164,7 +164,7 @@ fn actual_changes_are_compared_with_claimed_ones() {
         seen: strings(&["src/a", "src/dir/new", "src/gone"]),
         undeclared: strings(&["src/gone"]),
         unseen: strings(&["src/b"]),
-        is_partial: false,
+        ..Changes::default()
     };
     assert_eq!(compare(&before, &after, &claimed), expected);
 }

@@ -28,6 +28,7 @@ fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
         cost: None,
         tokens: None,
         tree_digest: Some("sha256:1"),
+        outside: None,
         withheld: &[],
     }
 }

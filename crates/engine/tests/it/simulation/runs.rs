@@ -236,6 +236,7 @@ impl Simulation {
             launcher: Arc::clone(&launcher) as Arc<dyn Launcher>,
             executors: Executors::built_in(),
             logs: self.place.path().to_owned(),
+            index: engine::index::Index::default(),
             policy: Policy::default(),
             environment: BTreeMap::new(),
             stop,
@@ -314,6 +315,13 @@ fn part(number: u64) {
     let bench = Bench::new();
     let bench = AssertUnwindSafe(&bench);
     super::each_seed(SEEDS, PARTS, number, move |seed| drop(simulate(*bench, seed)));
+}
+
+#[test]
+fn soak_no_run_of_a_fresh_seed_breaks_an_invariant() {
+    let bench = Bench::new();
+    let bench = AssertUnwindSafe(&bench);
+    super::fresh_seeds(20, move |seed| drop(simulate(*bench, seed)));
 }
 
 macro_rules! parts {

@@ -108,6 +108,7 @@ impl Unpacking<'_> {
                 run_id: run_id.clone(),
                 task_id: task_id.clone(),
                 packet: given.packet.clone(),
+                token_hash: given.token_hash.clone(),
             };
             self.say(work, Some(&task_id), &format!("{} was assigned", given.task_id), issued)?;
             let mut more = Vec::new();

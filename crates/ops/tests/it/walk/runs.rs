@@ -142,17 +142,19 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "token.create",
         prepare: |crew| {
-            (Some(crew.key()), json!({"name": "ci", "scope": "approve", "expires_in_seconds": 60}))
+            let name = format!("made-{}", crew.world.round);
+            (Some(crew.key()), json!({"name": name, "scope": "approve", "expires_in_seconds": 60}))
         },
     },
     Sample { verb: "token.list", prepare: |_| (None, json!({})) },
     Sample {
         verb: "token.revoke",
         prepare: |crew| {
-            let request = crate::idempotency::new_token("ci");
-            ops::token::create::create(&mut crew.world.cx, &crate::world::key("person", "make"), &request)
-                .unwrap();
-            (Some(crew.key()), json!({"token": "ci"}))
+            let name = format!("old-{}", crew.world.round);
+            let request = crate::idempotency::new_token(&name);
+            let key = crate::world::key("person", &name);
+            ops::token::create::create(&mut crew.world.cx, &key, &request).unwrap();
+            (Some(crew.key()), json!({"token": name}))
         },
     },
     Sample {

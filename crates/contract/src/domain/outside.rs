@@ -1,0 +1,182 @@
+//! Changes outside a task's scope: which of them speak against the task, and which nobody can attribute.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use unicode_normalization::UnicodeNormalization;
+
+use super::limits;
+use super::scope::Scope;
+
+/// What a task may change, and who else could change files while it ran.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval<'i> {
+    /// What it was granted. Changes in it are its own.
+    pub scope: &'i [Scope],
+    pub forbidden: &'i [Scope],
+    /// Declared scratch, and files that writ writes itself. Changes there never count.
+    pub scratch: &'i [Scope],
+    /// Tasks that overlapped the interval in time.
+    pub others: &'i [OtherTask],
+    /// Names that differ only in case are one.
+    pub fold: bool,
+}
+
+/// Another task of the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherTask {
+    pub name: String,
+    /// What it was granted, as seen from the workspace. Empty if it holds no lock.
+    pub scopes: Vec<Scope>,
+}
+
+/// What changed outside the scope of a task while it ran. Each list is bounded; `left_out` counts the rest.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Outside {
+    /// Changed although the task's author forbade it. The task is not done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forbidden: Vec<String>,
+    /// Changed while no other task ran and no other grant covered them. Done is only claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undeclared: Vec<String>,
+    /// Changed while other tasks ran, none of which had a grant on them: nobody knows by whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unattributed: Vec<String>,
+    /// Changed while another task had a grant on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covered: Vec<Covered>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+    /// Why changes outside the scope could not be seen, or not all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_seen: Option<String>,
+}
+
+/// A changed file that another task's grant covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Covered {
+    pub path: String,
+    /// The task that holds or held the grant.
+    pub by: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Outside {
+    /// A comparison that could not be made.
+    pub fn not_seen(why: impl Into<String>) -> Self {
+        Self { not_seen: Some(why.into()), ..Self::default() }
+    }
+
+    /// Whether there is nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Why the task is not done, if a forbidden file changed.
+    pub fn refusal(&self) -> Option<String> {
+        let more = self.more(&self.forbidden);
+        (!self.forbidden.is_empty())
+            .then(|| format!("forbidden files changed: {}{more}", list(&self.forbidden)))
+    }
+
+    /// Why done is only claimed, if files outside the scope changed while the task ran alone.
+    pub fn withheld(&self) -> Option<String> {
+        let more = self.more(&self.undeclared);
+        let told =
+            || format!("files outside its scope changed while it ran: {}{more}", list(&self.undeclared));
+        (!self.undeclared.is_empty()).then(told)
+    }
+
+    /// What nobody can be held responsible for, in a line for people.
+    pub fn unattributed(&self) -> Option<String> {
+        let more = self.more(&self.unattributed);
+        let told = || format!("changed while several tasks ran: {}{more}", list(&self.unattributed));
+        (!self.unattributed.is_empty()).then(told).or_else(|| self.not_seen.clone())
+    }
+
+    /// The rest is counted at the list that is full.
+    fn more(&self, list: &[String]) -> String {
+        let is_full = list.len() == limits::OUTSIDE_PATHS_MAX && self.left_out > 0;
+        if is_full { format!(" and up to {} more", self.left_out) } else { String::new() }
+    }
+
+    fn keep(&mut self, verdict: Verdict<'_>, path: &str) {
+        let list = match verdict {
+            Verdict::Own => return,
+            Verdict::Covered(by) if self.covered.len() < limits::OUTSIDE_PATHS_MAX => {
+                self.covered.push(Covered { path: path.to_owned(), by: by.to_owned() });
+                return;
+            }
+            Verdict::Covered(_) => {
+                self.left_out += 1;
+                return;
+            }
+            Verdict::Forbidden => &mut self.forbidden,
+            Verdict::Undeclared => &mut self.undeclared,
+            Verdict::Unattributed => &mut self.unattributed,
+        };
+        if list.len() < limits::OUTSIDE_PATHS_MAX {
+            list.push(path.to_owned());
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+enum Verdict<'i> {
+    Own,
+    Forbidden,
+    Undeclared,
+    Unattributed,
+    Covered(&'i str),
+}
+
+/// Decides about every path that changed in the interval.
+pub fn judge<'p>(interval: &Interval<'_>, changed: impl IntoIterator<Item = &'p str>) -> Outside {
+    let mut outside = Outside::default();
+    for path in changed {
+        outside.keep(judge_one(interval, path), path);
+    }
+    outside
+}
+
+fn judge_one<'i>(interval: &Interval<'i>, path: &str) -> Verdict<'i> {
+    let inside = |scopes: &[Scope]| scopes.iter().any(|scope| covers(scope, path, interval.fold));
+    if inside(interval.scratch) {
+        return Verdict::Own;
+    }
+    let holder = interval.others.iter().find(|other| inside(&other.scopes));
+    match (inside(interval.forbidden), inside(interval.scope), holder) {
+        // A grant excludes all others, so a change in it is the holder's, also where another task must not write.
+        (true, _, None) | (true, true, Some(_)) => Verdict::Forbidden,
+        (false, true, _) => Verdict::Own,
+        (_, false, Some(holder)) => Verdict::Covered(&holder.name),
+        (false, false, None) if interval.others.is_empty() => Verdict::Undeclared,
+        (false, false, None) => Verdict::Unattributed,
+    }
+}
+
+/// Whether a file of the workspace is in a scope. Scopes are normalized, names on the disk are not.
+pub fn covers(scope: &Scope, path: &str, fold: bool) -> bool {
+    let has = |outer: &str, path: &str| {
+        outer == "." || path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if fold {
+        let folded: String = path.to_uppercase().to_lowercase().nfc().collect();
+        return has(scope.folded().as_str(), &folded);
+    }
+    if path.is_ascii() {
+        return has(scope.as_str(), path);
+    }
+    has(scope.as_str(), &path.nfc().collect::<String>())
+}
+
+fn list(paths: &[String]) -> String {
+    paths.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! One index of a workspace, keyed by stat data: what every file was when writ last looked.
+//!
+//! A look walks the tree and compares device, inode, size, times and mode with the look before it; only files that
+//! differ are read. A file that changed in the same instant as it was looked at could change again without another
+//! time stamp, so it is read again by the next look, as git does it. The index is a cache beside the store: a damaged
+//! one is made again, and it proves nothing that the disk does not.
+
+mod kept;
+mod rules;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use contract::digest;
+use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::limits;
+use contract::domain::outside::covers;
+use contract::domain::scope::Scope;
+
+pub use rules::Rules;
+
+/// Looks at workspaces, and keeps what it saw.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    /// Where looks are kept; `None` keeps nothing, and every look reads everything.
+    directory: Option<PathBuf>,
+    /// A smaller limit than `INDEX_FILES_MAX`.
+    files_max: Option<usize>,
+}
+
+/// What a look is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct How<'h> {
+    /// Looked at even where the rules ignore it: what a task may write, and what it must not. The whole workspace is
+    /// looked at by its rules.
+    pub always: &'h [Scope],
+    /// Never looked at: declared scratch.
+    pub never: &'h [Scope],
+    /// The rules of an earlier look; those on the disk where it is `None`.
+    pub rules: Option<&'h Rules>,
+}
+
+/// A workspace as it was seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Look {
+    /// By the directory's path from the root, then by name.
+    directories: BTreeMap<Vec<u8>, Vec<Entry>>,
+    rules: Rules,
+    /// Why it does not show everything.
+    partial: Option<Partial>,
+    /// Files whose content was read for it.
+    read: usize,
+}
+
+/// Why a look does not show everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Partial {
+    #[error(
+        "the workspace has more than {} files that git does not ignore (INDEX_FILES_MAX)",
+        limits::INDEX_FILES_MAX
+    )]
+    Files,
+    #[error("looking at the workspace took longer than {} s (LOOK_TIME_MAX)", limits::LOOK_TIME_MAX.as_secs())]
+    Time,
+    #[error("the workspace could not be read")]
+    Root,
+}
+
+/// One file, link or other thing that is not a directory; or a directory that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    name: Box<[u8]>,
+    stat: Stat,
+    content: Content,
+    /// It changed so shortly before it was looked at that its stat data proves nothing.
+    is_racy: bool,
+}
+
+/// What the system says about a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Stat {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, u32),
+    changed: (i64, u32),
+    mode: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Of a file's bytes, or of a link's target.
+    Digest([u8; 32]),
+    /// A pipe, socket or device: never opened.
+    Special,
+    /// Not read, so its stat data stands for it: too large for one look, or unreadable.
+    Unread,
+}
+
+impl Index {
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory: Some(directory), files_max: None }
+    }
+
+    /// With a smaller limit than `INDEX_FILES_MAX`.
+    #[must_use]
+    pub fn limited_to(self, files_max: usize) -> Self {
+        Self { files_max: Some(files_max), ..self }
+    }
+
+    /// Looks at a workspace.
+    pub fn look(&self, root: &Path, how: &How<'_>) -> Look {
+        let before = self.load(root).unwrap_or_default();
+        let began = self.clock();
+        let files_max = self.files_max.unwrap_or(limits::INDEX_FILES_MAX);
+        let look = walk::walk(root, how, &before, &walk::Bounds { began, files_max });
+        if look.partial.is_none() && (look.directories != before.directories || look.rules != before.rules) {
+            // Without it, the next look only costs more.
+            self.save(root, &look).ok();
+        }
+        look
+    }
+
+    /// A digest of everything in the scopes: names, modes and contents, in a fixed order. `None` if not all of it could
+    /// be read.
+    pub fn tree_digest(&self, root: &Path, scopes: &[Scope], never: &[Scope]) -> Option<String> {
+        if scopes.is_empty() {
+            return None;
+        }
+        self.look(root, &How { always: scopes, never, rules: None }).tree_digest(scopes)
+    }
+}
+
+impl Look {
+    pub fn partial(&self) -> Option<Partial> {
+        self.partial
+    }
+
+    /// Files whose content was read for this look.
+    pub fn files_read(&self) -> usize {
+        self.read
+    }
+
+    pub fn files(&self) -> usize {
+        self.directories.values().map(Vec::len).sum()
+    }
+
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The paths that differ from an earlier look: new, gone or changed. Bytes that are not text are shown as `\xNN`.
+    pub fn changed_since(&self, before: &Look) -> Vec<String> {
+        let mut changed = Vec::new();
+        let mut names: Vec<&Vec<u8>> = before.directories.keys().chain(self.directories.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for directory in names {
+            let old = before.directories.get(directory).map_or(&[][..], Vec::as_slice);
+            let new = self.directories.get(directory).map_or(&[][..], Vec::as_slice);
+            changed.extend(differing(old, new).map(|name| text(&joined(directory, name))));
+        }
+        changed
+    }
+
+    /// The same as [`Index::tree_digest`], of this look.
+    pub fn tree_digest(&self, scopes: &[Scope]) -> Option<String> {
+        if self.partial.is_some() {
+            return None;
+        }
+        let mut running = digest::Running::default();
+        for (path, entry) in self.inside(scopes) {
+            let content = match entry.content {
+                Content::Digest(raw) => digest::printed(&raw),
+                Content::Special => "special".to_owned(),
+                Content::Unread => return None,
+            };
+            running.update(format!("{path}\0{:o}\0{content}\n", entry.stat.mode).as_bytes());
+        }
+        Some(running.finish())
+    }
+
+    /// The digests of the files in the scopes. One with more than `files_max` says that it is partial.
+    pub fn snapshot(&self, scopes: &[Scope], files_max: usize) -> Snapshot {
+        let mut snapshot = Snapshot { is_partial: self.partial.is_some(), ..Snapshot::default() };
+        for (path, entry) in self.inside(scopes) {
+            if snapshot.files.len() == files_max {
+                return Snapshot { is_partial: true, ..Snapshot::default() };
+            }
+            let name = Scope::parse(&path, None).map_or(path, |scope| scope.to_string());
+            match entry.content {
+                Content::Digest(raw) => drop(snapshot.files.insert(name, digest::printed(&raw))),
+                Content::Special => drop(snapshot.files.insert(name, "special".to_owned())),
+                Content::Unread => snapshot.is_partial = true,
+            }
+        }
+        snapshot
+    }
+
+    fn inside<'l>(&'l self, scopes: &'l [Scope]) -> impl Iterator<Item = (String, &'l Entry)> {
+        let files = self.directories.iter().flat_map(|(directory, entries)| {
+            entries.iter().map(move |entry| (text(&joined(directory, &entry.name)), entry))
+        });
+        files.filter(|(path, _)| scopes.iter().any(|scope| covers(scope, path, false)))
+    }
+}
+
+impl Entry {
+    /// Whether two looks saw the same. The same stat data is not enough: a racy file was read again.
+    fn is_same(&self, other: &Entry) -> bool {
+        if self.stat.mode != other.stat.mode {
+            return false;
+        }
+        match (self.content, other.content) {
+            (Content::Digest(one), Content::Digest(two)) => one == two,
+            (Content::Special, Content::Special) => {
+                (self.stat.device, self.stat.inode) == (other.stat.device, other.stat.inode)
+            }
+            _ => self.stat == other.stat,
+        }
+    }
+}
+
+/// The names whose entries differ. Both lists are sorted by name.
+fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = &'e [u8]> {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let (one, two) = match (old.peek(), new.peek()) {
+                (None, None) => return None,
+                (Some(_), None) => (old.next(), None),
+                (None, Some(_)) => (None, new.next()),
+                (Some(one), Some(two)) => match one.name.cmp(&two.name) {
+                    std::cmp::Ordering::Less => (old.next(), None),
+                    std::cmp::Ordering::Greater => (None, new.next()),
+                    std::cmp::Ordering::Equal => (old.next(), new.next()),
+                },
+            };
+            match (one, two) {
+                (Some(one), Some(two)) if one.is_same(two) => {}
+                (one, two) => return one.or(two).map(|entry| &*entry.name),
+            }
+        }
+    })
+}
+
+fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
+}
+
+/// A path as text. Bytes that are not part of a character are written as `\xNN`, so that two names stay two.
+fn text(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+//! The stored form of looks: private files beside the store, replaced as a whole, with a checksum at the end.
+//!
+//! `HASH.idx` is the last look at the workspace whose path has that hash; `HASH.NAME.base` is the look that a task is
+//! compared with when it ends, a link to the index of that moment.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use contract::digest;
+use contract::domain::limits;
+
+use super::walk::nanoseconds;
+use super::{Content, Entry, Index, Look, Rules, Stat};
+
+const MAGIC: &[u8] = b"writ-index 1\n";
+const CHECKSUM_BYTES: usize = 32;
+/// The file whose time says when a look began.
+const CLOCK: &str = "clock";
+
+impl Index {
+    /// Keeps a look under a name, to compare with later. The first one under a name stays.
+    pub fn keep(&self, root: &Path, name: &str, look: &Look) -> io::Result<()> {
+        let Some(base) = self.base(root, name) else { return Ok(()) };
+        if base.exists() || look.partial.is_some() {
+            return Ok(());
+        }
+        self.make_room()?;
+        let current = self.current(root).expect("BUG: there is a directory");
+        // The index is the look unless another process has looked since.
+        if self
+            .load(root)
+            .is_some_and(|kept| kept.directories == look.directories && kept.rules == look.rules)
+            && fs::hard_link(&current, &base).is_ok()
+        {
+            return Ok(());
+        }
+        replace(&base, &written(root, look))
+    }
+
+    /// The look that was kept under a name. `None` if it is gone or damaged.
+    pub fn kept(&self, root: &Path, name: &str) -> Option<Look> {
+        read(&self.base(root, name)?, root)
+    }
+
+    /// Removes what was kept under a name.
+    pub fn forget(&self, root: &Path, name: &str) {
+        if let Some(base) = self.base(root, name) {
+            // What is left is removed when there are too many.
+            fs::remove_file(base).ok();
+        }
+    }
+
+    pub(super) fn load(&self, root: &Path) -> Option<Look> {
+        read(&self.current(root)?, root)
+    }
+
+    pub(super) fn save(&self, root: &Path, look: &Look) -> io::Result<()> {
+        let Some(current) = self.current(root) else { return Ok(()) };
+        if !current.exists() {
+            self.make_room()?;
+        }
+        replace(&current, &written(root, look))
+    }
+
+    /// The time now by the clock that stamps files, in nanoseconds. Without one, every file counts as just changed.
+    pub(super) fn clock(&self) -> i64 {
+        let stamp = || {
+            let directory = self.made()?;
+            let mut file = private().truncate(true).open(directory.join(CLOCK))?;
+            file.write_all(b"\n")?;
+            let meta = file.metadata()?;
+            io::Result::Ok(nanoseconds((meta.mtime(), u32::try_from(meta.mtime_nsec()).unwrap_or(0))))
+        };
+        stamp().unwrap_or(i64::MIN)
+    }
+
+    fn current(&self, root: &Path) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(format!("{}.idx", hash(root))))
+    }
+
+    fn base(&self, root: &Path, name: &str) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(format!("{}.{name}.base", hash(root))))
+    }
+
+    fn made(&self) -> io::Result<&Path> {
+        let directory = self.directory.as_deref().ok_or(io::ErrorKind::NotFound)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        Ok(directory)
+    }
+
+    /// Removes the oldest files until there is room for one more.
+    fn make_room(&self) -> io::Result<()> {
+        let mut files: Vec<(i64, u64, PathBuf)> = Vec::new();
+        for entry in fs::read_dir(self.made()?)?.flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            if meta.is_file() && entry.file_name() != CLOCK {
+                files.push((meta.ctime(), meta.size(), entry.path()));
+            }
+        }
+        files.sort_unstable();
+        let mut bytes: u64 = files.iter().map(|(_, size, _)| size).sum();
+        let mut count = files.len();
+        for (_, size, path) in files {
+            if count < limits::INDEXES_MAX && bytes < limits::INDEXES_BYTES_MAX {
+                break;
+            }
+            fs::remove_file(path).ok();
+            count -= 1;
+            bytes = bytes.saturating_sub(size);
+        }
+        Ok(())
+    }
+}
+
+fn hash(root: &Path) -> String {
+    digest::of_bytes(root.as_os_str().as_bytes())["sha256:".len()..][..32].to_owned()
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.tmp", std::process::id()));
+    let fresh = PathBuf::from(fresh);
+    let written = private().truncate(true).open(&fresh).and_then(|mut file| file.write_all(bytes));
+    let replaced = written.and_then(|()| fs::rename(&fresh, path));
+    if replaced.is_err() {
+        fs::remove_file(&fresh).ok();
+    }
+    replaced
+}
+
+fn read(path: &Path, root: &Path) -> Option<Look> {
+    let bytes = fs::read(path).ok()?;
+    let (body, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
+    if digest::raw_of_bytes(body) != *checksum {
+        return None;
+    }
+    let mut reader = Reader(body.strip_prefix(MAGIC)?);
+    (reader.bytes()? == root.as_os_str().as_bytes()).then_some(())?;
+    let look = reader.look()?;
+    reader.0.is_empty().then_some(look)
+}
+
+fn written(root: &Path, look: &Look) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(256 + look.files() * 128);
+    bytes.extend_from_slice(MAGIC);
+    put_bytes(&mut bytes, root.as_os_str().as_bytes());
+    put_count(&mut bytes, look.rules.above.len());
+    put_count(&mut bytes, look.rules.inside.len());
+    for (one, two) in look.rules.above.iter().map(|(a, b)| (a, b)).chain(&look.rules.inside) {
+        put_bytes(&mut bytes, one);
+        put_bytes(&mut bytes, two);
+    }
+    put_count(&mut bytes, look.directories.len());
+    for (path, entries) in &look.directories {
+        put_bytes(&mut bytes, path);
+        put_count(&mut bytes, entries.len());
+        entries.iter().for_each(|entry| put_entry(&mut bytes, entry));
+    }
+    let checksum = digest::raw_of_bytes(&bytes);
+    bytes.extend_from_slice(&checksum);
+    bytes
+}
+
+fn put_count(bytes: &mut Vec<u8>, count: usize) {
+    let count = u32::try_from(count).expect("BUG: every part of a look is bounded");
+    bytes.extend_from_slice(&count.to_le_bytes());
+}
+
+fn put_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
+    put_count(bytes, text.len());
+    bytes.extend_from_slice(text);
+}
+
+fn put_entry(bytes: &mut Vec<u8>, entry: &Entry) {
+    put_bytes(bytes, &entry.name);
+    let Stat { device, inode, size, modified, changed, mode } = entry.stat;
+    for number in [device, inode, size] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    for (seconds, part) in [modified, changed] {
+        bytes.extend_from_slice(&seconds.to_le_bytes());
+        bytes.extend_from_slice(&part.to_le_bytes());
+    }
+    bytes.extend_from_slice(&mode.to_le_bytes());
+    let (tag, digest) = match &entry.content {
+        Content::Digest(raw) => (0, &raw[..]),
+        Content::Special => (1, &[][..]),
+        Content::Unread => (2, &[][..]),
+    };
+    bytes.push(tag | if entry.is_racy { 4 } else { 0 });
+    bytes.extend_from_slice(digest);
+}
+
+/// Reads what was written; `None` where something else follows.
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, length: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn count(&mut self) -> Option<usize> {
+        usize::try_from(u32::from_le_bytes(self.array()?)).ok()
+    }
+
+    fn bytes(&mut self) -> Option<&'b [u8]> {
+        let length = self.count()?;
+        self.take(length)
+    }
+
+    fn look(&mut self) -> Option<Look> {
+        let (above, inside) = (self.count()?, self.count()?);
+        let mut rules = Rules::default();
+        for _ in 0..above {
+            rules.above.push((self.bytes()?.to_vec(), self.bytes()?.to_vec()));
+        }
+        for _ in 0..inside {
+            rules.inside.insert(self.bytes()?.to_vec(), self.bytes()?.to_vec());
+        }
+        let mut directories = BTreeMap::new();
+        for _ in 0..self.count()? {
+            let path = self.bytes()?.to_vec();
+            let count = self.count()?;
+            let mut entries = Vec::with_capacity(count.min(self.0.len()));
+            for _ in 0..count {
+                entries.push(self.entry()?);
+            }
+            directories.insert(path, entries);
+        }
+        Some(Look { directories, rules, partial: None, read: 0 })
+    }
+
+    fn entry(&mut self) -> Option<Entry> {
+        let name = self.bytes()?.into();
+        let stat = Stat {
+            device: u64::from_le_bytes(self.array()?),
+            inode: u64::from_le_bytes(self.array()?),
+            size: u64::from_le_bytes(self.array()?),
+            modified: (i64::from_le_bytes(self.array()?), u32::from_le_bytes(self.array()?)),
+            changed: (i64::from_le_bytes(self.array()?), u32::from_le_bytes(self.array()?)),
+            mode: u32::from_le_bytes(self.array()?),
+        };
+        let [flags] = self.array()?;
+        let content = match flags & 3 {
+            0 => Content::Digest(self.array()?),
+            1 => Content::Special,
+            _ => Content::Unread,
+        };
+        Some(Entry { name, stat, content, is_racy: flags & 4 != 0 })
+    }
+}

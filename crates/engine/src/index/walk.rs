@@ -1,0 +1,293 @@
+//! Walks a workspace and reads what its stat data does not already tell.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Instant;
+
+use contract::digest;
+use contract::domain::limits;
+use contract::domain::scope::Scope;
+
+use super::rules::{self, Chain};
+use super::{Content, Entry, How, Look, Partial, Rules, Stat, joined};
+
+/// Time stamps have the resolution of the system's tick; some file systems count whole seconds.
+const TICK_NANOSECONDS: i64 = 20_000_000;
+const COARSE_NANOSECONDS: i64 = 2_000_000_000;
+/// Parts of git's own directory that run commands or change what commands mean.
+const GIT_WATCHED: [&[u8]; 2] = [b"hooks", b"config"];
+
+/// A directory that is still to be read.
+struct Pending {
+    path: Vec<u8>,
+    chain: Chain,
+    /// How it was reached.
+    part: Part,
+    stat: Stat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The rules decide what is looked at.
+    Usual,
+    /// Ignored, but something inside is looked at anyway.
+    OnTheWay,
+    /// Everything in it is looked at.
+    Always,
+    /// A `.git` directory.
+    Git,
+}
+
+struct Walk<'w> {
+    root: &'w Path,
+    how: &'w How<'w>,
+    before: &'w Look,
+    bounds: &'w Bounds,
+    deadline: Instant,
+    pending: Vec<Pending>,
+    directories: BTreeMap<Vec<u8>, Vec<Entry>>,
+    files: usize,
+    read: usize,
+    bytes_left: u64,
+    rule_bytes_left: usize,
+    rules: Rules,
+}
+
+/// What a walk must know besides the tree.
+pub(super) struct Bounds {
+    /// The time of the look in nanoseconds, by the clock of the files.
+    pub(super) began: i64,
+    pub(super) files_max: usize,
+}
+
+pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -> Look {
+    let rules = how.rules.cloned().unwrap_or_else(|| Rules::of_root(root));
+    let chain = Chain::of(&rules);
+    let mut walk = Walk {
+        root,
+        how,
+        before,
+        bounds,
+        deadline: Instant::now() + limits::LOOK_TIME_MAX,
+        pending: vec![Pending { path: Vec::new(), chain, part: Part::Usual, stat: Stat::default() }],
+        directories: BTreeMap::new(),
+        files: 0,
+        read: 0,
+        bytes_left: limits::LOOK_BYTES_MAX,
+        rule_bytes_left: limits::IGNORE_BYTES_MAX,
+        rules,
+    };
+    let partial = walk.run();
+    Look { directories: walk.directories, rules: walk.rules, partial, read: walk.read }
+}
+
+impl Walk<'_> {
+    fn run(&mut self) -> Option<Partial> {
+        if !self.root.is_dir() {
+            return Some(Partial::Root);
+        }
+        while let Some(directory) = self.pending.pop() {
+            if self.files > self.bounds.files_max {
+                return Some(Partial::Files);
+            }
+            if Instant::now() > self.deadline {
+                return Some(Partial::Time);
+            }
+            self.visit(directory);
+        }
+        (self.files > self.bounds.files_max).then_some(Partial::Files)
+    }
+
+    fn visit(&mut self, mut directory: Pending) {
+        let here = self.root.join(OsStr::from_bytes(&directory.path));
+        let Ok(listing) = fs::read_dir(&here) else {
+            return self.note_closed(&directory.path, directory.stat);
+        };
+        if directory.part != Part::Git {
+            directory.chain = self.with_rules(directory.chain, &directory.path, &here);
+        }
+        let known = self.before.directories.get(&directory.path).map_or(&[][..], Vec::as_slice);
+        let mut entries = Vec::with_capacity(known.len());
+        for entry in listing.flatten() {
+            // What is gone again was never there.
+            let Ok(meta) = entry.metadata() else { continue };
+            let name = entry.file_name();
+            let name = name.as_bytes();
+            let path = joined(&directory.path, name);
+            if self.is_never(&path) {
+                continue;
+            }
+            let Some(part) = self.part(&directory, name, &path, meta.is_dir()) else { continue };
+            if meta.is_dir() {
+                let stat = Stat::of(&meta);
+                self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
+            } else if part != Part::OnTheWay {
+                let old = known.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &known[at]);
+                entries.push(self.entry(name, &here, &meta, old));
+                if self.files + entries.len() > self.bounds.files_max {
+                    break;
+                }
+            }
+        }
+        self.files += entries.len();
+        if !entries.is_empty() {
+            entries.sort_unstable_by(|one, two| one.name.cmp(&two.name));
+            self.add(directory.path, entries);
+        }
+    }
+
+    fn add(&mut self, directory: Vec<u8>, entries: Vec<Entry>) {
+        let all = self.directories.entry(directory).or_default();
+        all.extend(entries);
+        all.sort_unstable_by(|one, two| one.name.cmp(&two.name));
+    }
+
+    /// How one thing in a directory is looked at; `None` if it is not.
+    fn part(&self, directory: &Pending, name: &[u8], path: &[u8], is_directory: bool) -> Option<Part> {
+        match directory.part {
+            Part::Git => GIT_WATCHED.contains(&name).then_some(Part::Always),
+            Part::Always if is_directory && name == b".git" => Some(Part::Git),
+            Part::Always => Some(Part::Always),
+            Part::Usual if is_directory && name == b".git" => Some(Part::Git),
+            Part::Usual if !directory.chain.ignores(path, is_directory) => Some(match self.wanted(path) {
+                Part::Always => Part::Always,
+                Part::Usual | Part::OnTheWay | Part::Git => Part::Usual,
+            }),
+            Part::Usual | Part::OnTheWay => Some(self.wanted(path)).filter(|part| *part != Part::Usual),
+        }
+    }
+
+    /// What the scopes that are always looked at say about a path.
+    fn wanted(&self, path: &[u8]) -> Part {
+        let has = |outer: &[u8], inner: &[u8]| {
+            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        let mut part = Part::Usual;
+        for scope in self.how.always {
+            if has(scope.as_str().as_bytes(), path) {
+                return Part::Always;
+            }
+            if has(path, scope.as_str().as_bytes()) {
+                part = Part::OnTheWay;
+            }
+        }
+        part
+    }
+
+    fn is_never(&self, path: &[u8]) -> bool {
+        let is = |scope: &Scope| scope.as_str().as_bytes() == path;
+        self.how.never.iter().any(is) && self.wanted(path) == Part::Usual
+    }
+
+    fn with_rules(&mut self, chain: Chain, path: &[u8], here: &Path) -> Chain {
+        if self.how.rules.is_none()
+            && let Some(file) = rules::read(&here.join(".gitignore"), &mut self.rule_bytes_left)
+        {
+            self.rules.inside.insert(path.to_vec(), file);
+        }
+        match self.rules.inside.get(path) {
+            Some(file) => chain.inside(path, file),
+            None => chain,
+        }
+    }
+
+    /// A directory that cannot be read is seen by its stat data, so that one that was opened meanwhile differs.
+    fn note_closed(&mut self, path: &[u8], stat: Stat) {
+        let (parent, name) = match path.iter().rposition(|&byte| byte == b'/') {
+            Some(at) => (&path[..at], &path[at + 1..]),
+            None => (&[][..], path),
+        };
+        let entry = Entry { name: name.into(), stat, content: Content::Unread, is_racy: false };
+        self.files += 1;
+        self.add(parent.to_vec(), vec![entry]);
+    }
+
+    fn entry(&mut self, name: &[u8], here: &Path, meta: &fs::Metadata, old: Option<&Entry>) -> Entry {
+        let stat = Stat::of(meta);
+        let is_known = |old: &&Entry| old.stat == stat && !old.is_racy && old.content != Content::Unread;
+        if let Some(old) = old.filter(is_known) {
+            return old.clone();
+        }
+        let is_racy = stat.is_racy(self.bounds.began);
+        let kind = meta.file_type();
+        let content = if kind.is_file() {
+            self.content(&here.join(OsStr::from_bytes(name)), meta.len())
+        } else if kind.is_symlink() {
+            let target = fs::read_link(here.join(OsStr::from_bytes(name)));
+            target.map_or(Content::Unread, |to| {
+                Content::Digest(digest::raw_of_bytes(to.as_os_str().as_bytes()))
+            })
+        } else {
+            Content::Special
+        };
+        Entry { name: name.into(), stat, content, is_racy }
+    }
+
+    fn content(&mut self, path: &Path, length: u64) -> Content {
+        let Some(left) = self.bytes_left.checked_sub(length) else { return Content::Unread };
+        if Instant::now() > self.deadline {
+            return Content::Unread;
+        }
+        self.bytes_left = left;
+        self.read += 1;
+        let mut running = digest::Running::default();
+        let read = opened(path).and_then(|mut file| {
+            let mut buffer = [0; 64 * 1024];
+            // A file that grows while it is read is racy, and read again; it must not hold up the look.
+            let mut left = length.saturating_add(1);
+            while left > 0 {
+                let got = file.read(&mut buffer)?;
+                if got == 0 {
+                    break;
+                }
+                running.update(&buffer[..got]);
+                left = left.saturating_sub(got as u64);
+            }
+            Ok(())
+        });
+        read.map_or(Content::Unread, |()| Content::Digest(running.finish_raw()))
+    }
+}
+
+impl Stat {
+    pub(super) fn of(meta: &fs::Metadata) -> Self {
+        let part = |nanoseconds: i64| u32::try_from(nanoseconds).unwrap_or(0);
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.size(),
+            modified: (meta.mtime(), part(meta.mtime_nsec())),
+            changed: (meta.ctime(), part(meta.ctime_nsec())),
+            mode: meta.mode(),
+        }
+    }
+
+    /// Whether the file may have changed in the instant of the look, or after it.
+    fn is_racy(&self, began: i64) -> bool {
+        let newest = self.modified.max(self.changed);
+        let is_coarse = self.modified.1 == 0 && self.changed.1 == 0;
+        let slack = if is_coarse { COARSE_NANOSECONDS } else { TICK_NANOSECONDS };
+        nanoseconds(newest) >= began.saturating_sub(slack)
+    }
+}
+
+pub(super) fn nanoseconds((seconds, part): (i64, u32)) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(part))
+}
+
+/// Opens a file without following a link and without waiting for the other end of a pipe that took its place.
+fn opened(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    opened(path)?.take(limits::IGNORE_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
