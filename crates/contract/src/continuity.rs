@@ -18,12 +18,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::check::Check;
+use crate::domain::check::{Check, CheckSeen};
 use crate::domain::status::{Evidence, Status};
 use crate::domain::task::Task;
 
-/// A task as the agent contract shows it, then our own fields. `evidence` says whether a `completed` is verified or
-/// claimed.
+/// A task as the agent contract shows it, then our own fields. `evidence` says whether a `completed` is verified,
+/// self-checked or claimed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskView {
     pub id: String,
@@ -53,6 +53,9 @@ pub struct TaskView {
     /// What writ runs before the task is done.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub checks: Vec<Check>,
+    /// What writ saw when it last ran them and they passed. Only `task get` says it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub checks_seen: Vec<CheckSeen>,
 }
 
 impl TaskView {
@@ -83,13 +86,11 @@ impl From<&Task> for TaskView {
             version: task.version,
             created_at: task.created_at.to_string(),
             updated_at: task.updated_at.to_string(),
-            evidence: task.evidence.map(|evidence| {
-                let shown = if evidence.is_checked() { Evidence::Verified } else { evidence };
-                shown.as_str().to_owned()
-            }),
+            evidence: task.evidence.map(|evidence| evidence.as_str().to_owned()),
             withheld: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
             self_checked: task.evidence == Some(Evidence::SelfChecked),
             checks: task.checks().to_vec(),
+            checks_seen: Vec::new(),
             run_id: task.part.as_ref().map(|part| part.run_id.to_string()),
         }
     }

@@ -14,6 +14,7 @@ pub mod limits;
 pub mod memory;
 pub mod money;
 pub mod outside;
+pub mod pins;
 pub mod principal;
 pub mod priority;
 pub mod process;

@@ -62,6 +62,15 @@ pub struct PlanTask {
     pub retry_safe: bool,
     pub budget: Budget,
     pub checks: Vec<Check>,
+    /// Files and directories whose change by the task makes its done only claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<Scope>,
+    /// The task may change the files that its checks use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks_may_change: bool,
+    /// Who wrote the checks: who submitted the plan. Set when it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks_by: Option<String>,
     /// Whether its processes live in a pid namespace of their own.
     #[serde(default, skip_serializing_if = "Namespace::is_on")]
     pub namespace: Namespace,
@@ -118,6 +127,9 @@ impl PlanTask {
             retry_safe: false,
             budget: Budget::default(),
             checks: Vec::new(),
+            pins: Vec::new(),
+            checks_may_change: false,
+            checks_by: None,
             namespace: Namespace::On,
             aop: None,
         }

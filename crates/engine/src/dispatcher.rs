@@ -4,6 +4,7 @@ pub(crate) mod busy_store;
 mod conclude;
 mod layers;
 mod parked;
+mod pins;
 mod reports;
 pub(crate) mod start;
 mod waiting;

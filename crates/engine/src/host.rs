@@ -11,6 +11,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::pins::Digests;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
@@ -199,6 +200,10 @@ impl Host for LocalHost {
 
     fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>> {
         Ok(crate::checks_denial(checks, &self.door.policy(Path::new(directory))?))
+    }
+
+    fn digests(&self, root: &str, paths: &[&str]) -> Digests {
+        crate::verify::pinned::digests(Path::new(root), paths.iter().copied())
     }
 
     fn author_environment(&self) -> AuthorEnvironment {

@@ -7,6 +7,7 @@ use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::check::CheckSeen;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
+use contract::domain::pins::together;
 use contract::domain::status::Status;
 use contract::plan::PlanTask;
 use ops::Result;
@@ -85,6 +86,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     let spec = dispatcher.part(task).spec.clone();
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
+    let changed = dispatcher.changed_pins(task);
     let outside = dispatcher.outside_of_interrupted(task, last.started_at)?;
     let checks = match hold(dispatcher, task)? {
         // Whatever the checks find there may be the work of others.
@@ -117,7 +119,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Rerun => AttemptState::Interrupted,
         Decision::Parked => AttemptState::Unknown,
     };
-    let withheld = outside.as_ref().and_then(Outside::withheld);
+    let withheld = together([changed, outside.as_ref().and_then(Outside::withheld)]);
     let observed =
         Outcome { checks, outside: outside.filter(|outside| !outside.is_empty()), ..Outcome::default() };
     note_end(dispatcher, task, last, (state, reason), observed);

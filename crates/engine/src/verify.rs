@@ -1,6 +1,7 @@
 //! Runs a task's checks as supervised children and records what they showed.
 
 mod environment;
+pub mod pinned;
 mod record;
 
 use std::collections::BTreeMap;

@@ -5,25 +5,28 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use contract::domain::change::Change;
 use contract::domain::check::{Check, CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::Namespace;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::mint;
 use contract::domain::limits;
+use contract::domain::pins::{self, Digests, Role, WORK_BEGAN};
 use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, Lease};
 use contract::domain::trust::TrustState;
+use contract::plan::PlanTask;
 use serde_json::json;
 use store::{Store, Tx};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::CheckJob;
-use crate::record::scrubbed;
+use crate::record::{EventWriter, scrubbed};
 
 /// How often claims are renewed while checks run: well inside their lease.
 const RENEWAL: Duration = Duration::from_secs(60);
@@ -45,7 +48,18 @@ pub(crate) struct CheckPlan {
     scopes: Vec<Scope>,
     /// Whether they get a pid namespace of their own, as their task does.
     namespace: Namespace,
+    pins: Pins,
     source: Source,
+}
+
+/// What is known of the files that the checks use.
+enum Pins {
+    /// Nothing is compared: their author allows changes, or an older version stored the task.
+    Free,
+    /// As they were before the work began, and what it is called that began.
+    Known { before: Digests, since: &'static str },
+    /// Nobody looked before the work began.
+    Unknown(BTreeMap<String, Role>),
 }
 
 /// Who wrote the checks.
@@ -62,6 +76,8 @@ enum Source {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checked {
     pub(crate) seen: Vec<CheckSeen>,
+    /// Why done is only claimed although they passed.
+    pub(crate) withheld: Option<String>,
     /// The directory and the digest of the project's commands, where its checks were run.
     trusted: Option<(String, String)>,
 }
@@ -101,6 +117,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             env: part.spec.env.clone(),
             scopes: part.spec.writes.clone(),
             namespace: part.spec.namespace,
+            pins: pins_of_plan(task, &part.spec, &run),
             source: Source::Plan(Box::new(run)),
         }));
     }
@@ -114,6 +131,11 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             env: BTreeMap::new(),
             scopes: Vec::new(),
             namespace: Namespace::On,
+            pins: if own.may_change || own.environment.is_none() {
+                Pins::Free
+            } else {
+                Pins::Known { before: own.pinned.clone(), since: "the task was created" }
+            },
             source: Source::Task,
         }));
     }
@@ -132,15 +154,57 @@ fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
     if !state.may_run() {
         return Err(untrusted(&commands.directory, state));
     }
+    let basis = allowed.map(|trust| trust.basis).unwrap_or_default();
     Ok(Some(CheckPlan {
         source: Source::Project { digest: commands.digest() },
         directory: commands.directory,
         checks: commands.checks,
-        author: allowed.and_then(|trust| trust.basis.environment),
+        pins: Pins::Known { before: basis.pinned, since: "a person trusted it" },
+        author: basis.environment,
         env: BTreeMap::new(),
         scopes: Vec::new(),
         namespace: Namespace::On,
     }))
+}
+
+fn pins_of_plan(task: &Task, spec: &PlanTask, run: &NewRun) -> Pins {
+    match &task.pinned {
+        _ if spec.checks_may_change || run.environment.is_none() => Pins::Free,
+        Some(before) => Pins::Known { before: before.clone(), since: WORK_BEGAN },
+        None => Pins::Unknown(pinnable(spec, run)),
+    }
+}
+
+/// The paths that matter to the checks of a plan's task.
+pub fn pinnable(spec: &PlanTask, run: &NewRun) -> BTreeMap<String, Role> {
+    let author = run.environment.as_ref();
+    let path = author.and_then(|author| author.values.get("PATH")).map(String::as_str);
+    pins::candidates(&spec.checks, &spec.pins, path, &run.workspace)
+}
+
+/// Remembers the files that the checks of a task use. The first time counts: a later attempt may find them changed.
+pub(crate) fn pin(work: &mut EventWriter<'_, '_>, task: &Task, files: &Digests) -> Result<()> {
+    if task.pinned.is_none() {
+        let about = crate::task::about(work.tx, task)?;
+        let pinned = Change::TaskPinned { task_id: task.id.clone(), files: files.clone() };
+        work.change(&about, &format!("{} files that its checks use", files.len()), &pinned)?;
+    }
+    Ok(())
+}
+
+/// Why passed checks would be no more than a claim: what they use is not what it was.
+fn withheld(cx: &Context, plan: &CheckPlan) -> Option<String> {
+    let look = |paths: Vec<&str>| match paths.is_empty() {
+        true => Digests::new(),
+        false => cx.host().digests(&plan.directory, &paths),
+    };
+    match &plan.pins {
+        Pins::Free => None,
+        Pins::Known { before, since } => {
+            pins::withheld(before, &look(before.keys().map(String::as_str).collect()), since)
+        }
+        Pins::Unknown(paths) => pins::not_digested(paths, &look(paths.keys().map(String::as_str).collect())),
+    }
 }
 
 /// The directory that a project's id names; `None` if the id is a plain word.
@@ -178,6 +242,8 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
     if let Some(reason) = denial {
         return Err(Error::new(ErrorCode::Denied, reason));
     }
+    // Before the checks run: they may write, too.
+    let withheld = withheld(cx, plan);
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
     let job = CheckJob {
@@ -192,7 +258,7 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),
         Source::Plan(_) | Source::Task => None,
     };
-    Ok(Checked { seen: host.run_checks(&job, &mark), trusted })
+    Ok(Checked { seen: host.run_checks(&job, &mark), withheld, trusted })
 }
 
 /// The same where a failed check refuses the request. The agent keeps what it has claimed meanwhile.

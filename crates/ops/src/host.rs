@@ -16,6 +16,7 @@ use contract::domain::confinement::Namespace;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::pins::Digests;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
@@ -59,6 +60,9 @@ pub trait Host {
     fn denial(&self, run: &NewRun) -> Result<Option<String>>;
     /// Why the policy of this directory forbids these checks; `None` where they are allowed.
     fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>>;
+    /// Digests of the files and directories at these paths, seen from the root; `contract::domain::pins` says what
+    /// stands where there is none.
+    fn digests(&self, root: &str, paths: &[&str]) -> Digests;
     /// The environment of whoever calls, as far as it is stored with what they submit.
     fn author_environment(&self) -> AuthorEnvironment;
     /// Runs checks one after the other and stops at the first that fails.

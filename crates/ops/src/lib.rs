@@ -44,6 +44,7 @@ mod limit;
 mod once;
 mod record;
 
+pub use checking::pinnable;
 pub use context::{Caller, Context};
 pub use error::{Error, Result};
 pub use host::Host;

@@ -41,6 +41,8 @@ pub struct Judged {
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     pub checks: Vec<CheckSeen>,
+    /// Why done is only claimed although they passed.
+    pub withheld: Option<String>,
     /// The workspace as it is now, and what was watched there.
     pub workspace: Option<(WatchEnd, Watched)>,
     /// The workspace, where it was looked at.

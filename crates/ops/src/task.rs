@@ -22,7 +22,7 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Command, Task, TaskId, apply, decide, not_held_by_another};
 use contract::secrets;
 use serde_json::json;
-use store::Tx;
+use store::{EventFilter, Tx};
 
 use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
@@ -180,13 +180,46 @@ pub(crate) fn judged(cx: &mut Context, key: &Key, id: &str) -> Result<Task> {
     Ok(task)
 }
 
-/// Writes down what a verified `done` stands on.
-pub(crate) fn note_evidence(work: &mut EventWriter<'_, '_>, task: &Task, seen: &[CheckSeen]) -> Result<()> {
-    if task.evidence.is_some_and(Evidence::is_checked) && !seen.is_empty() {
-        let about = about(work.tx, task)?;
-        let message = format!("{} checks passed", seen.len());
-        work.say(&about, EventBody::event("task_verified", message, json!({"checks": seen})))?;
+/// The kinds of events that say what the checks of a done task showed.
+const VERIFIED: &str = "task_verified";
+const WITHHELD: &str = "task_withheld";
+
+/// What the checks of a done task showed when they last ran.
+pub(crate) fn checks_seen(tx: &Tx<'_>, task: &Task) -> Result<Vec<CheckSeen>> {
+    if task.status != Status::Done || task.evidence.is_none() {
+        return Ok(Vec::new());
     }
+    let last = tx.attempts_of_task(&task.id)?.pop().and_then(|last| last.outcome);
+    if let Some(outcome) = last.filter(|outcome| !outcome.checks.is_empty()) {
+        return Ok(outcome.checks);
+    }
+    let filter = EventFilter {
+        task_id: Some(task.id.to_string()),
+        kinds: vec![VERIFIED.to_owned(), WITHHELD.to_owned()],
+        limit: 1,
+        ..EventFilter::default()
+    };
+    let said = tx.events(&filter)?.pop();
+    // An event of this kind that an agent wrote says nothing here.
+    let checks = said.and_then(|event| serde_json::from_value(event.record.payload["checks"].clone()).ok());
+    Ok(checks.unwrap_or_default())
+}
+
+/// Writes down what a `done` stands on.
+pub(crate) fn note_evidence(work: &mut EventWriter<'_, '_>, task: &Task, seen: &[CheckSeen]) -> Result<()> {
+    if seen.is_empty() || task.status != Status::Done {
+        return Ok(());
+    }
+    let about = about(work.tx, task)?;
+    let passed = format!("{} checks passed", seen.len());
+    let (kind, message) = match (&task.evidence, &task.blocked_reason) {
+        (Some(Evidence::Claimed), Some(reason)) => {
+            (WITHHELD, format!("{passed}, but done is only claimed: {reason}"))
+        }
+        (Some(Evidence::Verified | Evidence::SelfChecked), _) => (VERIFIED, passed),
+        (Some(Evidence::Claimed) | None, _) => return Ok(()),
+    };
+    work.say(&about, EventBody::event(kind, message, json!({"checks": seen})))?;
     Ok(())
 }
 

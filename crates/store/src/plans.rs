@@ -418,6 +418,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
 fn one_of_each_for_agents() -> Vec<Change> {
     vec![
         Change::TaskPrioritized { task_id: id(2), priority: 5 },
+        Change::TaskPinned { task_id: id(2), files: std::collections::BTreeMap::new() },
         Change::DependencyRemoved { task_id: id(3), depends_on: id(2) },
         Change::DependencyAdded { task_id: id(3), depends_on: id(2) },
         Change::ProjectAdded { project_id: "p".to_owned(), name: "p".to_owned() },

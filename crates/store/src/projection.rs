@@ -31,6 +31,10 @@ impl Tx<'_> {
                 "UPDATE tasks SET priority = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
                 params![task_id.as_str(), priority, at.millis()],
             ),
+            Change::TaskPinned { task_id, files } => self.change_one(
+                "UPDATE tasks SET pinned = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
+                params![task_id.as_str(), json(files)?, at.millis()],
+            ),
             Change::DependencyAdded { task_id, depends_on } => self.dependency_added(task_id, depends_on, at),
             Change::DependencyRemoved { task_id, depends_on } => {
                 self.dependency_removed(task_id, depends_on, at)
@@ -198,13 +202,16 @@ impl Tx<'_> {
         let Change::TaskMoved { task_id, from, to, evidence, reason } = change else { return Ok(()) };
         // A claim belongs to work in progress.
         let keeps_claim = i64::from(*to == Status::InProgress);
+        // A task that is started anew is judged by what its checks use then.
+        let starts_anew = i64::from(from.is_terminal() && !to.is_terminal());
         self.change_one(
             "UPDATE tasks SET status = ?3, evidence = ?4, blocked_reason = ?5, version = version + 1, updated_at = ?6,
              claim_agent = CASE WHEN ?7 = 1 THEN claim_agent END, claim_token = CASE WHEN ?7 = 1 THEN claim_token END,
              claim_boot_id = CASE WHEN ?7 = 1 THEN claim_boot_id END,
              claim_until = CASE WHEN ?7 = 1 THEN claim_until END,
              claim_holder = CASE WHEN ?7 = 1 THEN claim_holder END,
-             claim_since = CASE WHEN ?7 = 1 THEN claim_since END WHERE id = ?1 AND status = ?2",
+             claim_since = CASE WHEN ?7 = 1 THEN claim_since END,
+             pinned = CASE WHEN ?8 = 0 THEN pinned END WHERE id = ?1 AND status = ?2",
             params![
                 task_id.as_str(),
                 from.as_str(),
@@ -212,7 +219,8 @@ impl Tx<'_> {
                 evidence.map(Evidence::as_str),
                 reason,
                 at.millis(),
-                keeps_claim
+                keeps_claim,
+                starts_anew
             ],
         )?;
         self.tally(task_id, *from, -1)?;

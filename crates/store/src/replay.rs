@@ -13,7 +13,8 @@ const TABLES: &[(&str, &str)] = &[
     (
         "tasks",
         "id, title, description, status, evidence, priority, project_id, blocked_reason, version, claim_agent, \
-         claim_token, claim_since, run_id, number, name, spec, checks, open_dependencies, created_at, updated_at",
+         claim_token, claim_since, run_id, number, name, spec, checks, pinned, open_dependencies, \
+         created_at, updated_at",
     ),
     ("task_dependencies", "task_id, depends_on"),
     ("runs", "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at"),

@@ -43,7 +43,7 @@ fn place(task: &Task) -> (i64, Timestamp, &TaskId) {
 
 pub(crate) const COLUMNS: &str = "id, title, description, status, evidence, priority, project_id, blocked_reason, version, \
      claim_agent, claim_token, claim_boot_id, claim_until, run_id, number, spec, created_at, updated_at, claim_holder, \
-     checks, claim_since";
+     checks, claim_since, pinned";
 
 impl Tx<'_> {
     pub fn task(&self, id: &TaskId) -> Result<Option<Task>> {
@@ -248,6 +248,9 @@ fn raw(row: &Row<'_>) -> Result<Task> {
     let checks: Option<String> = row.get(19)?;
     let checks =
         checks.map(|text| serde_json::from_str(&text).map_err(|_| bad("checks", &text))).transpose()?;
+    let pinned: Option<String> = row.get(21)?;
+    let pinned =
+        pinned.map(|text| serde_json::from_str(&text).map_err(|_| bad("pinned", &text))).transpose()?;
     Ok(Task {
         title: row.get(1)?,
         description: row.get(2)?,
@@ -262,6 +265,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
         claim,
         part,
         checks,
+        pinned,
         depends_on: Vec::new(),
         created_at: Timestamp::from_millis(row.get(16)?),
         updated_at: Timestamp::from_millis(row.get(17)?),

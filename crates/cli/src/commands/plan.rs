@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use engine::verify::pinned;
 use ops::Result;
-use ops::document::plan::{Answer, plan_schema};
+use ops::document::plan::{Answer, Warning, plan_schema};
 
 use super::run::{directory_of, read_document};
 use crate::config;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -29,10 +30,16 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
     match command {
         Command::Schema => Ok(output.text(&format!("{:#}", plan_schema().0))),
         Command::Check { file } => {
-            let answer = Answer::from(&read_document(file, &config::load(&directory_of(file))?)?);
+            let understood = read_document(file, &config::load(&directory_of(file))?)?;
+            let look = |root: &str, paths: &[&str]| pinned::digests(Path::new(root), paths.iter().copied());
+            let answer = Answer::of(&understood, look);
             Ok(output.answer(&answer, || {
-                let Answer { kind, tasks } = &answer;
-                format!("ok: {kind} with {} tasks: {}\n{}", tasks.len(), tasks.join(", "), next(file))
+                let Answer { kind, tasks, warnings } = &answer;
+                let warning =
+                    |found: &Warning| format!("warning: {}: {}\n", found.path, one_line(&found.message));
+                let warnings: String = warnings.iter().map(warning).collect();
+                let tasks = format!("{} tasks: {}", tasks.len(), tasks.join(", "));
+                format!("ok: {kind} with {tasks}\n{warnings}{}", next(file))
             }))
         }
     }

@@ -10,7 +10,7 @@ use super::assignment::dollars;
 use super::crew::{own_token, read_document};
 use crate::app::Globals;
 use crate::host;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -51,6 +51,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Request { token, cost: cost.map(dollars).transpose()?, tokens: *tokens, strict: *strict, document };
     host::answer::<Submit>(globals, output, &request, |answer| {
         let evidence = answer.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
+        let withheld = answer.withheld.as_deref().map(|reason| format!(": {}", one_line(reason)));
+        let evidence = format!("{evidence}{}", withheld.unwrap_or_default());
         format!("{} is {}{evidence}", answer.task_id, answer.status)
     })
 }

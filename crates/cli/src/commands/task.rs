@@ -87,10 +87,7 @@ pub(crate) fn line(task: &TaskView) -> String {
     let more = match task.state() {
         Status::Failed => Some("failed".to_owned()),
         Status::Canceled => Some("canceled".to_owned()),
-        Status::Todo | Status::InProgress | Status::Blocked | Status::Done => match &task.evidence {
-            Some(evidence) if task.self_checked => Some(format!("{evidence}, self-checked")),
-            evidence => evidence.clone(),
-        },
+        Status::Todo | Status::InProgress | Status::Blocked | Status::Done => task.evidence.clone(),
     };
     let state = more.map_or_else(|| task.status.clone(), |more| format!("{} ({more})", task.status));
     format!("{}  {state:<16}  {:>3}  {}", task.id, task.priority, one_line(&task.title))

@@ -72,7 +72,7 @@ fn the_author_of_the_checks_completes_the_task_visibly() {
     let done = data(&complete(&cli, "ann", &id));
     assert_eq!(
         (&done["task"]["evidence"], &done["task"]["self_checked"]),
-        (&json!("verified"), &json!(true))
+        (&json!("self-checked"), &json!(true))
     );
 }
 

@@ -213,7 +213,7 @@ fn plan(command: &str) -> String {
     let script = no_variable_arrives();
     format!(
         "objective = \"o\"\nworkspace = \".\"\n[[task]]\nid = \"a\"\nshell = true\ncommand = '''{command}'''\n\
-         writes = [\"out\"]\nenv = {{ ADDED = \"by the plan\" }}\n\
+         writes = [\"out\"]\nchecks_may_change = true\nenv = {{ ADDED = \"by the plan\" }}\n\
          [[task.checks]]\nshell = true\ncommand = '''{script}'''\n\
          [[task.checks]]\nshell = true\ncommand = 'test \"$ADDED\" = \"by the plan\" && test ! -e ~/.done'\n\
          [[task.checks]]\ncommand = [\"grep\", \"-q\", \"done\", \"work.txt\"]\n"
@@ -262,5 +262,14 @@ fn the_result_of_a_worker_is_checked_in_the_environment_of_the_plans_author() {
         if verdict == "done" {
             assert_eq!(row["x_evidence"], "verified", "{row}");
         }
+    }
+}
+
+#[test]
+fn every_variable_that_is_stored_is_documented() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/checks.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for name in contract::domain::environment::STORED {
+        assert!(page.contains(&format!("`{name}`")), "{name} is not in docs/checks.md");
     }
 }

@@ -46,6 +46,7 @@ mod opencode_bridge;
 mod outcomes;
 mod outside;
 mod persona;
+mod pinned_checks;
 mod processes;
 mod push;
 mod read_back;

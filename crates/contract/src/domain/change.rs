@@ -8,6 +8,7 @@ use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use super::check::TaskChecks;
 use super::crew::CrewChange;
 use super::memory::{NewMemory, Place};
+use super::pins::Digests;
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
 use super::task::{Claim, PlanPart, TaskId};
@@ -45,6 +46,11 @@ pub enum Change {
     TaskPrioritized {
         task_id: TaskId,
         priority: i64,
+    },
+    /// The files that the checks of a plan's task use, before the work on it begins.
+    TaskPinned {
+        task_id: TaskId,
+        files: Digests,
     },
     DependencyAdded {
         task_id: TaskId,
@@ -146,6 +152,7 @@ impl Change {
             Change::TaskClaimed { .. } => "task_claimed",
             Change::TaskReleased { .. } => "task_released",
             Change::TaskPrioritized { .. } => "task_priority_changed",
+            Change::TaskPinned { .. } => "task_pinned",
             Change::DependencyAdded { .. } => "task_dependency_added",
             Change::DependencyRemoved { .. } => "task_dependency_removed",
             Change::TaskDeleted { .. } => "task_deleted",
@@ -178,6 +185,7 @@ impl Change {
             | Change::TaskClaimed { task_id, .. }
             | Change::TaskReleased { task_id }
             | Change::TaskPrioritized { task_id, .. }
+            | Change::TaskPinned { task_id, .. }
             | Change::DependencyAdded { task_id, .. }
             | Change::DependencyRemoved { task_id, .. }
             | Change::TaskDeleted { task_id } => Some(task_id),

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::environment::{AuthorEnvironment, EnvironmentSeen};
+use super::pins::Digests;
+use super::scope::Scope;
 use crate::shape::words;
 
 words! {
@@ -77,6 +79,20 @@ pub struct TaskChecks {
     /// The environment in which they run: the author's when the task was created. Tasks of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<AuthorEnvironment>,
+    /// Files and directories that the task must not change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<Scope>,
+    /// The task may change the files that its checks use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_change: bool,
+    /// The files that its checks use, as they were when the task was created.
+    #[serde(default, skip_serializing_if = "Digests::is_empty")]
+    pub pinned: Digests,
+}
+
+/// Whether the principal that completes a task wrote its checks. The one place that compares them.
+pub fn is_author(author: &str, completer: &str) -> bool {
+    author == completer
 }
 
 /// What writ observed when it ran a check.

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::change::Change;
-use super::check::{Check, TaskChecks};
+use super::check::{Check, TaskChecks, is_author};
 use super::code::ErrorCode;
 use super::id::{Id, Run, Task as TaskKind};
+use super::pins::Digests;
 use super::process::Holder;
 use super::request::Agent;
 use super::status::{Evidence, Status};
@@ -39,6 +40,10 @@ pub struct Task {
     /// The checks of a task outside a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<TaskChecks>,
+    /// The files that the checks of a plan's task use, as they were before its first attempt or assignment. A task that
+    /// is started anew after it had ended gets new ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Digests>,
     pub depends_on: Vec<TaskId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -144,6 +149,15 @@ impl Task {
             (Some(part), _) => &part.spec.checks,
             (None, Some(own)) => &own.checks,
             (None, None) => &[],
+        }
+    }
+
+    /// Who wrote them.
+    pub fn checks_author(&self) -> Option<&str> {
+        match (&self.part, &self.checks) {
+            (Some(part), _) => part.spec.checks_by.as_deref(),
+            (None, Some(own)) => Some(&own.author),
+            (None, None) => None,
         }
     }
 
@@ -281,10 +295,10 @@ fn evidence_for(
     verified: bool,
     by: Option<&Agent>,
 ) -> Result<Option<Evidence>, Refusal> {
-    let wrote_them = |own: &TaskChecks| by.is_some_and(|agent| agent.as_str() == own.author);
+    let wrote_them = |author: &str| by.is_some_and(|agent| is_author(author, agent.as_str()));
     match (to == Status::Done, task.has_checks(), verified) {
         (false, _, _) => Ok(None),
-        (true, true, true) if task.checks.as_ref().is_some_and(wrote_them) => Ok(Some(Evidence::SelfChecked)),
+        (true, true, true) if task.checks_author().is_some_and(wrote_them) => Ok(Some(Evidence::SelfChecked)),
         (true, true, true) => Ok(Some(Evidence::Verified)),
         (true, false, true) if task.part.is_none() && task.project_id.is_some() => {
             Ok(Some(Evidence::Verified))
@@ -304,7 +318,10 @@ fn moved(task: &Task, to: Status, reason: Option<String>, evidence: Option<Evide
 /// Applies a change that was decided. Changes of other tasks and other things leave the task as it is.
 pub fn apply(task: &mut Task, change: &Change, at: Timestamp) {
     match change {
-        Change::TaskMoved { task_id, to, evidence, reason, .. } if *task_id == task.id => {
+        Change::TaskMoved { task_id, from, to, evidence, reason } if *task_id == task.id => {
+            if from.is_terminal() && !to.is_terminal() {
+                task.pinned = None;
+            }
             task.status = *to;
             task.evidence = *evidence;
             task.blocked_reason.clone_from(reason);
@@ -314,6 +331,7 @@ pub fn apply(task: &mut Task, change: &Change, at: Timestamp) {
         }
         Change::TaskClaimed { task_id, claim } if *task_id == task.id => task.claim = Some(claim.clone()),
         Change::TaskReleased { task_id } if *task_id == task.id => task.claim = None,
+        Change::TaskPinned { task_id, files } if *task_id == task.id => task.pinned = Some(files.clone()),
         Change::TaskPrioritized { task_id, priority } if *task_id == task.id => task.priority = *priority,
         Change::DependencyAdded { task_id, depends_on } if *task_id == task.id => {
             task.depends_on.push(depends_on.clone());

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::check::Check;
 use super::environment::AuthorEnvironment;
+use super::pins::Digests;
 use super::time::Timestamp;
 use crate::digest;
 use crate::shape::words;
@@ -62,6 +63,9 @@ pub struct TrustBasis {
     /// The person's environment, in which they run. Decisions of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<AuthorEnvironment>,
+    /// The files of the project that they use.
+    #[serde(default, skip_serializing_if = "Digests::is_empty")]
+    pub pinned: Digests,
 }
 
 /// A decision that holds as long as the commands have this digest.

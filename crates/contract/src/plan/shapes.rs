@@ -90,6 +90,12 @@ document! {
         /// The checks that writ runs before the task is done, each a [[task.checks]] table.
         #[serde(default)]
         pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),
+        /// Files and directories that the checks rest on, besides the files they name. If the task changes one, its done is only claimed.
+        #[serde(default)]
+        pub(super) pins: Vec<String> as SCOPES,
+        /// The task may change the files that its checks name and `pins`. Default false.
+        #[serde(default)]
+        pub(super) checks_may_change: bool,
     }
 }
 

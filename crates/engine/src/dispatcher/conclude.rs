@@ -67,7 +67,10 @@ impl Dispatcher<'_> {
     fn check_next(&mut self, task: usize, mut index: usize) -> Result<()> {
         if self.live[&task].recorder.is_none() && !self.part(task).spec.checks.is_empty() {
             let recorder = Recorder::new(&self.place(task));
-            self.live_mut(task).recorder = Some(recorder);
+            let changed = self.changed_pins(task);
+            let live = self.live_mut(task);
+            live.recorder = Some(recorder);
+            live.withheld.extend(changed);
         }
         while let Some(check) = self.part(task).spec.checks.get(index) {
             let recorder = self.live[&task].recorder.as_ref().expect("BUG: it was made above");

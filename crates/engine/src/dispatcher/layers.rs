@@ -129,7 +129,8 @@ impl Dispatcher<'_> {
         }
         let workspace = Path::new(&self.run.asked.workspace);
         let outside = live.outside.as_ref();
-        let withheld: Vec<String> = outside.and_then(Outside::withheld).into_iter().collect();
+        let mut withheld = live.withheld.clone();
+        withheld.extend(outside.and_then(Outside::withheld));
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.

@@ -54,6 +54,7 @@ impl Dispatcher<'_> {
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
         let took_over = self.note_takeover(task)?;
+        self.note_pins(task);
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -202,6 +203,7 @@ impl Dispatcher<'_> {
             outside: None,
             recorder: None,
             took_over,
+            withheld: Vec::new(),
             spec: Some(Box::new(spec)),
             parkings: 0,
         };

@@ -70,6 +70,7 @@ pub(crate) fn task(number: i64, spec: PlanTask) -> Task {
         claim: None,
         part: Some(PlanPart { run_id: Id::from_bits(1), number, spec }),
         checks: None,
+        pinned: None,
         depends_on: Vec::new(),
         created_at: now(),
         updated_at: now(),

@@ -3,6 +3,7 @@
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::pins;
 use contract::domain::scope::{Links, Scope};
 use contract::operator::fencing::Refused;
 use store::{AssignmentRow, Tx};
@@ -18,9 +19,34 @@ use crate::record::EventWriter;
 /// Takes the snapshot of an open assignment that has none: nobody else may change its scope any more, and the worker
 /// has not been told yet. Repeating a call that was interrupted in between takes the snapshot then.
 pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
+    pin_checks(cx, caller, token)?;
     let Some((root, watched, oldest_grant)) = missing(cx, token)? else { return Ok(()) };
     let snapshot = cx.host().begin_watch(&root, &watch_name(token), &watched);
     keep(cx, caller, token, &Snapshot { oldest_grant: Some(oldest_grant), ..snapshot })
+}
+
+/// Remembers the files that the checks of an assigned task use, if nobody did before.
+fn pin_checks(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
+    let tx = cx.store.read()?;
+    let Some(open) = tx.assignment(token)?.filter(|open| open.ended.is_none()) else { return Ok(()) };
+    let task = crate::task::required(&tx, open.task_id.as_str())?;
+    let Some(part) = task.part.as_ref().filter(|_| task.pinned.is_none() && task.has_checks()) else {
+        return Ok(());
+    };
+    let run = crate::run::required(&tx, &part.run_id)?.asked;
+    let paths = crate::checking::pinnable(&part.spec, &run);
+    drop(tx);
+    if part.spec.checks_may_change || paths.is_empty() {
+        return Ok(());
+    }
+    let found = cx.host().digests(&run.workspace, &paths.keys().map(String::as_str).collect::<Vec<_>>());
+    let files = pins::baseline(&paths, &found);
+    let tx = cx.store.begin()?;
+    let now = cx.clock.now();
+    let task = crate::task::required(&tx, open.task_id.as_str())?;
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
+    crate::checking::pin(&mut work, &task, &files)?;
+    Ok(tx.commit()?)
 }
 
 /// The name under which the workspace before an assignment is kept.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::domain::check::{Check, CheckSeen};
+use contract::domain::check::Check;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
@@ -13,12 +13,13 @@ use serde_json::json;
 use super::conditions::criterion;
 use super::denial::{denied, verdict};
 use super::ledger_state::LedgerState;
+use crate::checking::Checked;
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::record::{EventWriter, scrubbed};
 
 /// What writ saw when it ran the checks of tasks that deltas call done.
-pub(crate) type ChecksSeen = BTreeMap<TaskRef, Vec<CheckSeen>>;
+pub(crate) type ChecksSeen = BTreeMap<TaskRef, Checked>;
 
 /// Runs the checks of every task that the document makes done. Nothing is run for a document that was answered before,
 /// or that is refused anyway.
@@ -53,21 +54,22 @@ pub(crate) fn observe(
     tried.map_err(|refusal| denied(&refusal))?;
     for (name, task) in tasks {
         let checks = crate::checking::run_checks(cx, &task)?;
-        seen.insert(name, checks.seen);
+        seen.insert(name, checks);
     }
     Ok(seen)
 }
 
 /// Accepts a delta that makes its task done, and notes in the row what that is based on. Returns whether writ verified
-/// it. `state` has the row as the delta left it.
+/// it, and why that is no more than a claim. `state` has the row as the delta left it.
 pub(crate) fn accept(
     work: &EventWriter<'_, '_>,
     state: &mut LedgerState,
     (index, delta): (usize, &Delta),
     checks: &ChecksSeen,
-) -> Result<bool> {
+) -> Result<(bool, Option<String>)> {
     let name = &delta.task_id;
-    let seen = checks.get(name).map(Vec::as_slice).unwrap_or_default();
+    let checked_now = checks.get(name);
+    let seen = checked_now.map(|checked| checked.seen.as_slice()).unwrap_or_default();
     let task = state.tasks.get(name);
     let verified = task.is_some_and(|task| crate::checking::all_passed(task, seen));
     let spec = task.and_then(|task| task.part.as_ref()).map(|part| &part.spec);
@@ -76,11 +78,11 @@ pub(crate) fn accept(
         .unwrap_or_default();
     let by = work.caller.entity.clone();
     let evidence = DoneEvidence { by: &by, checks: seen, checked: &checked };
-    let Some(row) = state.ledger.rows.get_mut(name) else { return Ok(false) };
+    let Some(row) = state.ledger.rows.get_mut(name) else { return Ok((false, None)) };
     match row.accept(delta, evidence) {
         Ok(accepted) => {
             row.x_accepted = Some(accepted);
-            Ok(verified)
+            Ok((verified, checked_now.and_then(|checked| checked.withheld.clone())))
         }
         Err(fault) => {
             let message = format!("$.ledger_delta[{index}]: {name} is not done: {fault}");

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use contract::digest;
 use contract::domain::crew::{AppliedDelta, Ended};
+use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::operator::delta::Columns;
@@ -27,6 +28,8 @@ pub(crate) struct TransitionContext {
     pub(crate) verified: bool,
     /// Why done is only claimed although they passed.
     pub(crate) withheld: Option<String>,
+    /// Who completes the task, where that is known.
+    pub(crate) by: Option<Agent>,
     /// How an open assignment ends.
     pub(crate) ended: Ended,
     pub(crate) spent: Option<contract::domain::crew::budget::Amount>,
@@ -34,7 +37,7 @@ pub(crate) struct TransitionContext {
 
 impl TransitionContext {
     pub(crate) const NOTHING: TransitionContext =
-        TransitionContext { verified: false, withheld: None, ended: Ended::Withdrawn, spent: None };
+        TransitionContext { verified: false, withheld: None, by: None, ended: Ended::Withdrawn, spent: None };
 }
 
 /// The deltas of one envelope, and what else decides about them.
@@ -73,14 +76,15 @@ pub(crate) fn apply(
             {
                 row.take_packet(packet);
             }
-            let verified = if delta.status == Status::Done && !was_done {
+            let (verified, withheld) = if delta.status == Status::Done && !was_done {
                 done::accept(work, state, (index, delta), checks)?
             } else {
-                false
+                (false, None)
             };
             let applied =
                 AppliedDelta { delta_id: delta.delta_id.clone(), digest: digest::of_value(delta).ok() };
-            let context = TransitionContext { verified, ..TransitionContext::NOTHING };
+            let by = Some(work.caller.agent.clone());
+            let context = TransitionContext { verified, withheld, by, ..TransitionContext::NOTHING };
             write(work, state, &delta.task_id, Some(applied), context)?;
         }
         ignored.extend(left_out);

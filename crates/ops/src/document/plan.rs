@@ -1,5 +1,9 @@
 //! Checks plans and other documents that can be run, and shows the schema of plans.
 
+use contract::domain::limits;
+use contract::domain::pins::{self, Digests};
+use contract::domain::scope::Scope;
+use contract::plan::PlanTask;
 use contract::shape::Shape;
 use contract::shape::schema::schema;
 use schemars::JsonSchema;
@@ -21,7 +25,9 @@ impl Verb for Check {
     const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| {
         let executors = cx.host().executors(&request.directory)?;
         let (bytes, name) = (request.document.bytes(), request.name.as_deref());
-        Ok(Answer::from(&understand(&bytes, &request.directory, name, &executors)?))
+        let understood = understand(&bytes, &request.directory, name, &executors)?;
+        let host = cx.host();
+        Ok(Answer::of(&understood, |root, paths| host.digests(root, paths)))
     });
 }
 
@@ -42,13 +48,64 @@ pub struct Answer {
     pub kind: String,
     /// The ids of its tasks.
     pub tasks: Vec<String>,
+    /// What will work, but probably not as it is meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
-impl From<&Understood> for Answer {
-    fn from(understood: &Understood) -> Self {
-        let tasks = understood.intake.plan.tasks.iter().map(|task| task.id.clone());
-        Self { kind: understood.intake.kind.as_str().to_owned(), tasks: tasks.collect() }
+/// Something about a plan that its author should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Where in the plan.
+    pub path: String,
+    pub rule: String,
+    pub message: String,
+}
+
+impl Answer {
+    /// `digests` looks at paths of the workspace.
+    pub fn of(understood: &Understood, digests: impl Fn(&str, &[&str]) -> Digests) -> Self {
+        let tasks = &understood.intake.plan.tasks;
+        let warn = |(index, task): (usize, &PlanTask)| warning(index, task, &understood.workspace, &digests);
+        Self {
+            kind: understood.intake.kind.as_str().to_owned(),
+            tasks: tasks.iter().map(|task| task.id.clone()).collect(),
+            warnings: tasks.iter().enumerate().filter_map(warn).take(limits::FINDINGS_MAX).collect(),
+        }
     }
+}
+
+/// The task may write what its checks use: if it does, its done is only claimed.
+fn warning(
+    index: usize,
+    task: &PlanTask,
+    workspace: &str,
+    digests: impl Fn(&str, &[&str]) -> Digests,
+) -> Option<Warning> {
+    if task.checks_may_change || task.writes.is_empty() || (task.checks.is_empty() && task.pins.is_empty()) {
+        return None;
+    }
+    let is_written = |path: &String| {
+        let scope = Scope::parse(path, Some(workspace)).ok();
+        scope.is_some_and(|scope| task.writes.iter().any(|written| written.overlaps(&scope)))
+    };
+    let mut paths = pins::candidates(&task.checks, &task.pins, None, workspace);
+    paths.retain(|path, _| is_written(path));
+    if paths.is_empty() {
+        return None;
+    }
+    let found = digests(workspace, &paths.keys().map(String::as_str).collect::<Vec<_>>());
+    let used = pins::baseline(&paths, &found);
+    let names: Vec<String> = used.keys().map(|path| format!("`{path}`")).collect();
+    (!names.is_empty()).then(|| Warning {
+        path: format!("$.task[{index}].writes"),
+        rule: "checks_in_writes".to_owned(),
+        message: format!(
+            "covers {}, which its checks use: if the task changes it, its done is only claimed; narrow `writes`, or say \
+             checks_may_change = true",
+            names.join(", ")
+        ),
+    })
 }
 
 pub struct PlanSchema;

@@ -50,7 +50,7 @@ impl<'p> Wanted<'p> {
             reason: self.reason.clone(),
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, task)?,
-            withheld: None,
+            withheld: proof.withheld.clone(),
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", self.asked.status);

@@ -10,6 +10,7 @@ use super::submit::Request;
 use super::{Judged, Observation, judge};
 use crate::assignment::packet::HEARTBEAT_SECONDS_MIN;
 use crate::assignment::snapshot::{locked_scopes, watch_name, watched};
+use crate::checking::Checked;
 use crate::context::{Context, SharedClock};
 use crate::error::Result;
 use crate::heartbeat;
@@ -36,14 +37,15 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
         }
         None => None,
     };
-    let checks = match judged.result.status {
+    let checked = match judged.result.status {
         Outcome::Done => {
             let task = crate::task::required(&cx.store.read()?, judged.issued.task_id.as_str())?;
-            crate::checking::run_checks(cx, &task)?.seen
+            crate::checking::run_checks(cx, &task)?
         }
-        Outcome::Blocked | Outcome::Failed => Vec::new(),
+        Outcome::Blocked | Outcome::Failed => Checked::default(),
     };
-    Ok(Observation { checks, workspace, root, arrived: Some(judged.arrived.clone()) })
+    let Checked { seen: checks, withheld, .. } = checked;
+    Ok(Observation { checks, withheld, workspace, root, arrived: Some(judged.arrived.clone()) })
 }
 
 /// Runs `work` while a thread keeps the sender's lease alive: the sender is done, and must not time out because its

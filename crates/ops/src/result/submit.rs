@@ -8,6 +8,8 @@ use contract::domain::crew::token::LockToken;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::{self, Interval, Outside};
+use contract::domain::pins::together;
+use contract::domain::request::Agent;
 use contract::domain::scope::Scope;
 use contract::domain::status::{Evidence, Status};
 use contract::operator::{Code, Outcome};
@@ -77,6 +79,9 @@ pub struct Answer {
     pub status: Status,
     /// Why the task counts as done.
     pub evidence: Option<Evidence>,
+    /// Why it is only claimed although its checks passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
     pub changes: Option<Changes>,
     pub row: Value,
 }
@@ -102,16 +107,18 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         if judged.result.status == Outcome::Done {
             refuse_forbidden(outside)?;
         }
-        let withheld = outside.and_then(Outside::withheld);
+        let withheld = together([seen.withheld.clone(), outside.and_then(Outside::withheld)]);
         let (status, token) = (judged.result.status, judged.issued.token);
         crate::worklog::refuse_unexplained(work.tx, &task, (status, token), request.strict)?;
         accept(work, &state, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &state, &judged);
+        // The worker completes the task, whoever sends its result.
+        let worker = Agent::parse(&delta.owner).ok();
         rows::step(
             work,
             &mut state,
             &delta,
-            TransitionContext { verified, withheld, ended: Ended::Submitted, spent },
+            TransitionContext { verified, withheld, by: worker, ended: Ended::Submitted, spent },
         )?;
         let task = state.task(&judged.reference)?.clone();
         if task.status == Status::Blocked {
@@ -126,6 +133,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             token: judged.issued.token,
             status: task.status,
             evidence: task.evidence,
+            withheld: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
             changes,
             row: state.view(&judged.reference),
         })

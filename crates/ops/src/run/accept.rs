@@ -9,7 +9,7 @@ use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::{PlanPart, TaskId};
-use contract::plan::Plan;
+use contract::plan::{Plan, PlanTask};
 use contract::secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -160,6 +160,12 @@ fn originate(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Res
     Ok(())
 }
 
+/// The task with the name of who wrote its checks.
+fn authored(work: &EventWriter<'_, '_>, spec: &PlanTask) -> PlanTask {
+    let author = work.caller.agent.as_str().to_owned();
+    PlanTask { checks_by: Some(author).filter(|_| !spec.checks.is_empty()), ..spec.clone() }
+}
+
 fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
     let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
     let positions: BTreeMap<&str, usize> =
@@ -178,7 +184,7 @@ fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> 
             description: spec.prompt.clone().unwrap_or_default(),
             priority: spec.priority.number(),
             project_id: None,
-            part: Some(PlanPart { run_id: run.id.clone(), number, spec: spec.clone() }),
+            part: Some(PlanPart { run_id: run.id.clone(), number, spec: authored(work, spec) }),
             depends_on,
             checks: None,
         };

@@ -10,6 +10,7 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::Ended;
 use contract::domain::crew::budget::Spent;
+use contract::domain::pins::Digests;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, TaskId};
@@ -39,6 +40,11 @@ pub enum Entry {
         task_id: TaskId,
         verified: bool,
         withheld: Option<String>,
+    },
+    /// Remembers the files that a task's checks use, before the work on it begins.
+    Pin {
+        task_id: TaskId,
+        files: Digests,
     },
     /// With the locks, the share of the budget and the approval that go with it, or not at all.
     StartAttempt {
@@ -141,6 +147,10 @@ fn write_one(
         }
         Entry::Finish { task_id, verified, withheld } => {
             move_task(work, task_id, (Status::Done, *verified), (None, withheld.as_deref()))?;
+        }
+        Entry::Pin { task_id, files } => {
+            let task = crate::task::required(work.tx, task_id.as_str())?;
+            crate::checking::pin(work, &task, files)?;
         }
         Entry::StartAttempt { attempt, wants } => return start(work, run, attempt, wants),
         Entry::EndAttempt { .. } => return end(work, run, entry),

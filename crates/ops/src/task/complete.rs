@@ -96,7 +96,7 @@ fn commit(
             reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, &task)?,
-            withheld: None,
+            withheld: proof.withheld.clone(),
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", to.continuity());

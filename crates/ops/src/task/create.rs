@@ -1,5 +1,7 @@
 //! Creates a task.
 
+mod checks;
+
 use contract::continuity::TaskView;
 use contract::domain::change::Change;
 use contract::domain::check::{Check, TaskChecks};
@@ -11,7 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::checking;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -49,6 +50,13 @@ pub struct Request {
     /// Where the checks run. Default: the project, if it is a directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_directory: Option<String>,
+    /// Files and directories in that directory that the checks rest on, besides the files they name. If one changes, done
+    /// is only claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<String>,
+    /// The task may change the files that its checks name and `pins`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks_may_change: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,9 +67,9 @@ pub struct Answer {
 
 pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     check(request)?;
-    let mut checks = own_checks(request)?;
+    let mut checks = checks::own_checks(request)?;
     if let Some(checks) = &mut checks {
-        checks.environment = Some(cx.host().author_environment());
+        checks::look(cx, request, checks);
     }
     cx.once(key, Create::NAME, request, |work| {
         let task_id = mint(work.ids, work.now.at);
@@ -118,46 +126,6 @@ fn check(request: &Request) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The checks of the request, without their author.
-fn own_checks(request: &Request) -> Result<Option<TaskChecks>> {
-    if request.checks.is_empty() {
-        return match request.check_directory {
-            None => Ok(None),
-            Some(_) => Err(invalid("$.check_directory", "there are no checks to run there")),
-        };
-    }
-    if request.checks.len() > limits::CHECKS_PER_TASK_MAX {
-        let message = format!("a task has at most {} checks", limits::CHECKS_PER_TASK_MAX);
-        return Err(invalid("$.checks", &message));
-    }
-    for (index, check) in request.checks.iter().enumerate() {
-        let path = format!("$.checks[{index}].command");
-        if let Some(fault) = check.fault() {
-            return Err(invalid(&path, fault));
-        }
-        if let Some(rule) = check.command.iter().find_map(|word| contract::secrets::find(word)) {
-            let message = format!("looks like a secret ({rule}); keep it in the environment");
-            return Err(invalid(&path, &message));
-        }
-        if check.line().len() > limits::EVENT_MESSAGE_BYTES_MAX {
-            let message = format!("is longer than {} bytes", limits::EVENT_MESSAGE_BYTES_MAX);
-            return Err(invalid(&path, &message));
-        }
-    }
-    let directory = request.check_directory.clone();
-    match (&directory, checking::project_directory(request.project_id.as_deref())) {
-        (Some(path), _) if !path.starts_with('/') => {
-            return Err(invalid("$.check_directory", "must be an absolute path"));
-        }
-        (Some(_), _) | (None, Some(_)) => {}
-        (None, None) => {
-            let message = "the checks need a directory to run in, because the project is not one";
-            return Err(invalid("$.check_directory", message));
-        }
-    }
-    Ok(Some(TaskChecks { directory, checks: request.checks.clone(), ..TaskChecks::default() }))
 }
 
 fn invalid(path: &str, problem: &str) -> Error {

@@ -33,7 +33,9 @@ pub struct Request {
 }
 
 fn show(cx: &mut Context, request: &Request) -> Result<TaskView> {
-    Ok(TaskView::from(&get(cx, &request.id).map_err(not_found)?))
+    let task = get(cx, &request.id).map_err(not_found)?;
+    let checks_seen = super::checks_seen(&cx.store.read()?, &task)?;
+    Ok(TaskView { checks_seen, ..TaskView::from(&task) })
 }
 
 /// The task with this name.

@@ -54,7 +54,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Repl
             reason,
             rules: Rules::Continuity,
             verified: checked.proves(work.tx, &task)?,
-            withheld: None,
+            withheld: checked.withheld.clone(),
             by: Some(work.caller.agent.clone()),
         };
         let message = format!("Status changed to: {}", request.status.as_str());

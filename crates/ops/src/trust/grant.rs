@@ -1,6 +1,7 @@
 //! Asks a person to allow the commands of a project, and remembers the answer.
 
 use contract::domain::change::Change;
+use contract::domain::pins::{self, Digests};
 use contract::domain::principal::Action;
 use contract::domain::trust::{NewTrust, ProjectCommands, TrustBasis, TrustState};
 use schemars::JsonSchema;
@@ -73,8 +74,22 @@ fn ask(cx: &mut Context, key: &Key, request: &Request) -> Result<Shown> {
     };
     // What is trusted is what was shown, whatever the file says by then.
     let decision = cx.decision(key, &Action::new(Grant::NAME, question(shown, state)))?;
-    let basis = TrustBasis { environment: Some(cx.host().author_environment()) };
+    let basis = basis(cx, shown);
     Ok(Shown { directory, commands, decision: Some(decision), basis })
+}
+
+/// The environment of the person, and what the commands use in the project.
+fn basis(cx: &Context, commands: &ProjectCommands) -> TrustBasis {
+    let host = cx.host();
+    let environment = host.author_environment();
+    let path = environment.values.get("PATH").map(String::as_str);
+    let paths = pins::candidates(&commands.checks, &[], path, &commands.directory);
+    let found = if paths.is_empty() {
+        Digests::new()
+    } else {
+        host.digests(&commands.directory, &paths.keys().map(String::as_str).collect::<Vec<_>>())
+    };
+    TrustBasis { environment: Some(environment), pinned: pins::baseline(&paths, &found) }
 }
 
 fn question(commands: &ProjectCommands, state: TrustState) -> String {

@@ -212,3 +212,45 @@ fn a_person_sees_every_command_and_their_no_is_kept() {
     let listed = trust::list::list(&mut world.cx, &trust::list::Request::default()).unwrap();
     assert_eq!((listed.count, listed.trusted[0].directory.as_str()), (1, "/w"));
 }
+
+fn digest(world: &World, path: &str, digest: &str) {
+    world.host.paper.borrow_mut().pinned.insert(path.to_owned(), digest.to_owned());
+}
+
+#[test]
+fn passed_checks_are_only_a_claim_if_what_they_use_changed_whatever_verb_asks() {
+    for (verb, completes) in VERBS {
+        let mut world = World::new();
+        digest(&world, "check.sh", "sha256:1");
+        let id = made(&mut world, &["sh check.sh"]);
+        digest(&world, "check.sh", "sha256:2");
+        completes(&mut world, "bob", &id).unwrap();
+        let task = world.get(&id);
+        let reason = "its checks use `check.sh`, which changed since the task was created";
+        assert_eq!(
+            (task.status, task.evidence, task.blocked_reason.as_deref()),
+            (Status::Done, Some(Evidence::Claimed), Some(reason)),
+            "{verb}"
+        );
+    }
+}
+
+#[test]
+fn a_projects_checks_are_only_a_claim_if_what_they_use_changed_since_a_person_trusted_it() {
+    for (verb, completes) in VERBS {
+        for (now, evidence) in [("sha256:1", Evidence::Verified), ("sha256:2", Evidence::Claimed)] {
+            let mut world = World::new();
+            let id = made(&mut world, &[]);
+            // The project has a file with the name of the argument.
+            digest(&world, "test", "sha256:1");
+            world.trust("/w");
+            digest(&world, "test", now);
+            completes(&mut world, "bob", &id).unwrap();
+            let task = world.get(&id);
+            assert_eq!((task.status, task.evidence), (Status::Done, Some(evidence)), "{verb}");
+            let reason = "its checks use `test`, which changed since a person trusted it";
+            let reason = Some(reason).filter(|_| evidence == Evidence::Claimed);
+            assert_eq!(task.blocked_reason.as_deref(), reason, "{verb}");
+        }
+    }
+}

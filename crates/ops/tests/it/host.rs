@@ -10,6 +10,7 @@ use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
+use contract::domain::pins::{ABSENT, Digests};
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
@@ -49,6 +50,8 @@ pub(crate) struct Paper {
     pub(crate) person_says_no: bool,
     /// What the caller presents.
     pub(crate) access_token: Option<String>,
+    /// Digests of files that checks use; others do not exist.
+    pub(crate) pinned: Digests,
 }
 
 pub(crate) struct TestHost {
@@ -178,6 +181,13 @@ impl Host for TestHost {
     fn checks_denial(&self, _: &str, _: &[Check]) -> Result<Option<String>> {
         self.note("the policy of checks");
         Ok(self.paper.borrow().denial.clone())
+    }
+
+    fn digests(&self, _: &str, paths: &[&str]) -> Digests {
+        self.note("digests");
+        let files = self.paper.borrow().pinned.clone();
+        let digest = |path: &str| files.get(path).cloned().unwrap_or_else(|| ABSENT.to_owned());
+        paths.iter().map(|path| ((*path).to_owned(), digest(path))).collect()
     }
 
     fn author_environment(&self) -> AuthorEnvironment {

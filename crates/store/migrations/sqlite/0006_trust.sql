@@ -71,3 +71,6 @@ CREATE TABLE seal (
     sums BLOB NOT NULL,
     mac BLOB NOT NULL
 );
+
+-- The files that the checks of a plan's task use, as they were before the work began.
+ALTER TABLE tasks ADD COLUMN pinned TEXT;

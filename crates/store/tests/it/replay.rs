@@ -1,6 +1,6 @@
 //! The log is complete: replaying any history rebuilds the same tables.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
@@ -297,6 +297,8 @@ fn task_checks() -> TaskChecks {
         directory: Some("/w".to_owned()),
         checks,
         environment: Some(environment),
+        pinned: BTreeMap::from([("check.sh".to_owned(), "sha256:1".to_owned())]),
+        ..TaskChecks::default()
     }
 }
 

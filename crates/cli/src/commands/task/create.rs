@@ -37,6 +37,13 @@ pub(crate) struct Args {
     /// The same for a script that `sh -c` runs, after the commands of --check
     #[arg(long = "check-shell", value_name = "SCRIPT")]
     check_scripts: Vec<String>,
+    /// A file or directory that the checks rest on, besides the files they name; may be repeated. If it changes before
+    /// the task is done, done is only claimed
+    #[arg(long = "pin", value_name = "PATH")]
+    pins: Vec<String>,
+    /// The task may change the files that its checks name or --pin names
+    #[arg(long)]
+    checks_may_change: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -51,6 +58,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         title: args.title.clone(),
         description: args.description.clone(),
         priority: args.priority,
+        pins: args.pins.clone(),
+        checks_may_change: args.checks_may_change,
     };
     host::answer::<Create>(globals, output, &request, |answer| format!("created {}", answer.task.id))
 }

@@ -29,6 +29,7 @@ fn task(status: Status, title: &str, description: &str) -> Task {
         claim: None,
         part: None,
         checks: None,
+        pinned: None,
         depends_on: Vec::new(),
         created_at: at(0),
         updated_at: at(0),

@@ -24,6 +24,7 @@ fn task(checks: usize) -> Task {
         claim: None,
         part: (checks > 0).then(|| PlanPart { run_id: Id::from_bits(2), number: 1, spec }),
         checks: None,
+        pinned: None,
         depends_on: Vec::new(),
         created_at: Timestamp::from_millis(0),
         updated_at: Timestamp::from_millis(0),

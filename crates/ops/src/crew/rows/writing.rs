@@ -37,7 +37,7 @@ pub(super) fn write(
             rules: Rules::Operator,
             verified: context.verified,
             withheld: context.withheld,
-            by: None,
+            by: context.by.filter(|_| row.status == Status::Done),
         };
         let message = format!("{reference}: {}", row.status);
         crate::task::carry_out_alone(work, &mut task, &command, &message).map_err(as_operator)?;

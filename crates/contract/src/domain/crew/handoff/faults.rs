@@ -55,14 +55,15 @@ impl Bundle {
     fn judge_evidence(&self, row: &HandoffRow, carried: &CarriedRow, path: &str) -> Result<(), Fault> {
         let path = format!("{path}.x_evidence");
         let has_checks = !carried.x_spec.checks.is_empty();
-        let expected = match (row.status, has_checks) {
-            (Status::Done, true) => Some(Evidence::Verified),
-            (Status::Done, false) => Some(Evidence::Claimed),
+        let is_expected = match (row.status, has_checks) {
+            // It is only claimed if something spoke against its checks.
+            (Status::Done, true) => carried.x_evidence.is_some(),
+            (Status::Done, false) => carried.x_evidence == Some(Evidence::Claimed),
             (Status::Todo | Status::InProgress | Status::Blocked | Status::Failed | Status::Canceled, _) => {
-                None
+                carried.x_evidence.is_none()
             }
         };
-        if carried.x_evidence != expected {
+        if !is_expected {
             let message = format!("{} is {} and needs other evidence", row.task_id, row.status);
             return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
