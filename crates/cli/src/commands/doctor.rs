@@ -1,5 +1,6 @@
 //! `writ doctor`
 
+mod beside;
 mod namespaces;
 
 use std::path::Path;
@@ -45,7 +46,7 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
             Ok(mut cx) => {
                 let (found, is_damaged) = store(&mut cx)?;
                 looks.extend(found);
-                looks.push(beside(globals)?);
+                looks.push(beside::logs(globals)?);
                 damaged = is_damaged;
             }
             Err(error) => {
@@ -82,30 +83,6 @@ fn supervision() -> Look {
         }
         Err(error) => Look { what: "supervision", well: false, said: format!("no child subreaper: {error}") },
     }
-}
-
-/// Whether the key is there, and everything beside the log is as it was sealed.
-fn seal(found: &ops::audit::Found) -> Look {
-    let (well, said) = match (&found.seal_not_checked, found.tables.as_slice()) {
-        (_, [first, ..]) => (false, format!("{first}; see `writ audit verify`")),
-        (Some(why), []) => (false, format!("not checked: {why}")),
-        (None, []) => (true, "every row beside the log is as writ left it".to_owned()),
-    };
-    Look { what: "seal", well, said }
-}
-
-/// What lies beside the store: its backups before migrations and the output of children. None of it is in a backup.
-fn beside(globals: &Globals) -> Result<Look> {
-    let logs = host::logs_directory(globals)?;
-    let sizes = |directory: &std::path::Path| -> (usize, u64) {
-        let Ok(entries) = std::fs::read_dir(directory) else { return (0, 0) };
-        let sizes: Vec<u64> =
-            entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).collect();
-        (sizes.len(), sizes.iter().sum())
-    };
-    let (files, bytes) = sizes(&logs);
-    let said = format!("{files} files of children's output, {} KiB, in {}", bytes / 1024, logs.display());
-    Ok(Look { what: "logs", well: true, said })
 }
 
 /// The file system of the store. Its directory may not exist yet; then the nearest one above counts.
@@ -188,7 +165,7 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     let mut looks = vec![
         Look { what: "store", well: found.damage.is_empty() && found.schema.is_empty(), said: file },
         Look { what: "log", well: log_is_whole && found.damage.is_empty(), said },
-        seal(&found),
+        beside::seal(&found),
     ];
     if !found.damage.is_empty() {
         return Ok((looks, true));
