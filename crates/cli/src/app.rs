@@ -164,6 +164,9 @@ pub(crate) enum Command {
     /// Copy the store to a file while it is in use
     #[command(display_order = STORE)]
     Backup(commands::backup::Args),
+    /// Get what is whole out of a damaged store, into a new one
+    #[command(display_order = STORE)]
+    Salvage(commands::salvage::Args),
     /// Write the whole store as lines of JSON
     #[command(display_order = STORE)]
     Export(commands::export::Args),
@@ -173,7 +176,7 @@ pub(crate) enum Command {
     /// Archive long event streams and delete old events
     #[command(display_order = STORE)]
     Gc(commands::gc::Args),
-    /// Verify the event log, or print its heads
+    /// Verify the store, print the heads of its log, or seal it anew
     #[command(display_order = STORE)]
     Audit(Group<commands::audit::Command>),
     /// Validate a document against its contract
@@ -250,7 +253,9 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
         }
     };
     let done = commands::run_command(&app.command, globals, &output);
-    done.unwrap_or_else(|error| output.error(&words::naming_flags(error, &path)))
+    done.unwrap_or_else(|error| {
+        output.error(&words::naming_flags(crate::host::damage_or(error, globals), &path))
+    })
 }
 
 /// Parses the words; the agent contract's commands by its own rules for flags, where those of the parser do not do.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use contract::domain::confinement::Namespace;
 use contract::domain::limits::POLL_INTERVAL;
 use engine::StopSignal;
 use engine::launcher::{Bounds, Wish};
@@ -20,6 +21,7 @@ pub(crate) struct Child {
     /// For its standard input, which is closed afterwards.
     pub(crate) input: Vec<u8>,
     pub(crate) timeout: Duration,
+    pub(crate) namespace: Namespace,
 }
 
 impl Child {
@@ -27,8 +29,9 @@ impl Child {
     pub(crate) fn launch(self) -> (LaunchSpec, Bounds) {
         let stdin = if self.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(self.input) };
         let bounds = Bounds { timeout: self.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
-        let spec =
+        let mut spec =
             LaunchSpec { cwd: self.directory, env: self.environment, stdin, ..host::program(self.argv) };
+        spec.confinement.namespace = self.namespace;
         (spec, bounds)
     }
 }

@@ -36,6 +36,7 @@ pub(crate) mod resume;
 pub(crate) mod retry;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod salvage;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod status;
@@ -66,6 +67,7 @@ pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     hook::LOCAL,
     serve::LOCAL,
     doctor::LOCAL,
+    salvage::LOCAL,
     config::LOCAL,
     completions::LOCAL,
     personality::LOCAL,
@@ -97,6 +99,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Status(args) => status::run(args, globals, output),
         Command::Upgrade(args) => upgrade::run(args, globals, output),
         Command::Backup(args) => backup::run(args, globals, output),
+        Command::Salvage(args) => salvage::run(args, output),
         Command::Export(args) => export::run(args, globals, output),
         Command::Import(args) => import::run(args, globals, output),
         Command::Gc(args) => gc::run(args, globals, output),

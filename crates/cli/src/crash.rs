@@ -8,7 +8,7 @@ use contract::secrets::Hidden;
 
 use crate::output::say;
 
-/// A panic's message may quote what a caller or a child wrote, and whoever started writ may keep it: it has no secrets.
+/// A panic's message may quote what a caller or a child wrote, and the program that started writ may keep it: it has no secrets.
 pub(crate) fn scrub_reports() {
     std::panic::set_hook(Box::new(|panic| {
         say(&format!("{}\n", report(&panic.to_string())));

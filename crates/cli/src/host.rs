@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
 use contract::domain::principal::Action;
@@ -309,6 +310,23 @@ pub(crate) fn open_existing(globals: &Globals) -> Result<Context> {
     open(globals)
 }
 
+/// What looks like a bug may come from a damaged store: then that is the error.
+pub(crate) fn damage_or(error: Error, globals: &Globals) -> Error {
+    if error.code != ErrorCode::Bug {
+        return error;
+    }
+    let is_damaged = open_existing(globals)
+        .and_then(|mut cx| ops::audit::verify(&mut cx, None))
+        .map_or_else(|error| error.code == ErrorCode::Corrupt, |found| !found.is_clean());
+    if !is_damaged {
+        return error;
+    }
+    Error::new(ErrorCode::Corrupt, format!("the store is damaged: {error}")).hint(
+        "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store with \
+         `writ salvage STORE --into NEW`",
+    )
+}
+
 /// Where attempts' output is kept: beside the store.
 pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = store_path(globals)?.into_os_string();
@@ -398,6 +416,11 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
         }
     });
     Ok(stop)
+}
+
+/// Whether a command's processes live in a pid namespace of their own.
+pub(crate) fn namespace(text: &str) -> std::result::Result<Namespace, String> {
+    Namespace::parse(text).ok_or_else(|| "use on or off".to_owned())
 }
 
 /// A length of time on the command line.

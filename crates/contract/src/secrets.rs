@@ -52,7 +52,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "github_token",
         hints: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-        pattern: r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+        pattern: r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}[A-Za-z0-9_]*|github_pat_[A-Za-z0-9_]{22,})",
     },
     Rule { name: "gitlab_pat", hints: &["glpat-"], pattern: r"\bglpat-[A-Za-z0-9_-]{20,}" },
     Rule {
@@ -68,12 +68,12 @@ const RULES: &[Rule] = &[
     Rule {
         name: "stripe_key",
         hints: &["_test_", "_live_", "_prod_"],
-        pattern: r"\b[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,}",
+        pattern: r"\b[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,}[A-Za-z0-9_]*",
     },
     Rule { name: "google_api_key", hints: &["AIza"], pattern: r"\bAIza[A-Za-z0-9_-]{35,}" },
-    Rule { name: "npm_token", hints: &["npm_"], pattern: r"\bnpm_[A-Za-z0-9]{36,}" },
+    Rule { name: "npm_token", hints: &["npm_"], pattern: r"\bnpm_[A-Za-z0-9]{36,}[A-Za-z0-9_]*" },
     Rule { name: "pypi_token", hints: &["pypi-"], pattern: r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" },
-    Rule { name: "huggingface_token", hints: &["hf_"], pattern: r"\bhf_[A-Za-z0-9]{34,}" },
+    Rule { name: "huggingface_token", hints: &["hf_"], pattern: r"\bhf_[A-Za-z0-9]{34,}[A-Za-z0-9_]*" },
     Rule {
         name: "sendgrid_key",
         hints: &["SG."],

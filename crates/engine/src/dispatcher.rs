@@ -202,9 +202,13 @@ impl<'d> Dispatcher<'d> {
     fn allow_for_pauses(&mut self) {
         let paused_ms = self.settings.launcher.paused_ms();
         let longer_ms = paused_ms - std::mem::replace(&mut self.paused_ms, paused_ms);
-        if longer_ms == 0 {
-            return;
+        if longer_ms > 0 {
+            self.give_time(longer_ms);
         }
+    }
+
+    /// Moves every deadline of what runs or waits.
+    fn give_time(&mut self, longer_ms: i64) {
         for live in self.live.values_mut() {
             live.deadline_ms = live.deadline_ms.saturating_add(longer_ms);
             live.last_sign_ms = live.last_sign_ms.saturating_add(longer_ms);
@@ -253,6 +257,7 @@ impl<'d> Dispatcher<'d> {
             author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,
             scopes: &self.part(task).spec.writes,
+            namespace: self.part(task).spec.namespace,
         }
     }
 

@@ -58,9 +58,12 @@ pub(crate) fn drive_through(
     let mut is_reported = false;
     let begun_ms = settings.launcher.monotonic_ms();
     loop {
+        // Before the run is taken, because that forgets who had it.
+        let engines = ops::run::engines_at_work(cx)?;
         match own::take(cx, &caller, id, &owner)? {
             Owned::Ended(run) => return Ok(Ending::Ended(run)),
             Owned::Mine(run) => {
+                end_leftovers(&engines, settings);
                 let parts = EngineParts { cx, settings, observer, owner, caller };
                 return work(parts, *run, stack);
             }
@@ -134,8 +137,6 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
 }
 
 fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<Ending> {
-    // Children of engines that died; those of living engines are never touched.
-    parts.settings.launcher.end_leftovers();
     let whole = show::show(parts.cx, run.asked.id.as_str())?;
     // The layers look at the whole plan; the run's row has only its head.
     let specs = whole.tasks.iter().filter_map(|(task, _)| task.part.as_ref());
@@ -159,6 +160,15 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
         Finished::Settled | Finished::Canceled if run.state == RunState::Stopped => Ending::Stopped(run),
         Finished::Settled | Finished::Canceled => Ending::Ended(run),
     })
+}
+
+/// Ends the children of engines that died; those of living engines are never touched. The process table is read only
+/// if the journal names an engine of this boot that died during its work.
+fn end_leftovers(engines: &[Owner], settings: &Settings) {
+    let launcher = &settings.launcher;
+    if engines.iter().any(|engine| launcher.probe(engine) == Liveness::Dead) {
+        launcher.end_leftovers();
+    }
 }
 
 /// The records that an earlier walk of the same run left, in their order.

@@ -220,6 +220,7 @@ impl Host for LocalHost {
             author: job.author,
             task_env: job.env,
             scopes: job.scopes,
+            namespace: job.namespace,
         };
         run_all(job.checks, &location, mark)
     }

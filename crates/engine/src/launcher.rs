@@ -12,7 +12,7 @@ use ops::run::Liveness;
 
 use crate::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
 
-pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, run};
+pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, namespace_here, run};
 
 /// Starts processes for an engine, and tells it about other engines.
 pub trait Launcher: Send + Sync {

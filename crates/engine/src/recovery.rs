@@ -162,6 +162,7 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
         author: environment.as_ref(),
         task_env: &spec.env,
         scopes: &spec.writes,
+        namespace: spec.namespace,
     };
     let mut heard = Ok(());
     let seen = verify::run_all_while(&spec.checks, &place, &last.begun.id, &mut || {

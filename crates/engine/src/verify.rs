@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use contract::digest;
 use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, judge};
+use contract::domain::confinement::Namespace;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
@@ -44,6 +45,8 @@ pub struct CheckLocation<'p> {
     pub task_env: &'p BTreeMap<String, String>,
     /// What the task may write; empty for the whole workspace.
     pub scopes: &'p [Scope],
+    /// Whether they get a pid namespace of their own, as their task does.
+    pub namespace: Namespace,
 }
 
 /// Collects the output of one check.
@@ -155,6 +158,7 @@ pub(crate) fn prepare(
     let ran = recorder.before(check, place, &environment);
     let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
     spec.env = environment.variables;
+    spec.confinement.namespace = place.namespace;
     Prepared { spec, hidden: environment.hidden, ran }
 }
 

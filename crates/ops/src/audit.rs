@@ -1,13 +1,15 @@
-//! Whether the log is what it was: integrity and completeness.
+//! Whether the store is what it was: integrity and completeness of the log, and the tables beside it.
 
 pub mod report;
+pub mod reseal;
 pub mod verify;
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::Verification;
+pub use store::Verification as Found;
+use store::{Depth, Verification};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -30,9 +32,13 @@ impl Verb for ReadTip {
 #[serde(deny_unknown_fields)]
 pub struct TipRequest {}
 
-/// Walks the whole log. With an earlier tip, also checks that nothing it names has gone.
+/// Checks the whole store but for a replay. With an earlier tip, also checks that nothing it names has gone.
 pub fn verify(cx: &mut Context, earlier: Option<&store::Tip>) -> Result<Verification> {
-    Ok(cx.store.read()?.verify(earlier)?)
+    verify_to(cx, earlier, Depth::Full)
+}
+
+fn verify_to(cx: &mut Context, earlier: Option<&store::Tip>, depth: Depth) -> Result<Verification> {
+    Ok(cx.store.read()?.verify_to(earlier, depth)?)
 }
 
 /// Where every stream ends now. Kept outside the store, it makes a removed tail or stream visible.
@@ -45,12 +51,31 @@ pub fn pruned(cx: &mut Context) -> Result<i64> {
     Ok(cx.store.read()?.pruned_ever()?)
 }
 
-/// Rows that only the tables have, and rows that only the log has. Empty for a log that `gc` shortened.
+/// Why the log cannot rebuild the tables; `None` if it can.
+pub fn no_replay(cx: &mut Context) -> Result<Option<&'static str>> {
+    let tx = cx.store.read()?;
+    Ok(if tx.pruned_ever()? > 0 {
+        Some("the log begins at anchors")
+    } else if tx.was_salvaged()? {
+        Some("the store was salvaged from a damaged one")
+    } else {
+        None
+    })
+}
+
+/// Rows that only the tables have, and rows that only the log has. Empty for a log that cannot rebuild the tables.
 pub fn replay_differences(cx: &mut Context) -> Result<Vec<String>> {
-    if pruned(cx)? > 0 {
+    if no_replay(cx)?.is_some() {
         return Ok(Vec::new());
     }
-    let rebuilt: BTreeSet<String> = cx.store.rebuilt()?.rows()?.into_iter().collect();
+    let rebuilt = match cx.store.rebuilt() {
+        Ok(mut rebuilt) => rebuilt.rows()?,
+        Err(store::Error::Corrupt(message)) => {
+            return Ok(vec![format!("the log cannot be replayed: {message}")]);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let rebuilt: BTreeSet<String> = rebuilt.into_iter().collect();
     let real: BTreeSet<String> = cx.store.rows()?.into_iter().collect();
     let missing = real.difference(&rebuilt).map(|row| format!("only in the tables: {row}"));
     let extra = rebuilt.difference(&real).map(|row| format!("only in the log: {row}"));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use contract::domain::change::Change;
 use contract::domain::check::{Check, CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -45,6 +46,8 @@ pub(crate) struct CheckPlan {
     env: BTreeMap<String, String>,
     /// What the task may write; empty for the whole directory.
     scopes: Vec<Scope>,
+    /// Whether they get a pid namespace of their own, as their task does.
+    namespace: Namespace,
     pins: Pins,
     source: Source,
 }
@@ -113,6 +116,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             author: run.environment.clone(),
             env: part.spec.env.clone(),
             scopes: part.spec.writes.clone(),
+            namespace: part.spec.namespace,
             pins: pins_of_plan(task, &part.spec, &run),
             source: Source::Plan(Box::new(run)),
         }));
@@ -126,6 +130,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             author: own.environment.clone(),
             env: BTreeMap::new(),
             scopes: Vec::new(),
+            namespace: Namespace::On,
             pins: if own.may_change || own.environment.is_none() {
                 Pins::Free
             } else {
@@ -158,6 +163,7 @@ fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
         author: basis.environment,
         env: BTreeMap::new(),
         scopes: Vec::new(),
+        namespace: Namespace::On,
     }))
 }
 
@@ -246,6 +252,7 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         author: plan.author.as_ref(),
         env: &plan.env,
         scopes: &plan.scopes,
+        namespace: plan.namespace,
     };
     let trusted = match &plan.source {
         Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),

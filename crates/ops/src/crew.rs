@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod blockers;
 pub(crate) mod conditions;
+pub(crate) mod conflict;
 mod cycles;
 pub(crate) mod denial;
 pub mod document;
@@ -21,7 +22,7 @@ pub(crate) mod rows;
 pub(crate) mod token;
 
 pub use admission::Obstacle;
-pub use grants::LockConflict;
+pub use conflict::LockConflict;
 pub use lock_claims::LockDifference;
 
 use contract::domain::change::Change;

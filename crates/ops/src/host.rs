@@ -12,6 +12,7 @@ use std::path::Path;
 use contract::continuity::brief::Program;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
@@ -140,6 +141,8 @@ pub struct CheckJob<'j> {
     pub env: &'j BTreeMap<String, String>,
     /// What the task may write; empty for the whole directory.
     pub scopes: &'j [Scope],
+    /// Whether they get a pid namespace of their own.
+    pub namespace: Namespace,
 }
 
 /// What a machine knows about an installation besides what is in the store.

@@ -25,6 +25,7 @@ pub mod registry;
 pub mod result;
 pub mod resume;
 pub mod run;
+pub mod salvage;
 pub mod session;
 pub mod status;
 pub mod task;

@@ -4,9 +4,10 @@ use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::time::{Lease, Timestamp};
+use contract::secrets::{find_in, scrub_value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::Tx;
 
 use crate::context::{Context, Key};
@@ -146,6 +147,7 @@ impl Context {
         }
         let stored = serde_json::to_value(&answer)
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
+        let (answer, stored) = without_secrets(answer, stored)?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
             return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
         }
@@ -156,6 +158,18 @@ impl Context {
         tx.commit()?;
         Ok(Reply { answer, replayed: false })
     }
+}
+
+/// What the caller wrote may be repeated in the answer. A secret in it is kept out of both, so that a retry gets the same.
+fn without_secrets<A: DeserializeOwned>(answer: A, stored: Value) -> Result<(A, Value)> {
+    if find_in(&stored).is_none() {
+        return Ok((answer, stored));
+    }
+    let clean = scrub_value(stored);
+    let answer = serde_json::from_value(clean.clone()).map_err(|error| {
+        Error::new(ErrorCode::InvalidInput, format!("the answer would contain a secret: {error}"))
+    })?;
+    Ok((answer, clean))
 }
 
 /// Answers older than this are pruned.

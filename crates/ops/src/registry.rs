@@ -82,6 +82,7 @@ pub const VERBS: &[Entry] = &[
     // The store.
     Entry::of::<audit::verify::Verify>(),
     Entry::of::<audit::ReadTip>(),
+    Entry::of::<audit::reseal::Reseal>(),
     Entry::of::<gc::all::Gc>(),
     Entry::of::<gc::all::Preview>(),
     Entry::of::<transfer::backup::Backup>(),

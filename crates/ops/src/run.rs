@@ -18,7 +18,7 @@ pub mod work;
 
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::{Run, RunId, RunState, ShownState};
+use contract::domain::run::{Owner, Run, RunId, RunState, ShownState};
 use contract::domain::time::Now;
 use store::{Stream, Tx};
 
@@ -45,6 +45,11 @@ pub(crate) fn required(tx: &Tx<'_>, id: &RunId) -> Result<Run> {
 pub fn is_worked(cx: &mut Context, run: &Run) -> bool {
     let (host, now) = (cx.host(), cx.now());
     run.owner.as_ref().is_some_and(|owner| lives(run, &now, host.liveness(owner)))
+}
+
+/// The engines that are at work or died during it, as the journal has them.
+pub fn engines_at_work(cx: &mut Context) -> Result<Vec<Owner>> {
+    Ok(cx.store.read()?.engines_at_work()?)
 }
 
 /// The state that is shown: a run whose engine died is interrupted, whatever the store still says.

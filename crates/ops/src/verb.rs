@@ -1,6 +1,7 @@
 //! What a verb is: a name, a surface, a typed request and answer, and one function that says what it changes.
 
 use contract::domain::code::ErrorCode;
+use contract::secrets::find_in;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -169,9 +170,21 @@ pub fn read<R: DeserializeOwned>(request: Value) -> Result<R> {
             root if root == "." => "$".to_owned(),
             path => format!("$.{path}"),
         };
-        let message = format!("{path}: {}", error.inner());
+        let message = format!("{path}: {}", quoting_no_secret(&path, &error.inner().to_string()));
         Error::new(ErrorCode::InvalidInput, message).details(serde_json::json!({ "path": path }))
     })
+}
+
+/// A fault may quote the value, which is a secret if the name of its field says so. Other secrets are seen without it.
+fn quoting_no_secret(path: &str, fault: &str) -> String {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let quoted = fault.split_once('"').and_then(|(before, rest)| Some((before, rest.rsplit_once('"')?)));
+    match quoted {
+        Some((before, (value, after))) if find_in(&serde_json::json!({name: value})).is_some() => {
+            format!("{before}\"[REDACTED]\"{after}")
+        }
+        _ => fault.to_owned(),
+    }
 }
 
 fn schema<T: JsonSchema>() -> Value {

@@ -92,7 +92,7 @@ async fn only_local_names(request: Request, next: Next) -> Response {
     refuse(&Error::new(ErrorCode::Denied, "only requests from this machine to this machine are answered"))
 }
 
-/// Until there are tokens, whoever may read the store's file may read it here.
+/// Until there are tokens, only the user who owns the store's file may read it here.
 async fn answer_owner(owner: u32, connection: Connection, request: Request, next: Next) -> Response {
     let _answering = connection.answering();
     let message = match connection.user {

@@ -1,7 +1,9 @@
 //! Reading the journal of attempts.
 
-use contract::domain::attempt::{Attempt, AttemptId, AttemptState};
-use contract::domain::run::RunId;
+use std::collections::BTreeSet;
+
+use contract::domain::attempt::{Attempt, AttemptId, AttemptState, NewAttempt};
+use contract::domain::run::{Owner, RunId};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use rusqlite::{Row, params};
@@ -29,6 +31,29 @@ impl Tx<'_> {
         let sql =
             format!("SELECT {COLUMNS} FROM attempts WHERE run_id = ?1 AND state = 'started' ORDER BY id");
         self.attempt_list(&sql, run.as_str())
+    }
+
+    /// The engines that are at work or died during it: those of attempts and of runs that have not ended, each once.
+    pub fn engines_at_work(&self) -> Result<Vec<Owner>> {
+        let mut engines = BTreeSet::new();
+        // Every run has an id; naming it makes this a search in the index of open attempts.
+        let sql = "SELECT id, begun FROM attempts WHERE run_id > '' AND state = 'started'";
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (id, begun): (String, String) = (row.get(0)?, row.get(1)?);
+            let begun: NewAttempt =
+                serde_json::from_str(&begun).map_err(|_| unreadable("beginning", &id, &begun))?;
+            engines.insert(begun.owner);
+        }
+        let sql = "SELECT id, owner FROM runs WHERE state = 'running' AND owner IS NOT NULL";
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (id, owner): (String, String) = (row.get(0)?, row.get(1)?);
+            engines.insert(serde_json::from_str(&owner).map_err(|_| unreadable("owner", &id, &owner))?);
+        }
+        Ok(engines.into_iter().collect())
     }
 
     /// Records a heartbeat of an attempt. A row update, not an event.

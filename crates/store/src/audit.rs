@@ -1,5 +1,7 @@
-//! Verification: damage to the file, integrity of the log (no row changed), and completeness of the log (none missing).
+//! Verification: damage to the file, the schema, integrity of the log (no row changed), completeness of the log (none
+//! missing), and the tables beside it.
 
+mod tables;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -51,27 +53,55 @@ pub struct Fault {
     pub message: String,
 }
 
+/// How much a verification looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The chain, and whether its ends are sealed.
+    Chain,
+    /// Also the whole file, the schema and every table.
+    Full,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Verification {
     pub events: i64,
     pub streams: usize,
     /// Damage to the file itself: pages that cannot be read, indexes that miss a row.
     pub damage: Vec<String>,
+    /// Tables, indexes, triggers and views that are not those of a new store.
+    pub schema: Vec<String>,
     /// Rows that were changed.
     pub integrity: Vec<Fault>,
     /// Rows that are missing.
     pub completeness: Vec<Fault>,
+    /// Rows beside the log that do not match the seal, and a fencing counter that is behind.
+    pub tables: Vec<String>,
+    /// Why the seal was not checked; `None` if it was.
+    pub seal_not_checked: Option<String>,
     /// Faults beyond the ones listed.
     pub omitted: usize,
+    /// The highest token in the log.
+    #[serde(skip)]
+    pub highest_token: i64,
 }
 
 impl Verification {
     pub fn is_clean(&self) -> bool {
-        self.damage.is_empty() && self.integrity.is_empty() && self.completeness.is_empty()
+        let named = [&self.damage, &self.schema, &self.tables];
+        let log = [&self.integrity, &self.completeness];
+        named.iter().all(|faults| faults.is_empty()) && log.iter().all(|faults| faults.is_empty())
     }
 
     fn changed(&mut self, fault: Fault) {
         self.omitted += push(&mut self.integrity, fault);
+    }
+
+    fn row(&mut self, message: String) {
+        if self.tables.len() < FAULTS_MAX {
+            self.tables.push(message);
+        } else {
+            self.omitted += 1;
+        }
     }
 
     fn missing(&mut self, stream: &str, seq: i64, message: String) {
@@ -111,15 +141,43 @@ impl Tx<'_> {
         Ok(Tip { events, streams, digest })
     }
 
-    /// Reads the whole file and walks every stream. With an earlier tip, also checks that no event it names is missing.
+    /// Checks the whole store. With an earlier tip, also checks that no event it names is missing.
     pub fn verify(&self, earlier: Option<&Tip>) -> Result<Verification> {
-        let mut found = Verification { damage: self.damage(FAULTS_MAX)?, ..Verification::default() };
-        match self.verify_log(earlier, &mut found) {
-            // Report what can still be read.
-            Err(Error::Corrupt(message)) => found.damage.push(message),
-            done => done?,
+        self.verify_to(earlier, Depth::Full)
+    }
+
+    /// Walks every stream, and looks at the rest as deep as asked.
+    pub fn verify_to(&self, earlier: Option<&Tip>, depth: Depth) -> Result<Verification> {
+        let mut found = Verification::default();
+        if depth == Depth::Full {
+            found.damage = self.damage(FAULTS_MAX)?;
+            self.part(&mut found, Tx::verify_schema)?;
+            self.part(&mut found, Tx::verify_sequences)?;
         }
+        self.part(&mut found, |tx, found| tx.verify_log(earlier, found))?;
+        self.part(&mut found, Tx::verify_fencing)?;
+        self.part(&mut found, |tx, found| tx.verify_seal(depth, found))?;
         Ok(found)
+    }
+
+    /// One part of a verification. What cannot be read is damage, and the other parts go on.
+    fn part(
+        &self,
+        found: &mut Verification,
+        check: impl FnOnce(&Self, &mut Verification) -> Result<()>,
+    ) -> Result<()> {
+        match check(self, found) {
+            Err(Error::Corrupt(message)) => {
+                found.damage.push(message);
+                Ok(())
+            }
+            // The statements are right, so the tables are not.
+            Err(Error::Sql(error)) => {
+                found.damage.push(error.to_string());
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     fn verify_log(&self, earlier: Option<&Tip>, found: &mut Verification) -> Result<()> {

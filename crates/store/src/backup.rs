@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -10,35 +11,54 @@ use crate::error::{Error, Result};
 use crate::open::beside;
 use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
-use crate::{KeyOnce, OpenTransactions, Store, Verification};
+use crate::{KeyOnce, OpenTransactions, Store, StoreKey, Verification, known_key};
 
 /// A backup that was made and verified.
 #[derive(Debug)]
 pub struct Backup {
     pub bytes: u64,
-    /// Verification of the log in the copy.
+    /// Verification of the copy, under the store's key.
     pub verification: Verification,
+    /// Where the key was copied to; `None` if it was left out or is missing.
+    pub key: Option<PathBuf>,
+}
+
+/// What a backup replaces and contains.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BackupOptions {
+    /// Replace existing files.
+    pub overwrite: bool,
+    /// Leave out the store's key.
+    pub without_key: bool,
 }
 
 impl Store {
-    /// Copies a snapshot of the store to `target`, and verifies the copy before it gets its name.
-    pub fn back_up_to(&self, target: &Path, overwrite: bool) -> Result<Backup> {
+    /// Copies a snapshot of the store to `target`, and verifies the copy before it gets its name. The key is copied beside
+    /// it, for its user alone.
+    pub fn back_up_to(&self, target: &Path, options: BackupOptions) -> Result<Backup> {
+        let overwrite = options.overwrite;
         self.refuse_own_file(target)?;
+        let known = known_key(&self.key, &self.path).ok().flatten().cloned();
+        let bytes = if options.without_key { None } else { StoreKey::bytes_of(&self.path)? };
         let (whole, _) = WholeFile::begin(target, overwrite)?;
         sqlite::copy(&self.path, whole.part())?;
-        let verification = read_back(whole.part())?;
+        let verification = read_back(whole.part(), known)?;
+        let key = match bytes {
+            Some(bytes) => Some(copy_key(target, &bytes, overwrite)?),
+            None => None,
+        };
         let unreadable = |source| Error::Output { path: target.to_owned(), source };
         let bytes = fs::metadata(whole.part()).map_err(unreadable)?.len();
         whole.finish()?;
-        Ok(Backup { bytes, verification })
+        Ok(Backup { bytes, verification, key })
     }
 
     /// The store's own files are never overwritten, not even with `overwrite`: they hold what was acknowledged.
     pub(crate) fn refuse_own_file(&self, target: &Path) -> Result<()> {
         let real = |path: &Path| fs::canonicalize(path).ok();
-        let own = ["", "-wal", "-shm", "-journal"].map(|ending| beside(&self.path, ending));
+        let own = ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(&self.path, ending));
         let real_store = real(&self.path).unwrap_or_else(|| self.path.clone());
-        let at_home = ["-wal", "-shm", "-journal"].map(|ending| beside(&real_store, ending));
+        let at_home = ["-wal", "-shm", "-journal", ".key"].map(|ending| beside(&real_store, ending));
         let is_own =
             |path: &PathBuf| path == target || (real(target).is_some() && real(path) == real(target));
         if own.iter().chain(&at_home).any(is_own) {
@@ -48,8 +68,20 @@ impl Store {
     }
 }
 
-/// Checks every page of the copy and verifies its log.
-fn read_back(copy: &Path) -> Result<Verification> {
+/// Writes the key beside the copy. An existing one stays, unless it may be replaced or is the same.
+fn copy_key(target: &Path, bytes: &[u8], overwrite: bool) -> Result<PathBuf> {
+    let path = StoreKey::path_of(target);
+    if fs::read(&path).is_ok_and(|found| found == bytes) {
+        return Ok(path);
+    }
+    let (whole, mut file) = WholeFile::begin(&path, overwrite)?;
+    file.write_all(bytes).map_err(|source| Error::Output { path: path.clone(), source })?;
+    whole.finish()?;
+    Ok(path)
+}
+
+/// Checks the whole copy.
+fn read_back(copy: &Path, key: Option<StoreKey>) -> Result<Verification> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags)?;
     let said: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
@@ -65,7 +97,10 @@ fn read_back(copy: &Path) -> Result<Verification> {
         witness: Cell::default(),
         found_schema: sqlite::MIGRATIONS.len(),
         open: OpenTransactions::default(),
-        key: KeyOnce::new(),
+        key: KeyOnce::from(key),
+        is_sealed: true,
+        changes: None,
+        seals_anew: Cell::new(false),
         standing: None,
     };
     copied.read()?.verify(None)

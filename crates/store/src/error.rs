@@ -136,17 +136,42 @@ impl Error {
                 Some("put the store's files back where they were, then send the same request again")
             }
             Error::Busy => Some("send the same request again with the same request id"),
-            Error::Corrupt(_) => Some("run `writ audit verify` to see what is damaged"),
+            Error::Corrupt(_) => Some(
+                "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store \
+                 with `writ salvage STORE --into NEW`",
+            ),
             Error::Secret(_) => Some(SECRET_HINT),
             Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
+    }
+
+    /// The error for a statement that cannot be prepared. All statements fit the schema of a store, so the schema is
+    /// damaged.
+    pub(crate) fn preparing(source: rusqlite::Error) -> Self {
+        let message = match &source {
+            rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+            other => other.to_string(),
+        };
+        match Error::from(source) {
+            Error::Sql(_) => Error::Corrupt(message),
+            named => named,
+        }
+    }
+
+    /// The error for a file that does not look like a store. One with a key beside it was a store.
+    pub(crate) fn not_a_store(path: &Path) -> Self {
+        let key = crate::key::StoreKey::path_of(path);
+        if std::fs::symlink_metadata(&key).is_ok() {
+            return Error::Corrupt(format!("{} has the key of a store, but not its header", path.display()));
+        }
+        Error::Foreign { path: path.to_owned() }
     }
 
     /// The error for a failure to open the file at `path`.
     pub(crate) fn opening(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
-            Some(Kind::NotADatabase) => Error::Foreign { path },
+            Some(Kind::NotADatabase) => Error::not_a_store(&path),
             Some(Kind::ReadOnly) => Error::Open { path, source },
             _ => match Error::from(source) {
                 Error::Sql(source) | Error::Unavailable(source) => Error::Open { path, source },
@@ -173,6 +198,8 @@ impl From<rusqlite::Error> for Error {
             | Kind::PermissionDenied
             | Kind::OutOfMemory
             | Kind::NoLargeFileSupport => Error::Unavailable(error),
+            // The full-text index reports damage to its own tables as a general error.
+            Kind::Unknown if error.to_string().contains("fts5") => Error::Corrupt(error.to_string()),
             _ => Error::Sql(error),
         }
     }

@@ -9,7 +9,7 @@ use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::secrets::{self, Secret};
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -199,11 +199,7 @@ impl Tx<'_> {
         let record = &record;
         let name = stream.name();
         refuse_secrets(&name, record)?;
-        let head: Option<(i64, String)> = self
-            .prepare("SELECT seq, hash FROM heads WHERE stream = ?1")?
-            .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let (last, previous) = head.unwrap_or_else(|| (0, chain::GENESIS.to_owned()));
+        let (last, previous) = self.checked_head(&name)?.unwrap_or_else(|| (0, chain::GENESIS.to_owned()));
         let seq = last + 1;
         let hash = chain::link(&name, seq, &previous, record)?;
         let number = self.insert(&name, seq, &hash, record)?;
@@ -227,7 +223,7 @@ impl Tx<'_> {
     }
 
     /// Returns the event's number. SQLite reports it only until the next insert into any table.
-    fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
+    pub(crate) fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
         self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
                  priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,

@@ -22,6 +22,8 @@ const OTHERS: u32 = 0o077;
 #[derive(Clone)]
 pub struct StoreKey {
     keyed: Hmac<Sha256>,
+    /// For a copy of the store, when the file of the key has gone with it.
+    bytes: [u8; KEY_BYTES],
 }
 
 impl fmt::Debug for StoreKey {
@@ -40,6 +42,11 @@ impl StoreKey {
 
     /// The key of the store; `None` if there is none. A key that others could have read or replaced is refused.
     pub fn load(store: &Path) -> Result<Option<Self>> {
+        Ok(Self::bytes_of(store)?.as_ref().map(Self::from_bytes))
+    }
+
+    /// The bytes of the key, for a backup.
+    pub(crate) fn bytes_of(store: &Path) -> Result<Option<[u8; KEY_BYTES]>> {
         let path = Self::path_of(store);
         let no_follow = i32::try_from(OFlags::NOFOLLOW.bits()).expect("BUG: a flag of open(2)");
         let mut file = match fs::OpenOptions::new().read(true).custom_flags(no_follow).open(&path) {
@@ -57,7 +64,7 @@ impl StoreKey {
         }
         let mut bytes = [0; KEY_BYTES];
         file.read_exact(&mut bytes).map_err(unreadable)?;
-        Ok(Some(Self::from_bytes(&bytes)))
+        Ok(Some(bytes))
     }
 
     /// The key of the store, made now if there is none. Of two processes that make one, both get the same.
@@ -72,7 +79,20 @@ impl StoreKey {
 
     pub(crate) fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         let keyed = Hmac::new_from_slice(bytes).expect("BUG: HMAC takes keys of any length");
-        Self { keyed }
+        Self { keyed, bytes: *bytes }
+    }
+
+    /// Writes the key beside a copy of the store, for its user alone. An existing file stays as it is.
+    pub(crate) fn save_for(&self, copy: &Path) -> Result<()> {
+        let path = beside(copy, ".key");
+        let written = private().create_new(true).open(&path).and_then(|mut file| {
+            file.write_all(&self.bytes)?;
+            file.sync_all()
+        });
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            written => written.map_err(|source| Error::Output { path, source }),
+        }
     }
 
     /// The MAC of these parts as 64 hexadecimal digits. `purpose` keeps MACs of different uses apart; the parts are

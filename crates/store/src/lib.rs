@@ -23,6 +23,8 @@ mod replay;
 mod requests;
 mod retention;
 mod runs;
+mod salvage;
+mod seal;
 mod sqlite;
 mod standing;
 mod substance;
@@ -44,8 +46,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
-pub use audit::{Fault, Head, Tip, Verification};
-pub use backup::Backup;
+pub use audit::{Depth, Fault, Head, Tip, Verification};
+pub use backup::{Backup, BackupOptions};
 pub use counts::Counts;
 pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
@@ -55,6 +57,7 @@ pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use requests::StoredAnswer;
 pub use runs::RunFilter;
+pub use salvage::{Salvaged, salvage};
 use standing::Standing;
 pub use substance::EventScope;
 pub use tasks::TaskFilter;
@@ -71,6 +74,12 @@ pub struct Store {
     found_schema: usize,
     open: OpenTransactions,
     key: KeyOnce,
+    /// Whether a commit has to bring the seal up to date. A copy in memory has none.
+    is_sealed: bool,
+    /// What the open transaction changed; `None` until the first one begins.
+    changes: Option<seal::SharedChanges>,
+    /// The next transaction seals every row as it is, if it commits.
+    seals_anew: Cell<bool>,
     witness: Cell<Witness>,
     /// `None` where there is no file that could be replaced, or nothing is written.
     standing: Option<Standing>,
@@ -83,6 +92,10 @@ type KeyOnce = std::cell::OnceCell<Option<StoreKey>>;
 pub struct Tx<'s> {
     sql: rusqlite::Transaction<'s>,
     key: &'s KeyOnce,
+    /// `None` if the transaction only reads, or is not sealed.
+    changes: Option<&'s seal::SharedChanges>,
+    /// Its commit seals every row as it is.
+    seals_anew: bool,
     path: &'s Path,
     times: Times<'s>,
     /// `None` in a transaction that only reads.
@@ -115,21 +128,40 @@ impl Drop for OpenTransaction {
 }
 
 impl Store {
-    /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
+    /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`. Refused without the
+    /// store's key.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
+        self.watch_changes()?;
+        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let changes = self.changes.as_ref();
+        if let Some(changes) = changes {
+            seal::locked(changes).clear();
+        }
+        let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
+        if let Some(standing) = standing {
+            standing.note_log();
+        }
+        let (key, path, seals_anew) = (&self.key, self.path.as_path(), self.seals_anew.take());
+        Ok(Tx { sql, key, changes, seals_anew, path, times, standing, _open: self.open.enter() })
+    }
+
+    /// Begins a transaction that may write, and whose end seals nothing.
+    pub(crate) fn begin_unsealed(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
         if let Some(standing) = standing {
             standing.note_log();
         }
-        Ok(Tx { sql, key: &self.key, path: &self.path, times, standing, _open: self.open.enter() })
+        let (key, path, changes, seals_anew) = (&self.key, self.path.as_path(), None, false);
+        Ok(Tx { sql, key, changes, seals_anew, path, times, standing, _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
         let times = Times::new(&self.witness);
-        Ok(Tx { sql, key: &self.key, path: &self.path, times, standing: None, _open: self.open.enter() })
+        let (key, path, changes, seals_anew) = (&self.key, self.path.as_path(), None, false);
+        Ok(Tx { sql, key, changes, seals_anew, path, times, standing: None, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {
@@ -170,6 +202,7 @@ impl Tx<'_> {
     /// Commits durably: after this returns, the changes survive a crash and a power cut. Refused if the store's name
     /// leads to another file by now.
     pub fn commit(self) -> Result<()> {
+        self.update_seal()?;
         let Some(standing) = self.standing else { return Ok(self.sql.commit()?) };
         standing.check(self.path, false)?;
         self.sql.commit()?;
@@ -184,6 +217,7 @@ impl Tx<'_> {
 
     /// The next value of a counter that never repeats and never goes back.
     pub fn next_number(&self, counter: &str) -> Result<i64> {
+        self.check_counter(counter)?;
         let mut statement = self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, 1)
              ON CONFLICT (name) DO UPDATE SET value = counters.value + 1 RETURNING value",
@@ -193,6 +227,7 @@ impl Tx<'_> {
 
     /// Raises the counter: later numbers are above `least`.
     pub fn raise_number(&self, counter: &str, least: i64) -> Result<()> {
+        self.check_counter(counter)?;
         self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, ?2)
              ON CONFLICT (name) DO UPDATE SET value = max(counters.value, excluded.value)",
@@ -211,6 +246,6 @@ impl Tx<'_> {
     pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>> {
         #[cfg(test)]
         plans::note(sql);
-        Ok(self.sql.prepare_cached(sql)?)
+        self.sql.prepare_cached(sql).map_err(Error::preparing)
     }
 }

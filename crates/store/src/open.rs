@@ -65,6 +65,9 @@ impl Store {
             found_schema,
             open: OpenTransactions::default(),
             key: KeyOnce::new(),
+            is_sealed: true,
+            changes: None,
+            seals_anew: Cell::new(false),
             witness: Cell::default(),
             standing,
         };
@@ -86,29 +89,45 @@ impl Store {
             found_schema: 0,
             open: OpenTransactions::default(),
             key: KeyOnce::new(),
+            is_sealed: false,
+            changes: None,
+            seals_anew: Cell::new(false),
             standing: None,
         })
     }
 
     fn bring_up_to_date(&mut self, migrations: &[&str], now: Timestamp) -> Result<()> {
         let path = self.path.clone();
-        let tx = self.begin()?;
+        let tx = self.begin_unsealed()?;
         // Another process may have migrated the store while this one waited for the lock.
         match preparation(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
             Preparation::Nothing => return Ok(()),
             Preparation::Schema => {
-                StoreKey::load_or_make(&path)?;
+                let key = StoreKey::load_or_make(&path)?;
                 sqlite::migrate(&tx.sql, migrations, 0)?;
+                if migrations.len() >= SEALED_SINCE {
+                    tx.seal_anew(&key)?;
+                }
             }
             Preparation::Migration { from } => {
                 back_up(&path, from, now)?;
-                if from < SEALED_SINCE {
-                    StoreKey::load_or_make(&path)?;
+                let key = if from < SEALED_SINCE { Some(StoreKey::load_or_make(&path)?) } else { None };
+                sqlite::migrate(&tx.sql, migrations, from).map_err(|error| unfit_schema(error, from))?;
+                if let Some(key) = key.filter(|_| migrations.len() >= SEALED_SINCE) {
+                    tx.note_sealing(&key, from, now)?;
+                    tx.seal_anew(&key)?;
                 }
-                sqlite::migrate(&tx.sql, migrations, from)?;
             }
         }
         tx.commit()
+    }
+}
+
+/// A migration fits every store of its version, so a store that it fails on is not one.
+fn unfit_schema(error: rusqlite::Error, from: usize) -> Error {
+    match Error::from(error) {
+        Error::Sql(error) => Error::Corrupt(format!("its schema is not that of version {from}: {error}")),
+        named => named,
     }
 }
 
@@ -122,7 +141,7 @@ enum Preparation {
 
 fn preparation(header: &Header, known: usize, path: &Path) -> Result<Preparation> {
     match header {
-        Header::Foreign => Err(Error::Foreign { path: path.to_owned() }),
+        Header::Foreign => Err(Error::not_a_store(path)),
         Header::Fresh => Ok(Preparation::Schema),
         Header::Ours { schema } => match usize::try_from(*schema) {
             Ok(found) if found == known => Ok(Preparation::Nothing),

@@ -38,6 +38,9 @@ pub(crate) fn open(path: &Path, known: usize) -> Result<Store> {
         found_schema: known,
         open: OpenTransactions::default(),
         key: KeyOnce::new(),
+        is_sealed: true,
+        changes: None,
+        seals_anew: Cell::new(false),
         witness: Cell::default(),
         standing: None,
     })

@@ -75,7 +75,8 @@ impl Store {
                 let change: Change = serde_json::from_value(event.record.payload).map_err(|error| {
                     Error::Corrupt(format!("event {} has an unknown change: {error}", event.id))
                 })?;
-                target.project(&change, Timestamp::from_millis(event.record.at), event.id)?;
+                let projected = target.project(&change, Timestamp::from_millis(event.record.at), event.id);
+                projected.map_err(|error| unfit(event.id, error))?;
             }
         }
         target.commit()?;
@@ -100,8 +101,18 @@ impl Store {
     }
 }
 
+/// A change that does not fit what the events before it made is not one that writ wrote there.
+fn unfit(event: i64, error: Error) -> Error {
+    match error {
+        Error::Sql(_) | Error::Unfit { .. } => {
+            Error::Corrupt(format!("event {event} cannot be applied: {error}"))
+        }
+        other => other,
+    }
+}
+
 /// A readable form of a value. Different values have different forms.
-fn shown(value: ValueRef<'_>) -> String {
+pub(crate) fn shown(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "-".to_owned(),
         ValueRef::Integer(number) => number.to_string(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Tx;
 use crate::conditions::rows;
-use crate::error::{Result, unreadable};
+use crate::error::{Error, Result, unreadable};
 
 /// The stored answer of a request id.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,11 @@ impl Tx<'_> {
             .query_row([agent.as_str(), request.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?;
         let Some((operation, fingerprint, answer)) = row else { return Ok(None) };
+        if !self.is_sealed_answer(agent.as_str(), request.as_str())? {
+            let message =
+                format!("the answer of request `{}` is not the one that was stored", request.as_str());
+            return Err(Error::Corrupt(message));
+        }
         let answer = answer
             .map(|text| {
                 serde_json::from_str(&text).map_err(|_| unreadable("answer", request.as_str(), &text))

@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::Store;
 use crate::error::{Error, Result};
 use crate::open::beside;
 use crate::whole_file::WholeFile;
+use crate::{Store, StoreKey};
 
 /// Device and inode.
 pub(crate) type FileId = (u64, u64);
@@ -77,21 +77,12 @@ impl Store {
         self.copy_key(target)
     }
 
-    /// The key may have gone with the store. The copy can then be read and written, but its seals are not checked.
+    /// The file of the key may have gone with the store. A key that was never read is then missing beside the copy.
     fn copy_key(&self, target: &Path) -> Result<()> {
-        let Some(key) = self.standing.as_ref().map(|standing| beside(&standing.real, ".key")) else {
-            return Ok(());
-        };
-        let to = beside(target, ".key");
-        match fs::copy(key, &to) {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(source) => Err(Error::Output { path: to, source }),
+        if let Some(Some(key)) = self.key.get() {
+            return key.save_for(target);
         }
-    }
-
-    /// Whether another file is under the store's name now.
-    pub fn is_replaced(&self) -> bool {
-        self.standing.as_ref().is_some_and(|standing| standing.problem(&self.path).is_some())
+        let real = self.standing.as_ref().map_or(&self.path, |standing| &standing.real);
+        StoreKey::load(real)?.map_or(Ok(()), |key| key.save_for(target))
     }
 }

@@ -26,10 +26,11 @@ impl Table {
 }
 
 impl Tx<'_> {
-    /// Every table with data of its own, by name. Full-text indexes are rebuilt from other tables.
+    /// Every table with data of its own, by name. Full-text indexes are rebuilt from other tables, and a seal holds only
+    /// for the store it is in.
     pub(crate) fn tables(&self) -> Result<Vec<Table>> {
         let sql = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
-             AND name NOT LIKE 'sqlite_%' ORDER BY name";
+             AND name NOT LIKE 'sqlite_%' AND name <> 'seal' ORDER BY name";
         let mut statement = self.prepare(sql)?;
         let names = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
         names.into_iter().map(|name| self.table(name)).collect()
@@ -47,7 +48,10 @@ impl Tx<'_> {
             .collect();
         key.sort();
         let key = key.into_iter().map(|(_, name)| name).collect();
-        Ok(Table { name, columns: columns.into_iter().map(|(name, _)| name).collect(), key })
+        // A seal holds only under the key of its store.
+        let is_seal = |name: &String| name == "seal" || name == "lease_seal";
+        let columns = columns.into_iter().map(|(name, _)| name).filter(|name| !is_seal(name)).collect();
+        Ok(Table { name, columns, key })
     }
 
     /// Checks foreign keys only at commit, when all rows are inserted.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::sqlite;
 use crate::tables_sqlite::{Table, json_of, value_of};
 use crate::whole_file::WholeFile;
-use crate::{Store, Tx};
+use crate::{Depth, Store, Tx};
 use staging_sqlite::Staging;
 
 /// The version of the line format. The schema version determines their content.
@@ -111,10 +111,13 @@ impl Store {
         let tables = tx.tables()?;
         tx.defer_foreign_keys()?;
         let moved = Import::new(&tx, tables, input).run()?;
-        let found = tx.verify(None)?;
+        let found = tx.verify_to(None, Depth::Chain)?;
         if let Some(fault) = found.integrity.first().or(found.completeness.first()) {
             let message = format!("its log is damaged: {} at {}: {}", fault.stream, fault.seq, fault.message);
             return Err(Error::Transfer { line: 0, message });
+        }
+        if let Some(message) = found.damage.first().or(found.tables.first()) {
+            return Err(Error::Transfer { line: 0, message: message.clone() });
         }
         if let Some(table) = tx.dangling()? {
             let message = format!("a row of {table} refers to a row that does not exist");

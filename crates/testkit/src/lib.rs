@@ -19,7 +19,7 @@ pub use clock::ManualClock;
 pub use ids::SeededIds;
 pub use output::Output;
 pub use rustix::process::Signal;
-pub use scratch::Scratch;
+pub use scratch::{Scratch, private_file};
 pub use soak::{Storm, rounds};
 pub use terminal::OnTerminal;
 pub use wait::{eventually, eventually_some};

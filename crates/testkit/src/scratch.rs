@@ -57,3 +57,12 @@ impl Default for Scratch {
         Self::new()
     }
 }
+
+/// Writes a file that only its user can use, such as the key of a store.
+#[track_caller]
+pub fn private_file(path: &Path, bytes: &[u8]) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, mode).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
+mod audit;
 mod changes;
 mod growth;
 pub(crate) mod instructions;
@@ -39,8 +40,10 @@ const BENCHES: &[Bench] = &[
     changes::PUSH,
     changes::RESUME,
     scale::BENCH,
+    audit::BENCH,
     look::BENCH,
     pipeline::BENCH,
+    pipeline::NAMESPACE,
     growth::BENCH,
     validate::TASK,
     validate::EVENT,

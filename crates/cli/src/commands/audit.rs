@@ -1,13 +1,14 @@
-//! `writ audit verify` and `writ audit tip`
+//! `writ audit verify`, `writ audit tip` and `writ audit reseal`
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use ops::audit::report::{Fault, Tip};
+use ops::audit::reseal::Reseal;
 use ops::audit::verify::{Answer, Request, Verify};
 use ops::audit::{ReadTip, TipRequest};
-use ops::{Error, Result};
+use ops::{Error, Result, verb};
 
 use super::run::read_bounded;
 use crate::app::Globals;
@@ -17,15 +18,33 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Check that the file is readable, and that no event was changed or removed
-    #[command(after_help = "Examples:\n  writ audit verify\n  writ audit verify --tip heads.json --replay")]
+    /// Check that the file is readable, and that no event and no row was changed or removed
+    ///
+    /// The whole check reads the file, the schema, the chain of the log and every table: it rebuilds the tables from the
+    /// log and compares, and checks the seal over all rows under the store's key. It exits with 65 if something is
+    /// damaged.
+    #[command(
+        after_help = "Examples:\n  writ audit verify\n  writ audit verify --quick\n  writ audit verify --tip heads.json"
+    )]
     Verify {
         /// An earlier output of `writ audit tip`: also find events that were removed since
         #[arg(long, value_name = "FILE")]
         tip: Option<PathBuf>,
-        /// Also rebuild every table from the log and compare
+        /// Check only the chain of the log
         #[arg(long)]
+        quick: bool,
+        /// Rebuild every table from the log and compare, as is the default
+        #[arg(long, hide = true, conflicts_with = "quick")]
         replay: bool,
+    },
+    /// Seal the store as it is now: after a restore without its key, or when the seal is broken
+    ///
+    /// A person has to confirm it at a terminal. It makes a new key if the key is lost, and leaves an event.
+    #[command(after_help = "Examples:\n  writ audit reseal --reason \"restored from the backup of May 3\"")]
+    Reseal {
+        /// Why, for the log
+        #[arg(long)]
+        reason: Option<String>,
     },
     /// Print the last event of every stream, to keep outside the store
     #[command(after_help = "Examples:\n  writ audit tip --output json > heads.json")]
@@ -35,43 +54,66 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
         Command::Tip => Ok(output.line(&host::call_existing::<ReadTip>(globals, &TipRequest {})?)),
-        Command::Verify { tip, replay } => {
+        Command::Reseal { reason } => reseal(reason.clone(), globals, output),
+        Command::Verify { tip, quick, replay: _ } => {
             let tip = tip.as_deref().map(read_tip).transpose()?;
-            let found = host::call_existing::<Verify>(globals, &Request { tip, replay: *replay })?;
+            let found = host::call_existing::<Verify>(globals, &Request { tip, quick: *quick })?;
             let printed = match output.format {
                 Format::Json | Format::Ndjson => output.envelope(found.is_clean(), &found),
-                Format::Text => output.text(&text(&found, *replay)),
+                Format::Text => output.text(&text(&found, *quick)),
             };
-            Ok(if found.is_clean() { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
+            Ok(if found.is_clean() { printed } else { ExitCode::from(ErrorCode::Corrupt.exit()) })
         }
     }
 }
 
-fn text(found: &Answer, replay: bool) -> String {
+fn reseal(reason: Option<String>, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    let mut cx = host::open_existing(globals)?;
+    let key = host::person_key(globals)?;
+    let request = ops::audit::reseal::Request { reason };
+    let answer = verb::call::<Reseal>(&mut cx, Some(&key), &request)?.answer;
+    Ok(output.answer(&answer, || "the store is sealed as it is now\n".to_owned()))
+}
+
+fn text(found: &Answer, quick: bool) -> String {
     let log = &found.verification;
     let mut text = format!("{} events in {} streams\n", log.events, log.streams);
-    text.push_str(&file(&log.damage));
+    if !quick || !log.damage.is_empty() {
+        text.push_str(&listed("file", "all of it can be read", &log.damage));
+    }
+    if !quick {
+        text.push_str(&listed("schema", "as in a new store", &log.schema));
+    }
     text.push_str(&section("integrity", "no event was changed", &log.integrity));
     text.push_str(&section("completeness", "no event is missing", &log.completeness));
-    let pruned = found.pruned_events;
-    if pruned > 0 {
-        text.push_str(&format!("anchors: {pruned} old events were removed by `writ gc`\n"));
+    match &log.seal_not_checked {
+        Some(why) => text.push_str(&format!("seal not checked: {why}\n")),
+        None if quick => {
+            text.push_str(&listed("seal", "nothing but writ moved the ends of the streams", &log.tables))
+        }
+        None => text.push_str(&listed("seal", "nothing but writ changed a row", &log.tables)),
     }
-    if replay && pruned > 0 {
-        let why = "the log begins at anchors, so the tables cannot be rebuilt from it";
-        text.push_str(&format!("replay: not possible, {why}\n"));
+    if log.seal_not_checked.is_some() {
+        log.tables.iter().for_each(|fault| text.push_str(&format!("tables: {fault}\n")));
     }
-    for difference in &found.replay_differences {
-        text.push_str(&format!("replay: {difference}\n"));
+    if found.pruned_events > 0 {
+        text.push_str(&format!("anchors: {} old events were removed by `writ gc`\n", found.pruned_events));
+    }
+    match &found.not_replayed {
+        Some(_) if quick => {}
+        Some(why) => {
+            text.push_str(&format!("replay: not possible, {why}, so the tables cannot be rebuilt\n"))
+        }
+        None => text.push_str(&listed("replay", "the log rebuilds every table", &found.replay_differences)),
     }
     text
 }
 
-fn file(damage: &[String]) -> String {
-    if damage.is_empty() {
-        return "file: ok, all of it can be read\n".to_owned();
+fn listed(name: &str, good: &str, faults: &[String]) -> String {
+    if faults.is_empty() {
+        return format!("{name}: ok, {good}\n");
     }
-    damage.iter().map(|sentence| format!("file: {sentence}\n")).collect()
+    faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
 }
 
 fn section(name: &str, good: &str, faults: &[Fault]) -> String {

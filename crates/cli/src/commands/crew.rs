@@ -36,10 +36,15 @@ impl Which {
     }
 }
 
+/// A token on the command line.
+pub(crate) fn token(text: &str) -> Result<LockToken> {
+    text.parse().map_err(|error: InvalidToken| Error::new(ErrorCode::Usage, format!("--token: {error}")))
+}
+
 /// The token that was given, or the one of the worker whose command this is if it works on this task.
-pub(crate) fn own_token(given: Option<LockToken>, task: &str) -> Result<Option<LockToken>> {
+pub(crate) fn own_token(given: Option<&str>, task: &str) -> Result<Option<LockToken>> {
     if given.is_some() || env::get("WRIT_TASK_ID").as_deref() != Some(task) {
-        return Ok(given);
+        return given.map(token).transpose();
     }
     let read = |text: String| {
         text.parse().map_err(|error: InvalidToken| {
@@ -50,7 +55,7 @@ pub(crate) fn own_token(given: Option<LockToken>, task: &str) -> Result<Option<L
 }
 
 /// The same where one is required.
-pub(crate) fn required_token(given: Option<LockToken>, task: &str) -> Result<LockToken> {
+pub(crate) fn required_token(given: Option<&str>, task: &str) -> Result<LockToken> {
     own_token(given, task)?.ok_or_else(|| {
         Error::new(ErrorCode::Usage, "--token is required: the token of the assignment")
             .hint("`writ assignment issue` printed it; a worker's command has it in WRIT_ASSIGNMENT")

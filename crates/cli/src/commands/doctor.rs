@@ -1,5 +1,7 @@
 //! `writ doctor`
 
+mod namespaces;
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -34,13 +36,22 @@ struct Look {
 }
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut looks = vec![supervision(), configuration()];
+    let mut looks = vec![supervision(), namespaces::look(), configuration()];
     let path = host::store_path(globals)?;
     looks.push(disk(&path));
+    let mut damaged = false;
     if path.exists() {
         match host::open(globals) {
-            Ok(mut cx) => looks.extend(store(&mut cx)?),
-            Err(error) => looks.push(Look { what: "store", well: false, said: error.to_string() }),
+            Ok(mut cx) => {
+                let (found, is_damaged) = store(&mut cx)?;
+                looks.extend(found);
+                looks.push(beside(globals)?);
+                damaged = is_damaged;
+            }
+            Err(error) => {
+                damaged = error.code == ErrorCode::Corrupt;
+                looks.push(Look { what: "store", well: false, said: error.to_string() });
+            }
         }
     } else {
         let said = format!("none yet at {}; the first command makes it", path.display());
@@ -55,7 +66,8 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
         };
         looks.iter().map(line).collect()
     });
-    Ok(if well { printed } else { ExitCode::from(ErrorCode::CheckFailed.exit()) })
+    let code = if damaged { ErrorCode::Corrupt } else { ErrorCode::CheckFailed };
+    Ok(if well { printed } else { ExitCode::from(code.exit()) })
 }
 
 fn supervision() -> Look {
@@ -70,6 +82,30 @@ fn supervision() -> Look {
         }
         Err(error) => Look { what: "supervision", well: false, said: format!("no child subreaper: {error}") },
     }
+}
+
+/// Whether the key is there, and everything beside the log is as it was sealed.
+fn seal(found: &ops::audit::Found) -> Look {
+    let (well, said) = match (&found.seal_not_checked, found.tables.as_slice()) {
+        (_, [first, ..]) => (false, format!("{first}; see `writ audit verify`")),
+        (Some(why), []) => (false, format!("not checked: {why}")),
+        (None, []) => (true, "every row beside the log is as writ left it".to_owned()),
+    };
+    Look { what: "seal", well, said }
+}
+
+/// What lies beside the store: its backups before migrations and the output of children. None of it is in a backup.
+fn beside(globals: &Globals) -> Result<Look> {
+    let logs = host::logs_directory(globals)?;
+    let sizes = |directory: &std::path::Path| -> (usize, u64) {
+        let Ok(entries) = std::fs::read_dir(directory) else { return (0, 0) };
+        let sizes: Vec<u64> =
+            entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).collect();
+        (sizes.len(), sizes.iter().sum())
+    };
+    let (files, bytes) = sizes(&logs);
+    let said = format!("{files} files of children's output, {} KiB, in {}", bytes / 1024, logs.display());
+    Ok(Look { what: "logs", well: true, said })
 }
 
 /// The file system of the store. Its directory may not exist yet; then the nearest one above counts.
@@ -123,7 +159,8 @@ fn configuration() -> Look {
     }
 }
 
-fn store(cx: &mut Context) -> Result<Vec<Look>> {
+/// What was looked at, and whether something is damaged.
+fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     let path = cx.store_path().display().to_string();
     let found = ops::audit::verify(cx, None)?;
     let log_is_whole = found.integrity.is_empty() && found.completeness.is_empty();
@@ -139,15 +176,22 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
         )
     };
     let file = match found.damage.as_slice() {
+        [] if !found.schema.is_empty() => {
+            format!(
+                "{path}: {} objects of the schema are not writ's; see `writ audit verify`",
+                found.schema.len()
+            )
+        }
         [] => path,
         damage => format!("{path} is damaged in {} places; see `writ audit verify`", damage.len()),
     };
     let mut looks = vec![
-        Look { what: "store", well: found.damage.is_empty(), said: file },
-        Look { what: "log", well: found.is_clean(), said },
+        Look { what: "store", well: found.damage.is_empty() && found.schema.is_empty(), said: file },
+        Look { what: "log", well: log_is_whole && found.damage.is_empty(), said },
+        seal(&found),
     ];
     if !found.damage.is_empty() {
-        return Ok(looks);
+        return Ok((looks, true));
     }
     let mut open = ops::run::list::rows(cx, Some(RunState::Running), 1000)?;
     open.extend(ops::run::list::rows(cx, Some(RunState::Submitted), 1000)?);
@@ -165,7 +209,7 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
         ids => format!("continue with `writ run --continue`: {}", ids.join(" ")),
     };
     looks.push(Look { what: "runs", well: orphaned.is_empty(), said });
-    Ok(looks)
+    Ok((looks, !found.is_clean()))
 }
 
 #[cfg(test)]

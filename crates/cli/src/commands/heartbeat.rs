@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::token::LockToken;
 use contract::domain::time::Timestamp;
 use ops::heartbeat::{Request, Send};
 use ops::{Error, Result};
@@ -15,14 +14,14 @@ use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  writ heartbeat --run RUN --task T-2 --token 7-…
+  writ heartbeat --run RUN --task T-2 --token TOKEN
   writ heartbeat --run RUN --task T-2")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// The token of the assignment [default: WRIT_ASSIGNMENT]
-    #[arg(long)]
-    token: Option<LockToken>,
+    #[arg(id = "given_token", long = "token", value_name = "TOKEN")]
+    token: Option<String>,
     /// The worker's clock, in RFC 3339; a time far in the future is refused
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let at = args.at.as_deref().map(Timestamp::parse).transpose();
     let at = at.map_err(|error| Error::new(ErrorCode::Usage, format!("--at: {error}")))?;
     let task = args.which.reference(globals)?;
-    let token = required_token(args.token, &task)?;
+    let token = required_token(args.token.as_deref(), &task)?;
     let request = Request { run: args.which.run.clone(), task, token, at };
     host::answer::<Send>(globals, output, &request, |answer| {
         format!("heartbeat of {} at {}", answer.task_id, answer.last_heartbeat_at)

@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use contract::domain::crew::token::LockToken;
 use ops::Result;
 use ops::lock::{LockView, acquire, check, force, list, release, renew};
 
-use super::crew::{Which, answer_verdict, reference};
+use super::crew::{Which, answer_verdict, reference, token as parse_token};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -33,17 +32,17 @@ pub(crate) enum Command {
         timeout: Option<u64>,
         /// The token of the locks that the task holds already, which the new grant replaces
         #[arg(long)]
-        token: Option<LockToken>,
+        token: Option<String>,
     },
     /// Renew the lease of a task's locks
     #[command(after_help = "Examples:
-  writ lock renew --run RUN --task T-2 --token 7-…")]
+  writ lock renew --run RUN --task T-2 --token TOKEN")]
     Renew {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` or `assignment issue` printed
         #[arg(long)]
-        token: LockToken,
+        token: String,
     },
     /// Release the locks of a task
     #[command(
@@ -51,15 +50,16 @@ pub(crate) enum Command {
 first, where it can be seen from here; on another machine or in another container the person answers for that.
 
 Examples:
-  writ lock release --run RUN --task T-2 --token 7-… --reason \"not needed any more\"
+  writ lock release --run RUN --task T-2 --token TOKEN --reason \"not needed any more\"
   writ lock release --run RUN --task T-2 --force --reason \"that container was deleted\""
     )]
     Release {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` printed
-        #[arg(long, required_unless_present = "force", conflicts_with = "force")]
-        token: Option<LockToken>,
+        #[arg(id = "given_token", long = "token", value_name = "TOKEN")]
+        #[arg(required_unless_present = "force", conflicts_with = "force")]
+        token: Option<String>,
         /// Why, for the log
         #[arg(long, required_if_eq("force", "true"))]
         reason: Option<String>,
@@ -113,15 +113,18 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 resources: resources.clone(),
                 shared: *shared,
                 timeout_seconds: *timeout,
-                token: *token,
+                token: token.as_deref().map(parse_token).transpose()?,
             };
             host::answer::<acquire::Acquire>(globals, output, &request, |answer| {
                 format!("token {}", answer.token)
             })
         }
         Command::Renew { which, token } => {
-            let request =
-                renew::Request { run: which.run.clone(), task: which.reference(globals)?, token: *token };
+            let request = renew::Request {
+                run: which.run.clone(),
+                task: which.reference(globals)?,
+                token: parse_token(token)?,
+            };
             host::answer::<renew::Renew>(globals, output, &request, |answer| {
                 format!("token {} renewed", answer.token)
             })
@@ -134,7 +137,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                     format!("released {}", answer.released.join(", "))
                 });
             }
-            let token = token.unwrap_or_else(|| 0.into());
+            let token = parse_token(token.as_deref().unwrap_or_default())?;
             let request = release::Request { run, task, token, reason: reason.clone() };
             host::answer::<release::Release>(globals, output, &request, |answer| {
                 format!("released {}", answer.released.join(", "))

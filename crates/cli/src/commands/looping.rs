@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::request::RequestId;
 use engine::StopSignal;
 use ops::context::Key;
@@ -75,6 +76,9 @@ pub(crate) struct Args {
     /// Start the agent program without its hooks
     #[arg(long)]
     spawn_disable_hooks: bool,
+    /// Whether processes live in a pid namespace of their own; off for sudo and containers
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = host::namespace)]
+    namespace: Namespace,
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use contract::domain::crew::token::LockToken;
 use ops::Result;
 use ops::result::submit::{Request, Submit};
 
@@ -29,7 +28,7 @@ pub(crate) enum Command {
         file: PathBuf,
         /// The token of the assignment [default: the document's x_token, else WRIT_ASSIGNMENT]
         #[arg(long)]
-        token: Option<LockToken>,
+        token: Option<String>,
         /// What the worker spent in dollars [default: everything that was reserved]
         #[arg(long, value_name = "USD")]
         cost: Option<f64>,
@@ -46,7 +45,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let Command::Submit { file, token, cost, tokens, strict } = command;
     let document = read_document(file)?;
     let task = document["task_id"].as_str().unwrap_or_default();
-    let token = if document["x_token"].is_null() { own_token(*token, task)? } else { *token };
+    let token_of = if document["x_token"].is_null() { task } else { "" };
+    let token = own_token(token.as_deref(), token_of)?;
     let request =
         Request { token, cost: cost.map(dollars).transpose()?, tokens: *tokens, strict: *strict, document };
     host::answer::<Submit>(globals, output, &request, |answer| {

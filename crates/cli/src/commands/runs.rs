@@ -1,5 +1,7 @@
 //! `writ runs list` and `writ runs show`
 
+mod confinement;
+
 use std::process::ExitCode;
 
 use contract::domain::attempt::{Attempt, Outcome};
@@ -111,6 +113,9 @@ fn text(shown: &show::Answer) -> String {
                 attempt.state.as_str(),
                 took.unwrap_or_else(|| "not ended".to_owned())
             ));
+            if let Some(said) = confinement::unconfined(attempt) {
+                text.push_str(&format!("      namespace {}\n", one_line(said)));
+            }
             if let Some(told) = took_over(attempt) {
                 text.push_str(&format!("      {}\n", one_line(told)));
             }
@@ -185,6 +190,7 @@ fn summary(shown: &show::Answer) -> String {
         let outcome = task.attempts.last().and_then(|last| last.outcome.as_ref());
         text.push_str(&unattributed(outcome, "  "));
     }
+    text.push_str(&confinement::summary(&shown.tasks));
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
     let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);

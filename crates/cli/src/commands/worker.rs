@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::Namespace;
 use contract::domain::request::RequestId;
 use contract::operator::Outcome;
 use engine::StopSignal;
@@ -74,6 +75,9 @@ pub(crate) struct RunArgs {
     /// What a task is that could not be finished: blocked can be planned again, failed is final
     #[arg(long, value_name = "blocked|failed", default_value = "blocked", value_parser = unfinished)]
     on_failure: Outcome,
+    /// Whether processes live in a pid namespace of their own; off for sudo and containers
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = host::namespace)]
+    namespace: Namespace,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use contract::domain::crew::token::LockToken;
 use contract::json::Value;
 use ops::Result;
 use ops::worklog::{append, show, verify};
@@ -22,7 +21,7 @@ pub(crate) enum Command {
     /// A task that is blocked or failed needs a last entry with a code and a next step.
     #[command(after_help = "Examples:
   echo '{\"action\": \"test\", \"files_touched\": [], \"decision\": \"run all tests\", \"result\": \"2 fail\",
-    \"next_step\": \"fix them\"}' | writ worklog append --run RUN --task T-2 --token 7-…
+    \"next_step\": \"fix them\"}' | writ worklog append --run RUN --task T-2 --token TOKEN
   writ worklog append --run RUN --task T-2 entry.json")]
     Append {
         #[command(flatten)]
@@ -33,7 +32,7 @@ pub(crate) enum Command {
         /// The token of the assignment; required while the task is in progress
         /// [default: WRIT_ASSIGNMENT]
         #[arg(long)]
-        token: Option<LockToken>,
+        token: Option<String>,
         /// Refuse unknown fields without x_
         #[arg(long)]
         strict: bool,
@@ -62,7 +61,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let task = which.reference(globals)?;
             let request = append::Request {
                 run: which.run.clone(),
-                token: own_token(*token, &task)?,
+                token: own_token(token.as_deref(), &task)?,
                 task,
                 entry: read_document(file)?,
                 strict: *strict,

@@ -113,7 +113,7 @@ fn nothing_that_an_agent_answers_is_kept_with_a_secret_in_it() {
     let cli = cli();
     let ends = [
         r#""task_status":{"state":"COMPLETED","final_signal":"SUCCESS","message":"'"$(c)"'"},"execution_summary":{"summary":"'"$(c)"' did it","actions":["'"$(c)"'"]}"#,
-        r#""task_status":{"state":"FAILED","final_signal":"FAILURE","message":"'"$(c)"'"},"error_details":{"error_code":"E_'"$(c)"'","error_message":"'"$(c)"'"}"#,
+        r#""task_status":{"state":"FAILED","final_signal":"FAILURE","message":"'"$(c)"'"},"error_details":{"error_code":"'"$(c)"'","error_message":"'"$(c)"'"}"#,
         r#""task_status":{"state":"'"$(c)"'","final_signal":"SUCCESS"},"'"$(c)"'":1"#,
     ];
     for end in ends {
@@ -172,7 +172,7 @@ fn nothing_that_a_hook_is_told_is_kept_with_a_secret_in_it() {
         for (handler, fields) in [
             ("session-start", json!({"source": form})),
             ("prompt", json!({"prompt": form})),
-            ("tool", tool.clone()),
+            ("tool-success", tool.clone()),
             ("tool-failure", tool),
             ("stop", json!({"last_assistant_message": form, "reason": form})),
             ("session-end", json!({"reason": form})),
@@ -203,7 +203,7 @@ fn a_name_with_a_secret_is_refused_and_not_repeated() {
     };
     refused(&[&["task", "create", "--title", "t", "--agent", &token][..], &id].concat());
     refused(&[&["task", "create", "--title", "t", "--request-id", &token][..], &agent].concat());
-    let project = format!("/work/{token}");
+    let project = format!("/srv/{token}");
     refused(&[&["task", "create", "--title", "t", "--project-id", &project][..], &agent, &id].concat());
     refused(&[&["memory", "set", "--key", &token, "--value", "v"][..], &agent, &id].concat());
     backed_up_and_exported(&cli);

@@ -115,6 +115,7 @@ guides! {
     the_loop_can_be_followed: "docs/loop.md",
     a_handoff_can_be_followed: "docs/handoff.md",
     money_can_be_followed: "docs/money.md",
+    confinement_can_be_followed: "docs/confinement.md",
     troubleshooting_can_be_followed: "docs/troubleshooting.md",
 }
 

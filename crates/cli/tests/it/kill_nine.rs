@@ -458,7 +458,8 @@ fn what_lost_its_supervisor_too_is_ended_by_the_next_writ() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     let hide = "(env -i setsid sleep 600 &); setsid sleep 600 & echo $$ > begun; wait";
     let text = "objective = \"Hide\"\nworkspace = \".\"\n[[task]]\nid = \"careful\"\ntitle = \"Hide\"\nshell = true\n";
-    write_plan(&cli, &format!("{text}command = \"{hide}\"\n"));
+    // In a namespace nothing would be left to do.
+    write_plan(&cli, &format!("{text}namespace = \"off\"\ncommand = \"{hide}\"\n"));
     let writ = cli.spawn(["run", "plan.toml"]);
     eventually(SOON, "the task has begun", || !file(&cli, "begun").is_empty());
     let run = run_id(&writ);

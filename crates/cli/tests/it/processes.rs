@@ -17,10 +17,6 @@ fn one_agent(steps: &[&str], more: &str) -> String {
     )
 }
 
-fn pid_in(cli: &Cli, name: &str) -> u32 {
-    file(cli, name).trim().parse().unwrap()
-}
-
 #[test]
 fn a_task_that_hides_and_does_not_listen_is_gone_after_its_timeout() {
     let steps = [
@@ -45,9 +41,6 @@ fn a_task_that_hides_and_does_not_listen_is_gone_after_its_timeout() {
         // On a busy machine it may not have come to its worst before the time was over.
         if cli.project().join("begun").exists() {
             assert_eq!(attempt.leftovers_killed, Some(2));
-            for name in ["daemon.pid", "grandchild.pid"] {
-                assert!(!process::is_running(pid_in(&cli, name)), "{name}");
-            }
             return;
         }
     }
@@ -72,9 +65,6 @@ fn a_daemon_left_by_a_finished_task_is_ended_and_counted() {
     write_plan(&cli, &one_agent(&["daemon 600000 one.pid", "daemon 600000 two.pid", "exit 0"], ""));
     cli.run(["run", "plan.toml"]).success();
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
-    for name in ["one.pid", "two.pid"] {
-        assert!(!process::is_running(pid_in(&cli, name)), "{name}");
-    }
     let run = RunView::only(&cli).unwrap();
     let attempt = &run.task("agent").attempts[0];
     assert_eq!((attempt.exit_code, attempt.leftovers_killed), (Some(0), Some(2)));

@@ -18,7 +18,7 @@ const MODES: [&str; 2] = ["on", "off"];
 const SHORT: &str = "10s";
 const LONG: &str = "5m";
 
-/// Writes its name again and again until `NAME-go` exists.
+/// Writes its name again and again until `NAME-go` exists beside the workspace, where it is nobody's change.
 fn writer(name: &str, namespace: &str, timeout: &str) -> String {
     format!(
         r#"
@@ -29,7 +29,7 @@ workspace = "."
 id = "{name}"
 command = """
 mkdir -p out
-until [ -e {name}-go ]; do echo {name} >> out/log; sleep 0.01; done
+until [ -e ../{name}-go ]; do echo {name} >> out/log; sleep 0.01; done
 echo {name} >> out/log
 """
 shell = true
@@ -57,7 +57,7 @@ impl Scene {
             std::fs::write(cli.project().join(format!("{name}.toml")), plan).unwrap();
         }
         // The second ends as soon as it begins.
-        std::fs::write(cli.project().join("two-go"), "").unwrap();
+        std::fs::write(cli.scratch().join("two-go"), "").unwrap();
         Self { cli }
     }
 
@@ -83,7 +83,7 @@ impl Scene {
     }
 
     fn finish(&self) {
-        std::fs::write(self.cli.project().join("one-go"), "").unwrap();
+        std::fs::write(self.cli.scratch().join("one-go"), "").unwrap();
     }
 
     /// Waits until the lease of the lock is over, so that only the engine's process keeps it.
@@ -330,7 +330,7 @@ fn the_lock_of_an_engine_that_cannot_be_seen_is_given_out_only_by_a_person() {
     waited.fails_with(1);
     let remedy = "when nothing of it runs any more, use `writ lock release --force`";
     assert!(waited.stderr.contains(remedy) || waited.stdout.contains(remedy), "{waited}");
-    // Whoever continues the run would get its locks too.
+    // The next engine of the run would get its locks too.
     let continued = scene.cli.run(["run", "--continue", &one]);
     assert!(
         !continued.status.success() && continued.stderr.contains("cannot be seen from here"),

@@ -146,7 +146,9 @@ fn a_healthy_machine_passes_the_doctor() {
     let found = cli.run(["doctor", "--output", "json"]).success().json();
     let looks = found["data"]["looks"].as_array().unwrap();
     let whats: Vec<&Value> = looks.iter().map(|look| &look["what"]).collect();
-    assert_eq!(whats, ["supervision", "configuration", "store", "log", "runs"]);
+    let expected =
+        ["supervision", "namespaces", "configuration", "disk", "store", "log", "seal", "runs", "logs"];
+    assert_eq!(whats, expected);
     assert!(looks.iter().all(|look| look["ok"] == true), "{found}");
     assert!(cli.run(["doctor"]).success().stdout.lines().all(|line| line.starts_with("ok ")));
 }
@@ -158,7 +160,7 @@ fn the_doctor_names_what_is_wrong() {
     sqlite(&cli.db(), "UPDATE events SET message = 'other' WHERE id = 2");
     cli.scratch().write("project/.writ/config.toml", "[policy]\ndeny_shel = true\n");
     let found = cli.run(["doctor"]);
-    let bad: Vec<&str> = found.fails_with(1).stdout.lines().filter(|line| line.starts_with("BAD")).collect();
+    let bad: Vec<&str> = found.fails_with(65).stdout.lines().filter(|line| line.starts_with("BAD")).collect();
     assert_eq!(bad.len(), 2, "{found}");
     assert!(bad[0].contains("configuration") && bad[0].contains("deny_shel"), "{found}");
     assert_eq!(bad[1], "BAD  log            1 changed, 0 missing; see `writ audit verify`");
@@ -256,12 +258,19 @@ fn an_untouched_log_verifies_and_rebuilds_every_table() {
     let verified = cli.run(["audit", "verify", "--replay"]);
     let lines: Vec<&str> = verified.success().stdout.lines().collect();
     assert!(lines[0].ends_with(" events in 3 streams"), "{verified}");
-    assert_eq!(lines[2..], ["integrity: ok, no event was changed", "completeness: ok, no event is missing"]);
+    let expected = [
+        "file: ok, all of it can be read",
+        "schema: ok, as in a new store",
+        "integrity: ok, no event was changed",
+        "completeness: ok, no event is missing",
+        "seal: ok, nothing but writ changed a row",
+        "replay: ok, the log rebuilds every table",
+    ];
+    assert_eq!(lines[1..], expected);
     let json = cli.run(["audit", "verify", "--replay", "--output", "json"]).success().json();
     let found = &json["data"]["verification"];
     assert_eq!((&found["integrity"], &found["completeness"]), (&json!([]), &json!([])));
     assert_eq!(json["data"]["replay_differences"], json!([]));
-    assert_eq!(lines[1], "file: ok, all of it can be read");
     // A store without a single event is whole, too.
     let fresh = writ();
     fresh.run(["task", "list"]).success();
@@ -286,14 +295,14 @@ fn a_changed_event_is_named_whatever_part_of_it_was_changed() {
             &format!("UPDATE events SET {change} WHERE id = 4; SELECT event_id FROM events WHERE id = 4"),
         );
         let verified = cli.run(["audit", "verify"]);
-        let lines: Vec<&str> = verified.fails_with(1).stdout.lines().collect();
+        let lines: Vec<&str> = verified.fails_with(65).stdout.lines().collect();
         let named = format!("event {} (number 4) was changed", id.trim());
         assert!(
-            lines[2].starts_with("integrity: run_") || lines[2].starts_with("integrity: run:"),
+            lines[3].starts_with("integrity: run_") || lines[3].starts_with("integrity: run:"),
             "{verified}"
         );
-        assert!(lines[2].ends_with(&named), "{change}: {verified}");
-        assert_eq!(*lines.last().unwrap(), "completeness: ok, no event is missing", "{change}: {verified}");
+        assert!(lines[3].ends_with(&named), "{change}: {verified}");
+        assert!(lines.contains(&"completeness: ok, no event is missing"), "{change}: {verified}");
     }
 }
 
@@ -310,16 +319,16 @@ fn events_that_are_missing_are_counted_and_are_no_damage_of_the_rest() {
     let (stream, last) = longest(&cli);
     sqlite(&cli.db(), &format!("DELETE FROM events WHERE stream = '{stream}' AND seq = {last}"));
     let verified = cli.run(["audit", "verify"]);
-    let lines: Vec<&str> = verified.fails_with(1).stdout.lines().collect();
+    let lines: Vec<&str> = verified.fails_with(65).stdout.lines().collect();
     let tail = format!("completeness: {stream} at {last}: the tail is missing: events {last} to {last}");
-    assert_eq!(lines[2..], ["integrity: ok, no event was changed", &tail]);
+    assert_eq!(lines[3..5], ["integrity: ok, no event was changed", &tail]);
     let cli = audited();
     let (stream, _) = longest(&cli);
     sqlite(&cli.db(), &format!("DELETE FROM events WHERE stream = '{stream}' AND seq IN (3, 4)"));
     let verified = cli.run(["audit", "verify"]);
-    let lines: Vec<&str> = verified.fails_with(1).stdout.lines().collect();
+    let lines: Vec<&str> = verified.fails_with(65).stdout.lines().collect();
     let gap = format!("completeness: {stream} at 3: events 3 to 4 are missing");
-    assert_eq!(lines[2..], ["integrity: ok, no event was changed", &gap]);
+    assert_eq!(lines[3..5], ["integrity: ok, no event was changed", &gap]);
 }
 
 #[test]
@@ -331,7 +340,7 @@ fn a_stream_that_is_missing_as_a_whole_is_noticed() {
         &format!("DELETE FROM events WHERE stream = '{stream}'; DELETE FROM heads WHERE stream = '{stream}'"),
     );
     let verified = cli.run(["audit", "verify"]);
-    assert!(verified.fails_with(1).stdout.contains("the streams account for 2"), "{verified}");
+    assert!(verified.fails_with(65).stdout.contains("the streams account for 2"), "{verified}");
     assert!(verified.stdout.contains("integrity: ok"), "{verified}");
 }
 
@@ -357,20 +366,24 @@ fn a_tip_kept_elsewhere_shows_what_was_removed_with_all_its_traces() {
          {RENUMBERED}"
     );
     sqlite(&cli.db(), &forged);
-    cli.run(["audit", "verify"]).success();
+    assert!(cli.run(["audit", "verify"]).fails_with(65).stdout.contains("seal: heads"));
+    // Without the key only the tip shows it.
+    fs::remove_file(cli.scratch().join("writ.db.key")).unwrap();
+    let unsealed = cli.run(["audit", "verify", "--quick"]);
+    assert!(unsealed.success().stdout.contains("seal not checked: the store's key"), "{unsealed}");
     let found = verify();
     assert!(
-        found.fails_with(1).stdout.contains(&format!("{stream} at {last}: the tail is missing")),
+        found.fails_with(65).stdout.contains(&format!("{stream} at {last}: the tail is missing")),
         "{found}"
     );
     let forged = format!(
         "DELETE FROM events WHERE stream = '{stream}'; DELETE FROM heads WHERE stream = '{stream}'; {RENUMBERED}"
     );
     sqlite(&cli.db(), &forged);
-    cli.run(["audit", "verify"]).success();
+    cli.run(["audit", "verify", "--quick"]).success();
     let found = verify();
     let named = format!("{stream} at {last}: the whole stream is missing; the tip has {last} events of it");
-    assert!(found.fails_with(1).stdout.contains(&named), "{found}");
+    assert!(found.fails_with(65).stdout.contains(&named), "{found}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! An attempt: one execution of a task by a child process, recorded before the child is started.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +58,9 @@ pub struct Outcome {
     pub tokens: Option<i64>,
     /// Processes that outlived the child and were killed by writ.
     pub leftovers_killed: u32,
+    /// How its processes were confined: `namespace` is `on`, `off` or `refused: …`. Empty if none was started.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub confinement: BTreeMap<String, String>,
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,

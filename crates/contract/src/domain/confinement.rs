@@ -2,6 +2,9 @@
 
 use crate::shape::words;
 
+/// Under this name an attempt's outcome says whether its processes had a namespace.
+pub const NAMESPACE: &str = "namespace";
+
 words! {
     /// Whether the processes of a task live in a pid namespace of their own.
     #[derive(Default)]

@@ -52,6 +52,7 @@ const fn wanted_count() -> usize {
     count
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "there are fewer than 100 hints")]
 const fn lists() -> (Table, [Wanted; WANTED]) {
     let mut first = [0; 1 << 14];
     let mut all = [Wanted { text: &[], rule: 0, next: 0 }; WANTED];
@@ -121,7 +122,7 @@ pub(super) fn rules(hints: &[Hint]) -> impl Iterator<Item = usize> + use<> {
 /// The lines of the text in which a rule can match.
 pub(super) fn regions(text: &str, hints: &[Hint], rule: usize) -> Vec<Range<usize>> {
     if rule == PRIVATE_KEY_BLOCK {
-        return vec![0..text.len()];
+        return std::iter::once(0..text.len()).collect();
     }
     let mut regions: Vec<Range<usize>> = Vec::new();
     // The line of the last hint: its other hints have the same place.

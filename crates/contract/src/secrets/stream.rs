@@ -92,7 +92,7 @@ impl Scrubber {
             let before = text[..from + name].iter().rposition(|&byte| byte == b'\n');
             end = end.min(before.map_or(0, |at| at + 1));
         }
-        // Whoever waits for a value of that many bytes waits in vain.
+        // A value of that many bytes is not waited for.
         if lines - end > LINE_BYTES_MAX { lines } else { end }
     }
 

@@ -56,6 +56,7 @@ fn secrets_that_touch_each_other_are_all_removed() {
     for parts in [
         [&google, aws.as_str(), &npm],
         [&npm, &google, &npm],
+        [&npm, &npm, &npm],
         [&aws, &hook, &aws],
         ["xy://u", url, "host:p4ss@x"],
         ["xy://u:p", url, "host@x"],

@@ -85,7 +85,7 @@ fn named(name: &str, value: &Value) -> Option<&'static str> {
         let mut windows = name.as_bytes().windows(word.len());
         windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
     };
-    if text.is_empty() || !CREDENTIAL_WORDS.iter().any(|word| says_so(&word)) {
+    if text.is_empty() || !CREDENTIAL_WORDS.iter().any(says_so) {
         return None;
     }
     // A text with a secret in it keeps its other words.

@@ -31,11 +31,7 @@ impl Dispatcher<'_> {
             }
         };
         if has_waited {
-            let waited_ms = self.now_ms() - begun_ms;
-            for live in self.live.values_mut() {
-                live.deadline_ms = live.deadline_ms.saturating_add(waited_ms);
-                live.last_sign_ms = live.last_sign_ms.saturating_add(waited_ms);
-            }
+            self.give_time(self.now_ms() - begun_ms);
         }
         outcome
     }

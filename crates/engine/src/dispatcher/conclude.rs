@@ -20,6 +20,7 @@ use crate::observer::Progress;
 use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
 use crate::scheduler::wait_after;
+use crate::supervisor::InForce;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{self, Recorder};
 
@@ -318,6 +319,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             cost: reported.cost,
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
+            confinement: live.ended.in_force.as_ref().map(InForce::words).unwrap_or_default(),
             retry_after_ms: reported.retry_after_ms,
             took_over: live.took_over.clone(),
             outside: live.outside.clone().filter(|outside| !outside.is_empty()),

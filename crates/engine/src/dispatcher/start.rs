@@ -256,8 +256,7 @@ impl Dispatcher<'_> {
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
-        let Prepared { mut spec, mut hidden, ran } = prepare(&check, &self.place(task), marker, recorder);
-        spec.confinement.namespace = self.part(task).spec.namespace;
+        let Prepared { spec, mut hidden, ran } = prepare(&check, &self.place(task), marker, recorder);
         // What the executor was given may be in files that a check prints.
         hidden.add_all(&self.live[&task].hidden);
         let mut watched = Box::new(Watched::new(&hidden, ran));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::domain::limits::POLL_INTERVAL;
 
 use super::{Children, Launcher};
-use crate::supervisor::{Exit, LaunchSpec, Report, StartError};
+use crate::supervisor::{Exit, LaunchSpec, NamespaceInForce, Report, StartError};
 
 /// What one child may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,6 +175,27 @@ pub fn ask(launcher: &dyn Launcher, spec: LaunchSpec, timeout: Duration) -> Resu
         Wish::GoOn
     })?;
     Ok(Answered { printed, complaint, exit })
+}
+
+/// How long a program may take that only shows what is in force.
+const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Whether a child gets a namespace here, found out with a program that does nothing and ends.
+pub fn namespace_here(launcher: &dyn Launcher, spec: LaunchSpec) -> Result<NamespaceInForce, RunError> {
+    let mut children = launcher.children();
+    children.start(ONLY, spec)?;
+    let deadline_ms = launcher.monotonic_ms().saturating_add(millis(TRIAL_TIMEOUT));
+    loop {
+        let answer = match children.next(POLL_INTERVAL) {
+            Some((_, Report::Started { in_force, .. })) => Ok(in_force.namespace),
+            Some((_, Report::Fault(fault))) => Err(RunError::NotStarted(fault.message)),
+            Some((_, Report::Lost(lost))) => Err(RunError::Lost(lost.message)),
+            None if launcher.monotonic_ms() >= deadline_ms => Err(RunError::Timeout(TRIAL_TIMEOUT)),
+            Some(_) | None => continue,
+        };
+        children.end_all();
+        return answer;
+    }
 }
 
 fn millis(length: Duration) -> i64 {

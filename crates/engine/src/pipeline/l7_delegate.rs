@@ -6,6 +6,7 @@ use contract::domain::time::human_duration;
 
 use super::Outcome;
 use crate::executor::Ended;
+use crate::supervisor::{InForce, NamespaceInForce};
 
 /// What the executor says about its own work. Only a claim: L8 decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,10 +47,22 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         n => outcome.and("LEFTOVERS_ENDED", format!("{n} processes outlived the executor and were ended")),
     };
     let outcome = match &facts.ended.in_force {
-        Some(in_force) => outcome.set(key("namespace"), in_force.namespace.to_string()),
+        Some(in_force) => confined(outcome, in_force).set(key("namespace"), in_force.namespace.to_string()),
         None => outcome,
     };
     outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim)
+}
+
+/// What was not in force, and why.
+fn confined(outcome: Outcome, in_force: &InForce) -> Outcome {
+    match &in_force.namespace {
+        NamespaceInForce::On => outcome,
+        NamespaceInForce::Off => outcome.and("NAMESPACE_OFF", "the plan turns the pid namespace off"),
+        NamespaceInForce::Refused(reason) => {
+            let instead = "its processes were supervised by the shim and their marks";
+            outcome.and("NAMESPACE_REFUSED", format!("the system refuses {reason}; {instead}"))
+        }
+    }
 }
 
 #[cfg(test)]

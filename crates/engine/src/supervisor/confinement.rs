@@ -1,8 +1,9 @@
 //! What a child may do and see: asked for in its launch, and reported back by the shim as far as it is in force.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use contract::domain::confinement::Namespace;
+use contract::domain::confinement::{self, Namespace};
 use serde::{Deserialize, Serialize};
 
 /// What is asked for. Without any wish: everything that the system allows.
@@ -34,6 +35,11 @@ impl InForce {
     /// Nothing is confined, because nothing was asked for.
     pub fn nothing() -> Self {
         Self { namespace: NamespaceInForce::Off }
+    }
+
+    /// As it is stored and shown.
+    pub fn words(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(confinement::NAMESPACE.to_owned(), self.namespace.to_string())])
     }
 }
 

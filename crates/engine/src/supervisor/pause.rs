@@ -55,7 +55,7 @@ fn listen() {
     thread.spawn(move || signals.forever().for_each(|_| pause())).ok();
 }
 
-/// Whoever started this process did not want it to be stopped from a terminal.
+/// Whether the program that started this one did not want it to be stopped from a terminal.
 fn is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -115,7 +115,7 @@ fn end_all_of(engine: &OwnerIdentity) -> Remains {
 #[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
 fn has_nothing_left(engine: &OwnerIdentity) -> bool {
     let deadline = Instant::now() + ENDING_DEADLINE;
-    // Whoever begins to end after the look in which nobody had a mark had none before either.
+    // A process that begins to end after the look in which nobody had a mark had none before either.
     let mut ending: Option<Vec<Process>> = None;
     loop {
         ending = match ending {

@@ -44,10 +44,19 @@ pub struct Verification {
     pub streams: usize,
     /// What is wrong with the file itself.
     pub damage: Vec<String>,
+    /// Tables, indexes, triggers and views that are not those of a new store.
+    #[serde(default)]
+    pub schema: Vec<String>,
     /// Events that were changed.
     pub integrity: Vec<Fault>,
     /// Events that are missing.
     pub completeness: Vec<Fault>,
+    /// Rows beside the log that do not match the seal, and a fencing counter that is behind.
+    #[serde(default)]
+    pub tables: Vec<String>,
+    /// Why the seal was not checked, if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal_not_checked: Option<String>,
     /// Faults beyond the ones listed.
     pub omitted: usize,
 }
@@ -64,7 +73,9 @@ pub struct Fault {
 
 impl Verification {
     pub fn is_clean(&self) -> bool {
-        self.damage.is_empty() && self.integrity.is_empty() && self.completeness.is_empty()
+        let named = [&self.damage, &self.schema, &self.tables];
+        let log = [&self.integrity, &self.completeness];
+        named.iter().all(|faults| faults.is_empty()) && log.iter().all(|faults| faults.is_empty())
     }
 }
 
@@ -78,8 +89,11 @@ impl From<store::Verification> for Verification {
             events: found.events,
             streams: found.streams,
             damage: found.damage,
+            schema: found.schema,
             integrity: found.integrity.into_iter().map(fault).collect(),
             completeness: found.completeness.into_iter().map(fault).collect(),
+            tables: found.tables,
+            seal_not_checked: found.seal_not_checked,
             omitted: found.omitted,
         }
     }

@@ -1,8 +1,9 @@
-//! Checks the log: no event was changed, and none is missing.
+//! Checks the store: no event and no row was changed, and none is missing.
 
 use contract::domain::code::ErrorCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::Depth;
 
 use super::report::{Tip, Verification};
 use crate::context::Context;
@@ -14,7 +15,7 @@ pub struct Verify;
 impl Verb for Verify {
     const NAME: &'static str = "audit.verify";
     const COMMAND: &'static str = "audit verify";
-    const SUMMARY: &'static str = "Check that no event was changed and none is missing";
+    const SUMMARY: &'static str = "Check that no event and no row was changed, and none is missing";
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
@@ -27,16 +28,19 @@ pub struct Request {
     /// An earlier answer of `audit.tip`: also find what was removed since.
     #[serde(default)]
     pub tip: Option<Tip>,
-    /// Also rebuild every table from the log and compare.
+    /// Only the chain of the log: neither the file, the schema nor the tables.
     #[serde(default)]
-    pub replay: bool,
+    pub quick: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub verification: Verification,
-    /// Whether the tables were rebuilt. A log that `gc` shortened cannot rebuild them.
+    /// Whether the tables were rebuilt from the log and compared.
     pub replayed: bool,
+    /// Why they could not be, if they could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_replayed: Option<String>,
     pub replay_differences: Vec<String>,
     /// How many old events `gc` removed.
     pub pruned_events: i64,
@@ -53,12 +57,21 @@ pub fn verify(cx: &mut Context, request: &Request) -> Result<Answer> {
     if earlier.as_ref().is_some_and(|tip| !tip.is_genuine()) {
         return Err(Error::new(ErrorCode::InvalidInput, "the tip's digest does not match its contents"));
     }
-    let verification = Verification::from(super::verify(cx, earlier.as_ref())?);
+    let depth = if request.quick { Depth::Chain } else { Depth::Full };
+    let mut verification = Verification::from(super::verify_to(cx, earlier.as_ref(), depth)?);
+    if depth == Depth::Full && verification.damage.is_empty() {
+        verification.damage = cx.store.verify_words()?;
+    }
     // The tables of a damaged file cannot be compared with anything.
-    let readable = verification.damage.is_empty();
-    let replay_differences =
-        if request.replay && readable { super::replay_differences(cx)? } else { Vec::new() };
-    let pruned_events = if readable { super::pruned(cx)? } else { 0 };
-    let replayed = request.replay && readable && pruned_events == 0;
-    Ok(Answer { verification, replayed, replay_differences, pruned_events })
+    if !verification.damage.is_empty() {
+        let not_replayed = Some("the file is damaged".to_owned());
+        let (replay_differences, pruned_events) = (Vec::new(), 0);
+        return Ok(Answer { verification, replayed: false, not_replayed, replay_differences, pruned_events });
+    }
+    let pruned_events = super::pruned(cx)?;
+    let not_replayed = if request.quick { Some("only the chain was checked") } else { super::no_replay(cx)? };
+    let replayed = not_replayed.is_none();
+    let replay_differences = if replayed { super::replay_differences(cx)? } else { Vec::new() };
+    let not_replayed = not_replayed.map(str::to_owned);
+    Ok(Answer { verification, replayed, not_replayed, replay_differences, pruned_events })
 }

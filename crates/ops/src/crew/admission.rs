@@ -11,8 +11,9 @@ use contract::operator::{Code, TaskRef};
 use store::Tx;
 
 use super::conditions::action_digest;
+use super::conflict::{self, LockConflict};
 use super::denial::deny;
-use super::grants::{self, LockConflict, LockRequest};
+use super::grants::{self, LockRequest};
 use super::ledger_state::LedgerState;
 use crate::error::{Error, Result};
 use crate::record::EventWriter;
@@ -65,7 +66,7 @@ impl Obstacle {
     /// The refusal of `reference`, a task of `run`, by the operator contract.
     pub fn refusal(&self, run: &Run, reference: &TaskRef) -> Error {
         match self {
-            Obstacle::Lock(conflict) => grants::refusal(run, reference, conflict),
+            Obstacle::Lock(conflict) => conflict::refusal(run, reference, conflict),
             Obstacle::Budget { fault, .. } => deny(Code::NonCompliant, fault.rule(), fault.to_string()),
             Obstacle::Approval { id, fault } => {
                 let message = format!("approval {id} for {reference}: {fault}");

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
+use crate::crew::conflict;
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants::{self, LockRequest};
 use crate::crew::ledger_state::{LedgerState, reference};
@@ -113,7 +114,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             holder: None,
         };
         let granted = grants::acquire(work, asked)?;
-        let grant = granted.map_err(|conflict| grants::refusal(&state.run, &name, &conflict))?;
+        let grant = granted.map_err(|conflict| conflict::refusal(&state.run, &name, &conflict))?;
         Ok(Answer::from(grant))
     })?;
     // The stored answer has only the number.

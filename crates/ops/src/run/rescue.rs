@@ -39,7 +39,7 @@ pub fn rescue(
     }
     let hint = format!(
         "go on with `writ run --continue {run} --db-path {kept}`; to make it the store again, end every writ that uses \
-         {old}, then `rm -f {old}-wal {old}-shm && mv {kept} {old}`"
+         {old}, then `rm -f {old}-wal {old}-shm && mv {kept} {old} && mv {kept}.key {old}.key`"
     );
     let details = json!({"path": path, "rescued": copy, "run": run});
     Error { message, ..error }.hint(hint).details(details)

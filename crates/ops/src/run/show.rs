@@ -156,6 +156,11 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "failed_check": failed_check(task, attempts),
         "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
     });
+    // Named where something was not in force; a long run would say the usual for every task otherwise.
+    let confinement = outcome.map(|outcome| &outcome.confinement);
+    if let Some(confinement) = confinement.filter(|words| words.values().any(|word| word != "on")) {
+        line["confinement"] = json!(confinement);
+    }
     if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
         line["took_over"] = json!(told);
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::BackupOptions;
 
 use crate::audit::report::Verification;
 use crate::context::{Caller, Context};
@@ -30,17 +31,29 @@ pub struct Request {
     /// Replace the file if it exists.
     #[serde(default)]
     pub force: bool,
+    /// Leave out the store's key, without which the seal of the copy cannot be checked and nothing can be written to it.
+    #[serde(default)]
+    pub without_key: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub file: String,
     pub bytes: u64,
-    /// Of the copy's log.
+    /// Of the copy.
     pub verification: Verification,
+    /// The copy of the store's key, if it was not left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 pub fn back_up(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
-    let copied = cx.store.back_up_to(Path::new(&request.file), request.force)?;
-    Ok(Answer { file: request.file.clone(), bytes: copied.bytes, verification: copied.verification.into() })
+    let options = BackupOptions { overwrite: request.force, without_key: request.without_key };
+    let copied = cx.store.back_up_to(Path::new(&request.file), options)?;
+    Ok(Answer {
+        file: request.file.clone(),
+        bytes: copied.bytes,
+        verification: copied.verification.into(),
+        key: copied.key.map(|path| path.to_string_lossy().into_owned()),
+    })
 }

@@ -7,6 +7,7 @@ use contract::domain::scope::Scope;
 use contract::domain::task::Task;
 use contract::operator::{Assignment, Code, Mode, TaskRef};
 
+use crate::crew::conflict;
 use crate::crew::denial::deny;
 use crate::crew::grants::{self, LockRequest};
 use crate::crew::ledger_state::LedgerState;
@@ -68,7 +69,7 @@ fn refuse_locked(work: &EventWriter<'_, '_>, state: &LedgerState, place: &Place<
         holder: None,
     };
     match grants::find_conflict(work.tx, &asked)? {
-        Some(conflict) => Err(grants::refusal(&state.run, place.name, &conflict)),
+        Some(conflict) => Err(conflict::refusal(&state.run, place.name, &conflict)),
         None => Ok(()),
     }
 }

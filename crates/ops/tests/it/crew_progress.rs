@@ -36,7 +36,7 @@ fn found() -> Vec<(Value, Value)> {
 }
 
 fn file(digest: &str) -> Snapshot {
-    Snapshot { files: [("src/a".to_owned(), digest.to_owned())].into(), is_partial: false }
+    Snapshot { files: [("src/a".to_owned(), digest.to_owned())].into(), ..Snapshot::default() }
 }
 
 #[test]

@@ -423,7 +423,9 @@ fn a_person_takes_an_engines_locks_by_force_and_nobody_else_does() {
     scene.world.host.liveness.set(UNSEEN);
     let before = scene.world.state();
     let (run, task) = (one.to_string(), "T-1".to_owned());
-    let plain = lock::release::Request { run: run.clone(), task: task.clone(), token, reason: None };
+    let id = scene.world.task_of(&one, "a").id;
+    let proof = proved(&scene.world, id.as_str(), token);
+    let plain = lock::release::Request { run: run.clone(), task: task.clone(), token: proof, reason: None };
     lock::release::release(&mut scene.world.cx, &key("w", "plain"), &plain).unwrap_err();
     let request = lock::force::Request { run, task, reason: "its container is gone".to_owned() };
     scene.world.host.paper.borrow_mut().person_says_no = true;

@@ -124,6 +124,18 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
+        name: "audit.reseal",
+        prepare: |world| {
+            // Another key: the seal does not match it.
+            testkit::private_file(&store::StoreKey::path_of(&world.temp.path()), &[7; 32]);
+            let requests = ["a restore", "another", ""]
+                .map(|reason| ops::audit::reseal::Request { reason: Some(reason.to_owned()) });
+            Box::new(move |cx, key, which| {
+                ops::audit::reseal::reseal(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
         name: "trust.revoke",
         prepare: |world| {
             world.trust("/w");

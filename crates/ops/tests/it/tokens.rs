@@ -104,7 +104,7 @@ fn a_repeated_assignment_has_the_same_token_although_the_store_holds_none() {
         owner: Some("w1".to_owned()),
         ..Default::default()
     };
-    let mut issue = |crew: &mut Crew| {
+    let issue = |crew: &mut Crew| {
         assignment::issue::issue(&mut crew.world.cx, &key("boss", "issue"), &request).unwrap()
     };
     let (first, again) = (issue(&mut crew), issue(&mut crew));

@@ -52,5 +52,25 @@ ALTER TABLE assignments ADD COLUMN token_hash TEXT;
 -- The engine that works under a lock, as JSON. NULL for locks that only a lease protects.
 ALTER TABLE locks ADD COLUMN holder TEXT;
 
+-- Seals under the store's key, for what the log does not rebuild. `seal` is the MAC of a row, `lease_seal` that of the
+-- columns that change without an event. `sums` has, for tables whose rows are never deleted, the number of rows and the
+-- sum of their MACs, and `mac` is the MAC of that. `seal.rs` writes all of them.
+ALTER TABLE heads ADD COLUMN seal BLOB;
+ALTER TABLE requests ADD COLUMN seal BLOB;
+ALTER TABLE counters ADD COLUMN seal BLOB;
+ALTER TABLE cursors ADD COLUMN seal BLOB;
+ALTER TABLE tasks ADD COLUMN lease_seal BLOB;
+ALTER TABLE runs ADD COLUMN lease_seal BLOB;
+ALTER TABLE locks ADD COLUMN lease_seal BLOB;
+ALTER TABLE attempts ADD COLUMN lease_seal BLOB;
+ALTER TABLE ledger_rows ADD COLUMN lease_seal BLOB;
+ALTER TABLE memories ADD COLUMN lease_seal BLOB;
+ALTER TABLE agents ADD COLUMN lease_seal BLOB;
+CREATE TABLE seal (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    sums BLOB NOT NULL,
+    mac BLOB NOT NULL
+);
+
 -- The files that the checks of a plan's task use, as they were before the work began.
 ALTER TABLE tasks ADD COLUMN pinned TEXT;

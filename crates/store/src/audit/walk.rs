@@ -11,6 +11,7 @@ use crate::events::{self, Event, event_of};
 
 /// The column behind those of an event. It follows from them, so the hash does not cover it.
 const SUBSTANCE: usize = 23;
+const IS_CHANGE: usize = 21;
 
 pub(super) struct Walk<'w> {
     stream: &'w str,
@@ -59,7 +60,9 @@ impl<'w> Walk<'w> {
         }
         if event.seq == self.last.seq + 1 {
             let substance = ValueRef::Integer(events::substance_of(&event.record).code());
-            self.next(event, row.get_ref(SUBSTANCE)? == substance);
+            // Any other number reads as true as well.
+            let is_change = ValueRef::Integer(i64::from(event.record.is_change));
+            self.next(event, row.get_ref(SUBSTANCE)? == substance && row.get_ref(IS_CHANGE)? == is_change);
         } else {
             self.after_a_gap(event);
         }
@@ -120,6 +123,9 @@ impl<'w> Walk<'w> {
     }
 
     fn arrive(&mut self, event: Event) {
+        if let Some(token) = token_of(&event) {
+            self.found.highest_token = self.found.highest_token.max(token);
+        }
         if event.record.kind == PRUNED {
             let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
             self.is_noted |= anchor.as_ref() == Some(&self.known.anchor);
@@ -155,4 +161,14 @@ impl<'w> Walk<'w> {
             self.should_be = None;
         }
     }
+}
+
+/// The token that a change gave or used.
+fn token_of(event: &Event) -> Option<i64> {
+    if !event.record.is_change {
+        return None;
+    }
+    let change = &event.record.payload;
+    let token = change.get("token").or_else(|| change.get("claim").or(change.get("grant"))?.get("token"));
+    token?.as_i64()
 }

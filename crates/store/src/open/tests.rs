@@ -81,7 +81,7 @@ fn a_migration_that_fails_changes_nothing_and_can_be_tried_again() {
     schema_1(&path);
     for _ in 0..2 {
         let error = Store::open_knowing(&next(BROKEN), &path, NOW).err().expect("it fails");
-        assert!(matches!(error, Error::Sql(_)), "{error:?}");
+        assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
         let store = Store::open_knowing(&next(BROKEN)[..1], &path, NOW).unwrap();
         let half = "SELECT count(*) FROM sqlite_master WHERE name = 'half'";
         assert_eq!(number(&store.connection, half), 0);

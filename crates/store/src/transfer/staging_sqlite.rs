@@ -53,6 +53,9 @@ impl Staging {
             found_schema: 0,
             open: OpenTransactions::default(),
             key: KeyOnce::new(),
+            is_sealed: false,
+            changes: None,
+            seals_anew: Cell::new(false),
             witness: Cell::default(),
             standing: None,
         })
@@ -80,6 +83,8 @@ impl Store {
     }
 
     fn copy_staged(&mut self, events_ever: i64) -> Result<()> {
+        // An export has no seals: they hold only under the key of the store it came from.
+        self.seal_anew_at_next_transaction()?;
         let tx = self.begin()?;
         let tables = tx.tables()?;
         tx.refuse_rows(&tables)?;

@@ -5,6 +5,7 @@
 mod chain;
 mod child;
 mod crash;
+mod damage;
 mod full;
 mod numbers;
 mod opening;

@@ -27,7 +27,7 @@ fn run(setup: &Setup) -> Result<Report> {
         let size = if setup.quick { quick } else { size };
         let plan = format!("growth-{size}.toml");
         let path = setup.dir.join(&plan);
-        std::fs::write(&path, pipeline::plan(size, &setup.path("project")))
+        std::fs::write(&path, pipeline::plan(size, "on", &setup.path("project")))
             .map_err(|error| format!("could not write {}: {error}", path.display()))?;
         contenders.push(contender(name, move |round| {
             let db = format!("growth-{size}-{round}.db");

@@ -1,4 +1,5 @@
-//! The engine's overhead for a task that does nothing, compared with starting the same process directly.
+//! The engine's overhead for a task that does nothing, compared with starting the same process directly; and what of it
+//! is the cost of the task's namespace.
 
 use super::report::Report;
 use super::rounds::{Micros, contender, interleave, micros};
@@ -7,37 +8,72 @@ use crate::Result;
 
 pub(super) const BENCH: Bench = Bench { name: "pipeline", needs: &["run"], run };
 
+pub(super) const NAMESPACE: Bench = Bench { name: "namespace", needs: &["run"], run: run_namespace };
+
 fn run(setup: &Setup) -> Result<Report> {
-    let (few, many) = if setup.quick { (1, 3) } else { (10, 50) };
-    for count in [few, many] {
-        let path = setup.dir.join(plan_name(count));
-        std::fs::create_dir_all(setup.dir.join("project")).map_err(|error| error.to_string())?;
-        std::fs::write(&path, plan(count, &setup.path("project")))
-            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
-    }
-    // Start-up, migration and the end of the run are in both times and cancel out in the difference.
-    let per_task = |round: usize| -> Result<Micros> {
-        let took = |count: usize| {
-            let db = format!("{count}-{round}.db");
-            time(&setup.writ(&db, &["run", &setup.path(&plan_name(count))])).map(micros)
-        };
-        let extra = f64::from(u32::try_from(many - few).expect("BUG: a few dozen"));
-        Ok((took(many)? - took(few)?) / extra)
-    };
+    write_plans(setup, &["on"])?;
     let series = interleave(
         setup.rounds,
-        vec![contender("writ run, per task", per_task), contender("true", |_| bare_process().map(micros))],
+        vec![
+            contender("writ run, per task", |round| per_task(setup, "on", round)),
+            contender("true", |_| bare_process().map(micros)),
+        ],
     )?;
     Ok(Report::of_first(BENCH.name, "the cost of one task that does nothing, one at a time", series))
 }
 
-fn plan_name(count: usize) -> String {
-    format!("plan-{count}.toml")
+fn run_namespace(setup: &Setup) -> Result<Report> {
+    write_plans(setup, &["on", "off"])?;
+    let series = interleave(
+        setup.rounds,
+        vec![
+            contender("a task in a namespace", |round| per_task(setup, "on", round)),
+            contender("a task without one", |round| per_task(setup, "off", round)),
+            contender("true", |_| bare_process().map(micros)),
+        ],
+    )?;
+    let about = "one supervised child with and without a pid namespace, and a bare process";
+    Ok(Report { name: NAMESPACE.name, about, series, pairs: vec![(0, 1), (0, 2), (1, 2)] })
+}
+
+/// The tasks of the short and the long plan.
+fn counts(setup: &Setup) -> (usize, usize) {
+    if setup.quick { (1, 3) } else { (10, 50) }
+}
+
+fn write_plans(setup: &Setup, namespaces: &[&str]) -> Result {
+    std::fs::create_dir_all(setup.dir.join("project")).map_err(|error| error.to_string())?;
+    let (few, many) = counts(setup);
+    for namespace in namespaces {
+        for count in [few, many] {
+            let path = setup.dir.join(plan_name(count, namespace));
+            std::fs::write(&path, plan(count, namespace, &setup.path("project")))
+                .map_err(|error| format!("could not write {}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Start-up, migration and the end of the run are in both times and cancel out in the difference.
+fn per_task(setup: &Setup, namespace: &str, round: usize) -> Result<Micros> {
+    let took = |count: usize| {
+        let db = format!("{namespace}-{count}-{round}.db");
+        time(&setup.writ(&db, &["run", &setup.path(&plan_name(count, namespace))])).map(micros)
+    };
+    let (few, many) = counts(setup);
+    let extra = f64::from(u32::try_from(many - few).expect("BUG: a few dozen"));
+    Ok((took(many)? - took(few)?) / extra)
+}
+
+fn plan_name(count: usize, namespace: &str) -> String {
+    format!("plan-{namespace}-{count}.toml")
 }
 
 /// A plan of independent tasks that each run `true`.
-pub(super) fn plan(count: usize, workspace: &str) -> String {
-    let head = format!("objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n");
+pub(super) fn plan(count: usize, namespace: &str, workspace: &str) -> String {
+    let head = format!(
+        "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\nnamespace = {namespace:?}\n"
+    );
     let task = |number: usize| {
         format!(
             "\n[[task]]\nid = \"t{number}\"\ntitle = \"nothing {number}\"\nexecutor = \"shell\"\ncommand = [\"true\"]\n"

@@ -106,6 +106,18 @@ fn pipeline_runs_on_tiny_input_and_stops_at_a_failed_run() {
 }
 
 #[test]
+fn namespace_takes_turns_with_and_without_one() {
+    let place = Place::new("namespace");
+    let noted = r#"grep '^namespace' "$2" >> "$HOME/namespaces""#;
+    let report = (pipeline::NAMESPACE.run)(&place.setup(noted)).unwrap();
+    let names: Vec<&str> = report.series.iter().map(|series| series.name).collect();
+    assert_eq!(names, ["a task in a namespace", "a task without one", "true"]);
+    let noted = std::fs::read_to_string(place.0.join("namespaces")).unwrap();
+    let one_round = ["namespace = \"on\""; 2].into_iter().chain(["namespace = \"off\""; 2]);
+    assert_eq!(noted.lines().take(4).collect::<Vec<_>>(), one_round.collect::<Vec<_>>());
+}
+
+#[test]
 fn only_known_benchmarks_and_options_are_accepted() {
     let parsed = |words: &[&str]| parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let options = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();

@@ -32,7 +32,7 @@ impl Tally {
             self.usual = outcome.rounds;
         }
         self.calls += 1;
-        // A storm that fails again and again is not asked for the same rounds for ever.
+        // A storm that fails again and again is not asked for the same rounds forever.
         let rounds = if outcome.failure.is_some() { call.rounds.unwrap_or(1) } else { outcome.rounds };
         self.rounds += rounds;
         self.largest = self.largest.max(rounds);

@@ -23,6 +23,7 @@ pub(super) fn run(job: &Loop<'_>, line: &str, report: &Report) {
         environment: env::inherited(),
         input: results,
         timeout: POST_HOOK_MAX,
+        namespace: job.args.namespace,
     };
     // A flag of its own: the request that ended the loop does not end this, its deadline does.
     let mut passed_on = Progress::raw();

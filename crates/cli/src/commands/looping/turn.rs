@@ -139,6 +139,7 @@ fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {
         environment,
         input: call.input.clone(),
         timeout: job.args.task_timeout,
+        namespace: job.args.namespace,
     }
 }
 

@@ -143,6 +143,7 @@ fn child(worker: &Worker<'_>, turn: &Turn, files: &Files) -> Child {
         environment,
         input: format!("{}\n", turn.packet).into_bytes(),
         timeout: worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX),
+        namespace: worker.args.namespace,
     }
 }
 

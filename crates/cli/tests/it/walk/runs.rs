@@ -39,7 +39,8 @@ fn text(path: &std::path::Path) -> String {
 fn trusted(cli: &Cli) {
     create_task(cli);
     let row = format!("('{}', 'sha256:0', '[\"cargo test\"]', 'human.ann', 0)", text(&cli.project()));
-    sqlite(&cli.db(), &format!("INSERT INTO trusted_projects VALUES {row}"));
+    let columns = "directory, digest, commands, trusted_by, trusted_at";
+    sqlite(&cli.db(), &format!("INSERT INTO trusted_projects ({columns}) VALUES {row}"));
 }
 
 fn data(cli: &Cli, words: &[&str]) -> Value {
@@ -156,8 +157,16 @@ pub(super) const ROWS: &[Row] = &[
             create_task(cli);
             let tip = cli.run(["audit", "tip"]).success().json();
             cli.scratch().write("project/tip.json", tip.to_string());
-            let argv = ["audit", "verify", "--tip", "tip.json", "--replay"];
-            Example::new(json!({"tip": tip, "replay": true}), &argv)
+            let argv = ["audit", "verify", "--tip", "tip.json", "--quick"];
+            Example::new(json!({"tip": tip, "quick": true}), &argv)
+        },
+    },
+    Row {
+        verb: "audit.reseal",
+        // Nobody is asked while the seal matches.
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({"reason": "restored"}), &["audit", "reseal", "--reason", "restored"])
         },
     },
     Row {

@@ -31,3 +31,19 @@ fn processes_that_outlived_the_executor_are_counted() {
     let outcome = returned(&Ended { leftovers_killed: 2, ..Ended::default() }, &Claim::Success);
     assert_eq!(decisions(&outcome)[1], "LEFTOVERS_ENDED: 2 processes outlived the executor and were ended");
 }
+
+#[test]
+fn a_namespace_that_was_not_in_force_is_named_with_the_reason() {
+    let told = |namespace: NamespaceInForce| {
+        let ended = Ended { in_force: Some(InForce { namespace }), ..Ended::default() };
+        let outcome = returned(&ended, &Claim::Success);
+        (decisions(&outcome)[1..].to_vec(), delta(&outcome)["C2.Task.t1.namespace"].clone())
+    };
+    assert_eq!(told(NamespaceInForce::On), (Vec::new(), json!("on")));
+    let off = vec!["NAMESPACE_OFF: the plan turns the pid namespace off".to_owned()];
+    assert_eq!(told(NamespaceInForce::Off), (off, json!("off")));
+    let refused = "NAMESPACE_REFUSED: the system refuses a new pid namespace: no; its processes were supervised by \
+                   the shim and their marks";
+    let reason = NamespaceInForce::Refused("a new pid namespace: no".to_owned());
+    assert_eq!(told(reason), (vec![refused.to_owned()], json!("refused: a new pid namespace: no")));
+}

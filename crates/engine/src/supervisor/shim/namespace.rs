@@ -49,6 +49,8 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
     drop((go, teller));
     let init = match init {
         Ok(init) => init,
+        // A shortage passes; without a namespace the executor would have less protection for its whole life.
+        Err(errno @ (Errno::AGAIN | Errno::NOMEM)) => return Err(errno.into()),
         Err(errno) => return Ok(Err(refused("a new pid namespace", errno))),
     };
     let goer = goer.take().expect("BUG: only the child takes it");

@@ -14,6 +14,7 @@ use contract::operator::{Code, Lock, Mode, Options, read_assignment};
 
 use super::{Unpacking, heard};
 use crate::crew::conditions::checks_of;
+use crate::crew::conflict;
 use crate::crew::denial::{denied, deny};
 use crate::crew::grants::{self, LockRequest};
 use crate::crew::paths::real_scopes;
@@ -69,7 +70,7 @@ impl Unpacking<'_> {
             holder: None,
         };
         if let Some(conflict) = grants::find_conflict(work.tx, &asked)? {
-            return Err(grants::refusal(&run, name, &conflict));
+            return Err(conflict::refusal(&run, name, &conflict));
         }
         let row = self.bundle.handoff.ledger.iter().find(|row| row.task_id == *name);
         let silent = row.filter(|row| row.status == Status::InProgress).and_then(heard);

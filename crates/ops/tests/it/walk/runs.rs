@@ -190,7 +190,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         prepare: |crew| {
             crew.world.task("one");
             let tip = json!(ops::audit::tip(&mut crew.world.cx).unwrap());
-            (None, json!({"tip": tip, "replay": true}))
+            (None, json!({"tip": tip, "quick": true}))
         },
     },
     Sample {
@@ -200,6 +200,7 @@ pub(super) const SAMPLES: &[Sample] = &[
             (None, json!({}))
         },
     },
+    Sample { verb: "audit.reseal", prepare: |crew| (Some(crew.key()), json!({"reason": "restored"})) },
     Sample { verb: "store.gc", prepare: |crew| (Some(crew.key()), retention()) },
     Sample { verb: "store.gc_preview", prepare: |_| (None, retention()) },
     Sample {

@@ -1,0 +1,55 @@
+//! Conflicts between locks: who holds the other one, and what can be done about it.
+
+use contract::domain::crew::lock::Held;
+use contract::domain::process::Remains;
+use contract::domain::run::Run;
+use contract::domain::scope::Scope;
+use contract::operator::fencing::Refused;
+use contract::operator::{Code, TaskRef};
+use serde_json::json;
+
+use super::denial::{denied, verdict};
+
+/// A lock of another task that overlaps a requested one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockConflict {
+    pub lock: Held,
+    /// The requested scope, as an absolute path.
+    pub wanted: Scope,
+    /// What is left of the engine that holds it, where somebody has looked.
+    pub remains: Option<Remains>,
+}
+
+impl LockConflict {
+    /// The holder: `T-1 of run_…`, and its process if it has one.
+    pub fn held_by(&self) -> String {
+        let LockConflict { lock, remains, .. } = self;
+        let task = format!("{} of {}", lock.reference, lock.run_id);
+        match &lock.holder {
+            Some(holder) => {
+                format!("{task}, {}", remains.unwrap_or(Remains::Running).of_process(holder.pid))
+            }
+            None => task,
+        }
+    }
+
+    /// What a person can do about it; nothing where waiting helps.
+    pub fn remedy(&self) -> Option<String> {
+        self.remains?.remedy(self.lock.holder.as_ref()?.pid)
+    }
+}
+
+/// The refusal, which names the holder of the other lock.
+pub(crate) fn refusal(run: &Run, reference: &TaskRef, conflict: &LockConflict) -> crate::Error {
+    let LockConflict { lock, wanted, .. } = conflict;
+    let other = if lock.run_id == run.asked.id { lock.reference.to_string() } else { conflict.held_by() };
+    let remedy = conflict.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    let message = format!("{reference} conflicts with the lock on `{}` held by {other}{remedy}", lock.scope);
+    let mut verdict = verdict(Code::LockConflict, Refused::Conflict.rule(), message);
+    let conflict = json!({
+        "task_a": lock.reference, "resource_a": lock.scope, "run_a": lock.run_id.uuid(),
+        "task_b": reference, "resource_b": wanted,
+    });
+    verdict.details.more.insert("conflicts".to_owned(), json!([conflict]));
+    denied(&verdict)
+}

@@ -1,0 +1,545 @@
+//! Verification reports whatever other programs change in a store: rows of every table, the schema, single bits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::id::mint;
+use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
+use contract::domain::request::{Agent, RequestId};
+use contract::domain::status::Status;
+use contract::domain::time::Clock;
+use rusqlite::Connection;
+use store::{Depth, Store, StoreKey, StoredAnswer, Stream, Verification};
+use testkit::{ManualClock, Scratch, SeededIds, Storm, TempStore, event, rounds};
+
+const SEAL_BROKEN: &str =
+    "the seal was not made with the store's key: the seal, the key or a sealed row was changed";
+
+/// A store with tasks, memories, answers and cursors, closed; all of it written by the store itself.
+fn written(tasks: u64) -> TempStore {
+    let temp = TempStore::new();
+    let (mut store, now, mut ids) = (temp.open(), temp.now(), SeededIds::new(7));
+    for number in 0..tasks {
+        let tx = store.begin().unwrap();
+        let task_id = mint(&mut ids, now.at);
+        let stream = Stream::Project(format!("p{}", number % 5));
+        let mut change =
+            |change: Change| tx.change(&stream, event(&mut ids, &now, "change"), &change).unwrap();
+        change(Change::TaskCreated {
+            task_id: task_id.clone(),
+            title: format!("title {number}"),
+            description: "what is to be done ".repeat(20),
+            priority: 1,
+            project_id: Some("p".to_owned()),
+            part: None,
+            depends_on: Vec::new(),
+            checks: None,
+        });
+        let (from, to) = (Status::Todo, Status::Blocked);
+        change(Change::TaskMoved { task_id, from, to, evidence: None, reason: Some("later".to_owned()) });
+        change(Change::MemorySet {
+            memory: NewMemory {
+                id: i64::try_from(number).unwrap() + 1,
+                place: Place::global(),
+                key: format!("key {number}"),
+                value: format!("remembered words {number}"),
+                value_type: ValueType::String,
+                kind: MemoryKind::Lesson,
+                half_life_days: Some(0.5),
+                pinned: false,
+                expires_at: None,
+                source_task_id: None,
+            },
+        });
+        let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse(&format!("r{number}")).unwrap());
+        let answer = Some(serde_json::json!({"number": number, "text": "an answer ".repeat(10)}));
+        let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer };
+        tx.keep_answer((&agent, &request), &answered, now.at).unwrap();
+        tx.advance_cursor(&format!("a{number}"), None, i64::try_from(number).unwrap(), now.at).unwrap();
+        tx.next_number("fencing").unwrap();
+        tx.commit().unwrap();
+    }
+    drop(store);
+    temp
+}
+
+/// A store with a row in almost every table: one that an earlier version wrote, migrated.
+fn full() -> TempStore {
+    let temp = TempStore::new();
+    let stores = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/stores");
+    std::fs::copy(format!("{stores}/0003-37c7faa.db"), temp.path()).unwrap();
+    drop(temp.open());
+    assert_eq!(faults(&temp.path()), Vec::<String>::new());
+    temp
+}
+
+/// Everything that a full check finds.
+fn faults(path: &Path) -> Vec<String> {
+    let found = || -> store::Result<Vec<String>> {
+        let mut store = Store::open(path, ManualClock::new().now().at)?;
+        let found = store.read()?.verify(None)?;
+        if !found.is_clean() {
+            return Ok(vec![format!("{found:?}")]);
+        }
+        assert_eq!(found.seal_not_checked, None);
+        let words = store.verify_words()?;
+        if !words.is_empty() {
+            return Ok(words);
+        }
+        let (rebuilt, real) = (store.rebuilt()?.rows()?, store.rows()?);
+        let different = |row: &&String| !rebuilt.contains(*row) || !real.contains(*row);
+        Ok(rebuilt.iter().chain(&real).filter(different).cloned().collect())
+    };
+    found().unwrap_or_else(|error| {
+        assert_eq!(error.code(), ErrorCode::Corrupt, "{error:?}");
+        vec![error.to_string()]
+    })
+}
+
+fn tables(raw: &Connection) -> Vec<String> {
+    let sql = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'shadow')
+        AND name NOT IN ('sqlite_schema', 'sqlite_temp_schema') ORDER BY name";
+    let mut statement = raw.prepare(sql).unwrap();
+    let names = statement.query_map([], |row| row.get(0)).unwrap();
+    names.map(Result::unwrap).collect()
+}
+
+fn columns(raw: &Connection, table: &str) -> Vec<(String, String)> {
+    let mut statement = raw.prepare("SELECT name, type FROM pragma_table_info(?1)").unwrap();
+    let names = statement.query_map([table], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    names.map(Result::unwrap).collect()
+}
+
+fn verified(path: &Path) -> store::Result<Verification> {
+    Store::open(path, ManualClock::new().now().at)?.read()?.verify(None)
+}
+
+/// A copy of a store with its key.
+fn copy(temp: &TempStore, scratch: &Scratch, name: &str) -> PathBuf {
+    let path = scratch.join(name);
+    std::fs::copy(temp.path(), &path).unwrap();
+    std::fs::copy(StoreKey::path_of(&temp.path()), StoreKey::path_of(&path)).unwrap();
+    path
+}
+
+/// A damaged copy of the store. `None` if the schema does not allow the change.
+fn damaged(temp: &TempStore, scratch: &Scratch, sql: &str) -> Option<PathBuf> {
+    let path = copy(temp, scratch, "writ.db");
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF").unwrap();
+    raw.execute_batch(sql).ok()?;
+    (raw.changes() > 0 || sql.starts_with("CREATE") || sql.contains("DROP") || sql.contains("ALTER"))
+        .then_some(path)
+}
+
+/// Damages a copy of the store with SQL and verifies it.
+fn after(temp: &TempStore, sql: &str) -> Verification {
+    let scratch = Scratch::new();
+    let path = damaged(temp, &scratch, sql).unwrap_or_else(|| panic!("nothing was changed: {sql}"));
+    verified(&path).unwrap()
+}
+
+/// Ways to change a table: each column of its first row, the row itself, and a row that was not there.
+fn tamperings(raw: &Connection, table: &str) -> Vec<String> {
+    let without_rowid = ["worklog_lines", "memory_words_idx", "memory_words_config"].contains(&table);
+    let first =
+        if without_rowid { "1 = 1".to_owned() } else { format!("rowid = (SELECT min(rowid) FROM {table})") };
+    let columns = columns(raw, table);
+    let other = |(column, kind): &(String, String)| match kind.as_str() {
+        "INTEGER" | "REAL" => format!("coalesce({column}, 0) + 1"),
+        "BLOB" => format!("zeroblob(length({column}))"),
+        _ => format!("coalesce({column}, '') || '0'"),
+    };
+    let change = |column: &(String, String)| {
+        format!("UPDATE {table} SET {} = {} WHERE {first}", column.0, other(column))
+    };
+    let new: Vec<&str> = columns
+        .iter()
+        .map(|(name, kind)| match (name.as_str(), kind.as_str()) {
+            ("seal" | "lease_seal", _) => "NULL",
+            (_, "INTEGER") => "777",
+            (_, "REAL") => "0.5",
+            _ => "'x'",
+        })
+        .collect();
+    let mut all: Vec<String> = columns.iter().map(change).collect();
+    all.push(format!("DELETE FROM {table} WHERE {first}"));
+    all.push(format!("INSERT INTO {table} VALUES ({})", new.join(", ")));
+    all
+}
+
+#[test]
+fn a_changed_added_or_removed_row_of_any_table_is_reported() {
+    let temp = full();
+    let raw = Connection::open(temp.path()).unwrap();
+    let mut tried: BTreeMap<String, usize> = BTreeMap::new();
+    let mut unseen = Vec::new();
+    for table in tables(&raw) {
+        for sql in tamperings(&raw, &table) {
+            let scratch = Scratch::new();
+            if let Some(path) = damaged(&temp, &scratch, &sql) {
+                *tried.entry(table.clone()).or_default() += 1;
+                // A change of the full-text index after which it still matches the memories changes no answer.
+                if faults(&path).is_empty() && !table.starts_with("memory_words") {
+                    unseen.push(sql);
+                }
+            }
+        }
+    }
+    assert_eq!(unseen, Vec::<String>::new(), "not reported");
+    let untried: Vec<String> = tables(&raw).into_iter().filter(|table| !tried.contains_key(table)).collect();
+    assert_eq!(untried, Vec::<String>::new(), "every table is tampered with");
+    assert!(tried.values().sum::<usize>() >= 60, "{tried:?}");
+}
+
+#[test]
+fn a_changed_schema_is_reported() {
+    let temp = written(2);
+    let tamperings = [
+        (
+            "CREATE TRIGGER quiet AFTER INSERT ON events BEGIN DELETE FROM heads; END",
+            "trigger quiet was added",
+        ),
+        ("CREATE TABLE extra (x)", "table extra was added"),
+        ("CREATE VIEW shown AS SELECT 1", "view shown was added"),
+        ("CREATE INDEX more ON tasks (title)", "index more was added"),
+        ("DROP INDEX tasks_by_name", "index tasks_by_name is missing"),
+        ("DROP TRIGGER memories_added", "trigger memories_added is missing"),
+        ("DROP TABLE cursors", "table cursors is missing"),
+        ("ALTER TABLE tasks ADD COLUMN extra TEXT", "table tasks was changed"),
+        (
+            "DROP INDEX tasks_by_name; CREATE INDEX tasks_by_name ON tasks (name)",
+            "index tasks_by_name was changed",
+        ),
+    ];
+    for (sql, expected) in tamperings {
+        let found = after(&temp, sql);
+        assert!(found.schema.iter().any(|fault| fault == expected), "{sql}: {found:?}");
+        assert!(!found.is_clean());
+    }
+}
+
+#[test]
+fn a_fencing_counter_behind_a_given_token_is_reported_even_without_the_key() {
+    let temp = TempStore::new();
+    let (mut store, now, mut ids) = (temp.open(), temp.now(), SeededIds::new(1));
+    let tx = store.begin().unwrap();
+    let task_id: contract::domain::task::TaskId = mint(&mut ids, now.at);
+    let mut change = |change: Change| {
+        tx.change(&Stream::Store, event(&mut ids, &now, "change"), &change).unwrap();
+    };
+    change(Change::TaskCreated {
+        task_id: task_id.clone(),
+        title: "t".to_owned(),
+        description: String::new(),
+        priority: 0,
+        project_id: None,
+        part: None,
+        depends_on: Vec::new(),
+        checks: None,
+    });
+    let (from, to) = (Status::Todo, Status::InProgress);
+    change(Change::TaskMoved { task_id: task_id.clone(), from, to, evidence: None, reason: None });
+    let token = (1..=5).map(|_| tx.next_number("fencing").unwrap()).last().unwrap();
+    let lease = contract::domain::time::Lease::starting(&now, std::time::Duration::from_secs(60));
+    let agent = "a".to_owned();
+    let claim: contract::domain::task::Claim =
+        serde_json::from_value(serde_json::json!({"agent": agent, "token": token, "lease": lease})).unwrap();
+    change(Change::TaskClaimed { task_id: task_id.clone(), claim });
+    // Released: only the log knows the token.
+    change(Change::TaskReleased { task_id });
+    tx.commit().unwrap();
+    drop(store);
+    std::fs::remove_file(StoreKey::path_of(&temp.path())).unwrap();
+    assert!(verified(&temp.path()).unwrap().is_clean());
+    let raw = Connection::open(temp.path()).unwrap();
+    raw.execute("UPDATE counters SET value = 4 WHERE name = 'fencing'", []).unwrap();
+    drop(raw);
+    let found = verified(&temp.path()).unwrap();
+    assert_eq!(found.tables, ["the fencing counter is 4, but token 5 was given"]);
+}
+
+#[test]
+fn a_row_that_was_set_back_or_removed_with_its_seal_is_reported() {
+    let temp = written(2);
+    let raw = Connection::open(temp.path()).unwrap();
+    let hex = |sql: &str| -> String { raw.query_row(sql, [], |row| row.get(0)).unwrap() };
+    let row = hex("SELECT hex(seal) FROM cursors WHERE agent = 'a0'");
+    let (sums, mac) = (hex("SELECT hex(sums) FROM seal"), hex("SELECT hex(mac) FROM seal"));
+    drop(raw);
+    let mut store = temp.open();
+    let tx = store.begin().unwrap();
+    tx.advance_cursor("a0", None, 3, temp.now().at).unwrap();
+    tx.append(&Stream::Store, event(&mut SeededIds::new(5), &temp.now(), "later")).unwrap();
+    tx.commit().unwrap();
+    drop(store);
+    assert!(verified(&temp.path()).unwrap().is_clean());
+    let back = format!("UPDATE cursors SET last_event_id = 0, seal = x'{row}' WHERE agent = 'a0'");
+    assert_eq!(after(&temp, &back).tables, ["rows of cursors were set back to an older state"]);
+    let found = after(&temp, &format!("{back}; UPDATE seal SET sums = x'{sums}', mac = x'{mac}'"));
+    assert!(found.tables.iter().any(|fault| fault.starts_with("heads has")), "{found:?}");
+    let gone = "DELETE FROM requests WHERE request_id = 'r1'";
+    assert_eq!(after(&temp, gone).tables, ["requests has 1 rows, but 2 were sealed"]);
+}
+
+#[test]
+fn writing_over_a_changed_row_does_not_make_it_genuine() {
+    let write = |temp: &TempStore, sql: &str| {
+        Connection::open(temp.path()).unwrap().execute_batch(sql).unwrap();
+        let mut store = temp.open();
+        let tx = store.begin().unwrap();
+        tx.next_number("fencing").unwrap();
+        tx.append(&Stream::Project("p0".to_owned()), event(&mut SeededIds::new(5), &temp.now(), "on"))
+            .unwrap();
+        tx.commit().unwrap();
+        drop(store);
+        verified(&temp.path()).unwrap()
+    };
+    assert!(write(&written(2), "SELECT 1").is_clean());
+    for sql in [
+        "UPDATE counters SET value = 40",
+        "UPDATE counters SET value = 40, seal = NULL",
+        "UPDATE heads SET archived_seq = 2 WHERE stream = 'project:p0'",
+    ] {
+        let found = write(&written(2), sql);
+        assert!(
+            found.tables[0].starts_with("the seal was not made with the store's key"),
+            "{sql}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_changed_answer_is_not_given_again() {
+    let temp = written(2);
+    let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("r1").unwrap());
+    assert!(temp.open().read().unwrap().stored_answer(&agent, &request).unwrap().is_some());
+    let raw = Connection::open(temp.path()).unwrap();
+    raw.execute("UPDATE requests SET answer = '{\"number\":7}' WHERE request_id = 'r1'", []).unwrap();
+    drop(raw);
+    let error = temp.open().read().unwrap().stored_answer(&agent, &request).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Corrupt);
+}
+
+#[test]
+fn a_missing_replaced_or_shared_key_is_told_and_nothing_is_written_with_it() {
+    let temp = written(2);
+    let key = StoreKey::path_of(&temp.path());
+    let bytes = std::fs::read(&key).unwrap();
+    let mut seed = 10;
+    let mut write = |mut store: Store| {
+        seed += 1;
+        let tx = store.begin()?;
+        tx.append(&Stream::Store, event(&mut SeededIds::new(seed), &temp.now(), "more"))?;
+        tx.commit()
+    };
+    std::fs::remove_file(&key).unwrap();
+    let found = verified(&temp.path()).unwrap();
+    let why = format!("the store's key {} is missing", key.display());
+    assert_eq!((found.is_clean(), found.seal_not_checked), (true, Some(why)));
+    assert_eq!(write(temp.open()).unwrap_err().code(), ErrorCode::StoreUnavailable);
+    assert!(!key.exists(), "it is not made in silence");
+
+    testkit::private_file(&key, &bytes);
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let found = verified(&temp.path()).unwrap();
+    let why = format!("the store's key {} has mode 0644: others can use it", key.display());
+    assert_eq!((found.is_clean(), found.seal_not_checked), (true, Some(why)));
+    assert_eq!(write(temp.open()).unwrap_err().code(), ErrorCode::StoreUnavailable);
+
+    testkit::private_file(&key, &[9; 32]);
+    let found = verified(&temp.path()).unwrap();
+    assert_eq!(found.tables[0], SEAL_BROKEN);
+    // Writing goes on, and does not make the seal look genuine.
+    write(temp.open()).unwrap();
+    assert!(!verified(&temp.path()).unwrap().is_clean());
+    testkit::private_file(&key, &bytes);
+    let found = verified(&temp.path()).unwrap();
+    assert!(!found.is_clean(), "what was written under another key is not sealed");
+
+    let mut store = temp.open();
+    store.seal_anew_at_next_transaction().unwrap();
+    write(store).unwrap();
+    assert!(verified(&temp.path()).unwrap().is_clean());
+}
+
+#[test]
+fn a_store_without_a_key_gets_one_only_when_it_is_sealed_anew() {
+    let temp = written(1);
+    let key = StoreKey::path_of(&temp.path());
+    std::fs::remove_file(&key).unwrap();
+    let mut store = temp.open();
+    store.seal_anew_at_next_transaction().unwrap();
+    let tx = store.begin().unwrap();
+    tx.append(&Stream::Store, event(&mut SeededIds::new(11), &temp.now(), "sealed")).unwrap();
+    tx.commit().unwrap();
+    let tx = store.begin().unwrap();
+    tx.append(&Stream::Store, event(&mut SeededIds::new(12), &temp.now(), "and on")).unwrap();
+    tx.commit().unwrap();
+    drop(store);
+    let found = verified(&temp.path()).unwrap();
+    assert!(found.is_clean() && found.seal_not_checked.is_none(), "{found:?}");
+}
+
+#[test]
+fn the_quick_check_sees_the_chain_and_its_ends_and_nothing_else() {
+    let temp = written(3);
+    let quick = |sql: &str| {
+        Connection::open(temp.path()).unwrap().execute_batch(sql).unwrap();
+        temp.open().read().unwrap().verify_to(None, Depth::Chain).unwrap()
+    };
+    assert!(quick("UPDATE cursors SET last_event_id = 77").is_clean());
+    assert!(!verified(&temp.path()).unwrap().is_clean());
+    let found = quick("UPDATE heads SET archived_seq = 1");
+    assert_eq!(found.tables.len(), 3, "{found:?}");
+    assert!(found.tables[0].ends_with("does not match its seal"), "{found:?}");
+}
+
+/// Numbers that look random, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % limit
+    }
+}
+
+/// The export of a store that finds no fault with itself, or the faults.
+fn looked_at(path: &Path) -> Result<Vec<u8>, Vec<String>> {
+    if let Err(error) = Store::open(path, ManualClock::new().now().at) {
+        let known = [ErrorCode::Corrupt, ErrorCode::NewerStore, ErrorCode::StoreUnavailable];
+        assert!(known.contains(&error.code()), "{error:?}");
+        return Err(vec![error.to_string()]);
+    }
+    let found = faults(path);
+    if !found.is_empty() {
+        return Err(found);
+    }
+    let mut lines = Vec::new();
+    let mut store = Store::open(path, ManualClock::new().now().at).unwrap();
+    store.export(&mut lines).map_err(|error| vec![error.to_string()])?;
+    Ok(lines)
+}
+
+#[test]
+fn soak_every_flipped_bit_is_reported_or_was_unused() {
+    let temp = written(60);
+    let whole = std::fs::read(temp.path()).unwrap();
+    let expected = looked_at(&temp.path()).unwrap();
+    let (rounds, seed) = (rounds(200), 12);
+    let mut random = Random(seed);
+    let mut reported = 0;
+    for _ in 0..rounds {
+        let scratch = Scratch::new();
+        let path = copy(&temp, &scratch, "writ.db");
+        let (at, bit) = (random.below(whole.len()), random.below(8));
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << bit;
+        std::fs::write(&path, bytes).unwrap();
+        match looked_at(&path) {
+            Ok(lines) => assert!(lines == expected, "bit {bit} of byte {at} changed the export unnoticed"),
+            Err(_) => reported += 1,
+        }
+    }
+    assert!(reported * 20 > rounds, "only {reported} of {rounds} bits mattered");
+    Storm { rounds: rounds.into(), operations: rounds.into(), seed: Some(seed), ..Storm::default() }.report();
+}
+
+#[test]
+fn soak_a_damaged_store_gives_back_what_is_whole() {
+    const PAGE: usize = 4096;
+    let temp = written(60);
+    let whole = std::fs::read(temp.path()).unwrap();
+    let events = verified(&temp.path()).unwrap().events;
+    let (rounds, seed) = (rounds(40), 3);
+    let mut random = Random(seed);
+    let mut kept_most = 0;
+    for round in 0..rounds {
+        let scratch = Scratch::new();
+        let path = copy(&temp, &scratch, "writ.db");
+        let mut bytes = whole.clone();
+        match round % 4 {
+            // A bit, a page of garbage, an empty page, a file that ends early.
+            0 => bytes[random.below(whole.len())] ^= 1,
+            1 => bytes[(1 + random.below(whole.len() / PAGE - 1)) * PAGE..][..PAGE].fill(0xa5),
+            2 => bytes[(1 + random.below(whole.len() / PAGE - 1)) * PAGE..][..PAGE].fill(0),
+            _ => bytes.truncate(whole.len() / 2 + random.below(whole.len() / 2)),
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let into = scratch.join("new.db");
+        let now = temp.now().at;
+        let saved = store::salvage(&path, &into, &mut SeededIds::new(1000), now).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "the damaged store is only read");
+        let found = verified(&into).unwrap();
+        assert!(found.is_clean() && found.seal_not_checked.is_none(), "round {round}: {found:?} {saved:?}");
+        assert_eq!(found.events - 1, i64::try_from(saved.events_kept).unwrap() + noted(&into), "{saved:?}");
+        kept_most += u32::from(saved.events_kept * 10 >= usize::try_from(events).unwrap() * 9);
+        // It can be used.
+        let mut store = Store::open(&into, now).unwrap();
+        let tx = store.begin().unwrap();
+        tx.append(&Stream::Store, event(&mut SeededIds::new(2000), &temp.now(), "on it goes")).unwrap();
+        tx.commit().unwrap();
+        let names: BTreeSet<String> = std::fs::read_dir(scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert!(!names.iter().any(|name| name.contains("salvage-")), "no copy is left: {names:?}");
+    }
+    assert!(kept_most * 2 > rounds, "most of the log survives in only {kept_most} of {rounds} rounds");
+    Storm { rounds: rounds.into(), operations: rounds.into(), seed: Some(seed), ..Storm::default() }.report();
+}
+
+/// Streams whose beginning was lost, each with an event that says so.
+fn noted(path: &Path) -> i64 {
+    let raw = Connection::open(path).unwrap();
+    let sql = "SELECT count(*) FROM events WHERE kind = 'events_pruned'";
+    raw.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn a_whole_store_is_salvaged_with_all_it_has_and_nothing_is_overwritten() {
+    let temp = written(5);
+    let into = temp.scratch().join("new.db");
+    let salvage = || store::salvage(&temp.path(), &into, &mut SeededIds::new(1000), temp.now().at);
+    let saved = salvage().unwrap();
+    assert_eq!((saved.lost.clone(), saved.unchained.clone(), saved.rebuilt), (Vec::new(), None, true));
+    assert_eq!((saved.events_read, saved.events_kept), (15, 15));
+    assert_eq!((saved.tasks, saved.memories, saved.answers), (5, 5, 5));
+    let mut new = Store::open(&into, temp.now().at).unwrap();
+    assert_eq!(new.rows().unwrap(), temp.open().rows().unwrap());
+    assert!(new.read().unwrap().was_salvaged().unwrap());
+    assert_eq!(new.read().unwrap().last_number("fencing").unwrap(), 5);
+    assert_eq!(salvage().unwrap_err().code(), ErrorCode::AlreadyExists);
+    // Without the key nobody knows whether the answers are what was answered.
+    std::fs::remove_file(StoreKey::path_of(&temp.path())).unwrap();
+    let into = temp.scratch().join("other.db");
+    let saved = store::salvage(&temp.path(), &into, &mut SeededIds::new(1000), temp.now().at).unwrap();
+    assert_eq!((saved.answers, saved.answers_forgotten), (0, 5));
+    let missing = temp.scratch().join("nowhere.db");
+    let error = store::salvage(&missing, &temp.scratch().join("x.db"), &mut SeededIds::new(1), temp.now().at);
+    assert_eq!(error.unwrap_err().code(), ErrorCode::Io);
+}
+
+#[test]
+fn a_backup_verifies_with_the_key_beside_it_and_says_so_without() {
+    let temp = written(3);
+    let (with, without) = (temp.scratch().join("with.db"), temp.scratch().join("without.db"));
+    let copied = temp.open().back_up_to(&with, store::BackupOptions::default()).unwrap();
+    assert_eq!(copied.key, Some(StoreKey::path_of(&with)));
+    assert!(copied.verification.is_clean() && copied.verification.seal_not_checked.is_none());
+    assert_eq!(std::fs::metadata(StoreKey::path_of(&with)).unwrap().permissions().mode() & 0o777, 0o600);
+    let found = verified(&with).unwrap();
+    assert!(found.is_clean() && found.seal_not_checked.is_none(), "{found:?}");
+    let options = store::BackupOptions { without_key: true, ..Default::default() };
+    let copied = temp.open().back_up_to(&without, options).unwrap();
+    assert!(copied.key.is_none() && !StoreKey::path_of(&without).exists());
+    assert!(copied.verification.seal_not_checked.is_none(), "the store's own key checks the copy");
+    // Restored where the key is, it is whole without sealing it anew.
+    std::fs::copy(&without, temp.path()).unwrap();
+    let found = verified(&temp.path()).unwrap();
+    assert!(found.is_clean() && found.seal_not_checked.is_none(), "{found:?}");
+}
