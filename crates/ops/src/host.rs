@@ -63,7 +63,7 @@ pub trait Host {
     /// Digests of the files and directories at these paths, seen from the root; `contract::domain::pins` says what
     /// stands where there is none.
     fn digests(&self, root: &str, paths: &[&str]) -> Digests;
-    /// The environment of whoever calls, as far as it is stored with what they submit.
+    /// The caller's environment, as far as it is stored with what they submit.
     fn author_environment(&self) -> AuthorEnvironment;
     /// Runs checks one after the other and stops at the first that fails.
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;

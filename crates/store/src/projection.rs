@@ -7,6 +7,7 @@ mod memory;
 
 use contract::domain::attempt::{AttemptState, NewAttempt};
 use contract::domain::change::Change;
+use contract::domain::pins::Digests;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
@@ -31,22 +32,15 @@ impl Tx<'_> {
                 "UPDATE tasks SET priority = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
                 params![task_id.as_str(), priority, at.millis()],
             ),
-            Change::TaskPinned { task_id, files } => self.change_one(
-                "UPDATE tasks SET pinned = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
-                params![task_id.as_str(), json(files)?, at.millis()],
-            ),
+            Change::TaskPinned { task_id, files } => self.task_pinned(task_id, files, at),
             Change::DependencyAdded { task_id, depends_on } => self.dependency_added(task_id, depends_on, at),
             Change::DependencyRemoved { task_id, depends_on } => {
                 self.dependency_removed(task_id, depends_on, at)
             }
             Change::TaskDeleted { task_id } => self.task_deleted(task_id),
-            Change::AgentFocused { agent, task_id, project_id } => self.change_one(
-                "INSERT INTO agents (name, focus_task_id, focus_project_id, last_active_at) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (name) DO UPDATE SET focus_task_id = excluded.focus_task_id,
-                 focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at,
-                 version = agents.version + 1",
-                params![agent, task_id.as_ref().map(TaskId::as_str), project_id, at.millis()],
-            ),
+            Change::AgentFocused { agent, task_id, project_id } => {
+                self.agent_focused(agent, task_id.as_ref(), project_id.as_deref(), at)
+            }
             Change::ProjectAdded { project_id, name } => self.change_one(
                 "INSERT INTO projects (id, name, metadata, created_at) VALUES (?1, ?2, '', ?3)",
                 params![project_id, name, at.millis()],
@@ -100,6 +94,29 @@ impl Tx<'_> {
                 )
             }
         }
+    }
+
+    fn task_pinned(&self, task_id: &TaskId, files: &Digests, at: Timestamp) -> Result<()> {
+        self.change_one(
+            "UPDATE tasks SET pinned = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
+            params![task_id.as_str(), json(files)?, at.millis()],
+        )
+    }
+
+    fn agent_focused(
+        &self,
+        agent: &str,
+        task_id: Option<&TaskId>,
+        project_id: Option<&str>,
+        at: Timestamp,
+    ) -> Result<()> {
+        self.change_one(
+            "INSERT INTO agents (name, focus_task_id, focus_project_id, last_active_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (name) DO UPDATE SET focus_task_id = excluded.focus_task_id,
+             focus_project_id = excluded.focus_project_id, last_active_at = excluded.last_active_at,
+             version = agents.version + 1",
+            params![agent, task_id.map(TaskId::as_str), project_id, at.millis()],
+        )
     }
 
     fn task_created(&self, change: &Change, at: Timestamp) -> Result<()> {

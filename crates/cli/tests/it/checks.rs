@@ -171,7 +171,7 @@ fn the_claim_is_kept_and_nobody_waits_while_checks_run() {
     data(&cli.call(words).deadline(Duration::from_secs(5)).run());
     eventually(Duration::from_secs(20), "the claim is renewed", || until() > before);
     cli.scratch().write("project/go", "");
-    assert_eq!(data(&running.wait(Duration::from_secs(20)))["task"]["evidence"], "verified");
+    assert_eq!(data(&running.wait(Duration::from_secs(20)))["task"]["evidence"], "self-checked");
 }
 
 const CHECKS: &str = "[checks]\ntest = \"test -e proof\"\n";

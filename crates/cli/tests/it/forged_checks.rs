@@ -1,4 +1,4 @@
-//! Whoever completes a task may have any environment: its checks run in the author's, whatever verb runs them.
+//! The completer of a task may have any environment: its checks run in the author's, whatever verb runs them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -213,7 +213,7 @@ fn plan(command: &str) -> String {
     let script = no_variable_arrives();
     format!(
         "objective = \"o\"\nworkspace = \".\"\n[[task]]\nid = \"a\"\nshell = true\ncommand = '''{command}'''\n\
-         writes = [\"out\"]\nchecks_may_change = true\nenv = {{ ADDED = \"by the plan\" }}\n\
+         writes = [\"out\"]\nscratch = [\"begun\", \"go\", \"work.txt\"]\nchecks_may_change = true\nenv = {{ ADDED = \"by the plan\" }}\n\
          [[task.checks]]\nshell = true\ncommand = '''{script}'''\n\
          [[task.checks]]\nshell = true\ncommand = 'test \"$ADDED\" = \"by the plan\" && test ! -e ~/.done'\n\
          [[task.checks]]\ncommand = [\"grep\", \"-q\", \"done\", \"work.txt\"]\n"

@@ -186,11 +186,10 @@ fn a_worker_that_changes_what_its_checks_use_is_only_claimed() {
     let done = data(&cli.call(words).deadline(SOON).run());
     assert_eq!(done["tasks"][0]["evidence"], "claimed", "{done}");
     let row = &data(&cli.run(["ledger", "show", &run]))["ledger"][0];
-    assert_eq!(
-        (&row["x_evidence"], &row["x_only_claimed"]),
-        (&json!("claimed"), &json!(changed("`check.sh`", BEGAN))),
-        "{row}"
-    );
+    assert_eq!(row["x_evidence"], "claimed", "{row}");
+    // It also wrote outside its scope, which is another reason.
+    let reason = row["x_only_claimed"].as_str().unwrap();
+    assert!(reason.starts_with(&changed("`check.sh`", BEGAN).unwrap()), "{row}");
     cli.run(["audit", "verify", "--replay"]).success();
 }
 

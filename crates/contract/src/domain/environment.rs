@@ -1,6 +1,6 @@
 //! The environment of checks: that of the task's author, as it was when the task was submitted.
 //!
-//! Whoever completes a task may have any environment, and most programs read variables that decide what they run. So
+//! The completer of a task may have any environment, and most programs read variables that decide what they run. So
 //! a check gets the variables named here with the author's values, what the plan adds, and nothing else.
 
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ pub struct EnvironmentSeen {
     pub names: Vec<String>,
     /// Of the names and values, without those of `passed`.
     pub digest: String,
-    /// Names whose values the author takes from the environment of whoever runs the checks, with `env:NAME`.
+    /// Names whose values the author takes from the environment of the process that runs the checks, with `env:NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<String>,
     /// Variables of the author that could not be stored.
@@ -181,7 +181,7 @@ mod tests {
             ("PATH", Some("/usr/bin::./bin:node_modules/.bin:/bin")),
             ("LC_TIME", Some("C")),
             ("CARGO_HOME", None),
-            ("HOME", Some("/home/ghp_012345678901234567890123456789012345")),
+            ("HOME", Some("/x/ghp_012345678901234567890123456789012345")),
             ("GOPATH", Some(&long)),
             ("PYTHONPATH", Some("/evil")),
             ("LD_PRELOAD", Some("/evil.so")),

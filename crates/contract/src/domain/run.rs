@@ -115,7 +115,7 @@ pub struct NewRun {
     pub parent_task: Option<TaskId>,
     /// The digest of the submitted bytes.
     pub document_digest: String,
-    /// The environment in which its checks run: that of whoever submitted it. Runs of older versions have none.
+    /// The environment in which its checks run: the submitter's. Runs of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<AuthorEnvironment>,
 }

@@ -1,5 +1,5 @@
 //! The environment of a check: its author's, what the plan adds, and where the store is. Nothing of it comes from
-//! whoever completes the task, except what the author takes from there by name.
+//! the completer of the task, except what the author takes from there by name.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

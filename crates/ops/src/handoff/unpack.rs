@@ -103,7 +103,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspac
         parent_run: None,
         parent_task: None,
         document_digest: run.document_digest.clone(),
-        // Another machine's would name nothing here: the checks run in the environment of whoever imports them.
+        // Another machine's would name nothing here: the checks run in the importer's environment.
         environment: Some(work.view.author_environment()?.clone()),
     })
 }

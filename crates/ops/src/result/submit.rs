@@ -112,7 +112,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         crate::worklog::refuse_unexplained(work.tx, &task, (status, token), request.strict)?;
         accept(work, &state, &judged, &seen.checks, changes.clone())?;
         let delta = delta(work, &state, &judged);
-        // The worker completes the task, whoever sends its result.
+        // The worker completes the task, also if another agent sends its result.
         let worker = Agent::parse(&delta.owner).ok();
         rows::step(
             work,
