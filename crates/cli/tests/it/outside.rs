@@ -269,7 +269,7 @@ fn a_workers_undeclared_change_outside_its_locks_withholds_verified() {
     assert_eq!(json!([done["status"], done["evidence"]]), json!(["done", "claimed"]), "{done}");
     assert_eq!(done["changes"]["outside"], json!({"undeclared": ["stray"]}));
     let task = cli.run(["task", "get", "--id", "T-1", "--output", "json"]).success().json();
-    let withheld = task["data"]["task"]["withheld"].as_str().unwrap_or_default();
+    let withheld = task["data"]["withheld"].as_str().unwrap_or_default();
     assert_eq!(withheld, "files outside its scope changed while it ran: stray", "{task}");
     cli.run(["audit", "verify", "--replay"]).success();
 }
