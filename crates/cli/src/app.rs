@@ -55,6 +55,9 @@ pub(crate) struct Globals {
     /// Print long text without a pager [default: WRIT_PAGER, PAGER, else less]
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
+    // Set by commands that have the flag.
+    #[arg(skip)]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 // A command with subcommands. They are described only where the command is used: every call pays for the grammar. The
@@ -191,6 +194,9 @@ pub(crate) enum Command {
     /// Allow the commands in a project's .writ directory
     #[command(display_order = SETUP)]
     Trust(commands::trust::Args),
+    /// Create, list and revoke tokens that let a program decide for a person
+    #[command(display_order = SETUP)]
+    Token(Group<commands::token::Command>),
     /// Show the configuration and the source of each value
     #[command(display_order = SETUP)]
     Config(Group<commands::config::Command>),

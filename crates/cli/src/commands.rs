@@ -40,6 +40,7 @@ pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod status;
 pub(crate) mod task;
+pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod uninstall;
@@ -110,6 +111,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Budget(group) => budget::run(&group.command, globals, output),
         Command::Approval(group) => approval::run(&group.command, globals, output),
         Command::Lock(group) => lock::run(&group.command, globals, output),
+        Command::Token(group) => token::run(&group.command, globals, output),
         Command::Trust(args) => trust::run(args, globals, output),
         Command::Config(group) => config::run(&group.command, globals, output),
         Command::Worklog(group) => worklog::run(&group.command, globals, output),

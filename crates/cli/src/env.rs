@@ -16,6 +16,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "WRIT_AGENT", about: "the identity an agent acts under" },
     Variable { name: "WRIT_REQUEST_ID", about: "the key under which a retry is recognised" },
     Variable {
+        name: "WRIT_TOKEN",
+        about: "a token of `writ token create`, for decisions that are a person's",
+    },
+    Variable {
         name: "WRIT_OUTPUT",
         about: "how answers are printed where --output is not given: text, json or ndjson",
     },

@@ -14,6 +14,7 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
+use contract::domain::principal::Action;
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
@@ -36,12 +37,14 @@ use crate::config;
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::{Format, Output, format_in_environment, say};
+use crate::person::Decider;
 use crate::persona::{self, Persona};
 use crate::screen::Leave;
 use crate::{env, original, person, project};
 
 pub(crate) use crate::identity::{
     agent_is_required, agent_name, agent_or_user, any_key, mints_request_id, person_key, required_key,
+    user_name,
 };
 
 /// The hidden first argument that makes this program the supervising process.
@@ -156,8 +159,16 @@ impl Door for CommandLine {
         config::project_commands(directory)
     }
 
-    fn ask_person(&self, question: &str) -> Result<bool> {
-        person::ask(question)
+    fn ask_person(&self, action: &Action) -> Result<String> {
+        person::ask(action)
+    }
+
+    fn person(&self) -> String {
+        user_name()
+    }
+
+    fn access_token(&self) -> Result<Option<String>> {
+        person::access_token(self.globals.token_file.as_deref())
     }
 
     fn installation(&self, store: &Path) -> Installation {
@@ -236,6 +247,23 @@ pub(crate) fn answer<V: Verb>(
     text: impl FnOnce(&V::Answer) -> String,
 ) -> Result<ExitCode> {
     let answer = call::<V>(globals, request)?;
+    Ok(output.answer(&answer, || text(&answer)))
+}
+
+/// The same for what only a person may decide, whatever agent name is set.
+pub(crate) fn answer_decided<V: Verb>(
+    globals: &Globals,
+    decider: &Decider,
+    output: &Output,
+    request: &V::Request,
+    text: impl FnOnce(&V::Answer) -> String,
+) -> Result<ExitCode> {
+    let globals = &decider.globals(globals);
+    let key = person_key(globals)?;
+    if mints_request_id(globals) {
+        say(&format!("request {}\n", key.request_id.as_str()));
+    }
+    let answer = called::<V>(&mut open(globals)?, Some(&key), request)?;
     Ok(output.answer(&answer, || text(&answer)))
 }
 

@@ -1,7 +1,8 @@
 //! Who calls, and under which key a retry of the call is recognized.
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::{Minter, Request, mint};
+use contract::domain::id::{Id, Minter, Request, mint};
+use contract::domain::principal::Principal;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Clock;
 use ops::context::Key;
@@ -59,7 +60,7 @@ pub(crate) fn required_key(globals: &Globals) -> Result<Key> {
 pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
     let caller = match agent_name(globals) {
         Some(name) => Caller::agent(Agent::parse(&name).map_err(invalid)?),
-        None => Caller::human(Agent::parse(&user_name()).map_err(invalid)?),
+        None => unnamed_caller()?,
     };
     let request_id = match given_request(globals) {
         Some(text) => RequestId::parse(&text).map_err(invalid)?,
@@ -72,6 +73,14 @@ pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
     Ok(Key { caller, request_id })
 }
 
+/// Who calls without an agent's name: the program of a task that an engine started, or else the person.
+fn unnamed_caller() -> Result<Caller> {
+    match env::get("WRIT_TASK").and_then(|task| Id::parse(&task).ok()) {
+        Some(task) => Ok(Caller::of(&Principal::Executor(task))),
+        None => Ok(Caller::human(Agent::parse(&user_name()).map_err(invalid)?)),
+    }
+}
+
 /// The key of a person's decision, whatever agent name is set.
 pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
     let key = any_key(&Globals { agent: None, ..globals.clone() })?;
@@ -79,7 +88,7 @@ pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
 }
 
 /// The name of the person who calls.
-fn user_name() -> String {
+pub(crate) fn user_name() -> String {
     env::get("USER").unwrap_or_else(|| "user".to_owned())
 }
 

@@ -200,12 +200,18 @@ impl Observer for LiveView {
                 }
                 self.tell(&format!("stopping ({why}); again to end everything at once"));
             }
-            Progress::Attached => {
+            Progress::StoreBusy => {
+                self.tell(
+                    "another process holds the store's write lock; the tasks go on, and the run waits for it",
+                );
+            }
+            Progress::TookOver { task, told } => self.tell(&format!("{task}: {told}")),
+            Progress::Attached { process } => {
                 // Nothing is reported about the tasks of another process.
                 if let Some(screen) = self.screen.take() {
                     screen.close(Leave::Nothing);
                 }
-                self.tell("another writ works this run; waiting for its answer");
+                self.tell(&format!("another writ works this run; waiting for its answer ({process})"));
             }
         }
         self.draw_if_due();

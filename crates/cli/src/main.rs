@@ -5,6 +5,7 @@ mod child;
 mod clock;
 mod commands;
 mod config;
+mod crash;
 mod env;
 mod exit;
 mod failed_check;
@@ -32,5 +33,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == host::SHIM_WORD) {
         return engine::supervisor::shim_main();
     }
+    crash::scrub_reports();
+    crash::survive_file_size_limit();
     app::run(std::env::args_os().collect())
 }

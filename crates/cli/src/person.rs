@@ -3,18 +3,27 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
+use contract::domain::principal::Action;
 use engine::supervisor::marked_ancestor;
 use ops::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::app::Globals;
+use crate::env;
 use crate::output::harmless;
 
 /// How long a person may think.
 const ANSWER_WAIT_SECONDS: i64 = 600;
+/// How else a decision can be made.
+const HINT: &str =
+    "run the command yourself in a terminal, or give it a token of `writ token create` by WRIT_TOKEN";
 /// An answer is a word.
 const ANSWER_BYTES_MAX: u64 = 1000;
+/// A token has fewer than 100.
+const TOKEN_BYTES_MAX: u64 = 1000;
 /// Programs whose commands are an agent's and not a person's.
 const AGENT_PROGRAMS: &[&str] = &[
     "claude",
@@ -32,11 +41,27 @@ const AGENT_PROGRAMS: &[&str] = &[
     "crush",
 ];
 
-/// Shows the question and reads yes or no from the terminal, whatever standard input is.
-pub(crate) fn ask(question: &str) -> Result<bool> {
+// Who decides, for commands whose decisions are a person's. The parser would show a doc comment here as what each
+// command does.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Decider {
+    /// A file with a token of `writ token create`, where no person is at a terminal [default: WRIT_TOKEN]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl Decider {
+    pub(crate) fn globals(&self, globals: &Globals) -> Globals {
+        Globals { token_file: self.token_file.clone(), ..globals.clone() }
+    }
+}
+
+/// Shows an action with the digits that confirm it, and reads what is typed at the terminal, whatever standard input is.
+pub(crate) fn ask(action: &Action) -> Result<String> {
     refuse_agents()?;
     let mut terminal = terminal()?;
-    let asked = write!(terminal, "{} [y/N] ", harmless(question)).and_then(|()| terminal.flush());
+    let (question, digits) = (harmless(action.question()), action.digits());
+    let asked = write!(terminal, "{question}\n\nType {digits} to confirm: ").and_then(|()| terminal.flush());
     asked.map_err(|error| no_terminal(&error))?;
     let mut watched = [PollFd::new(&terminal, PollFlags::IN)];
     let wait = Timespec { tv_sec: ANSWER_WAIT_SECONDS, tv_nsec: 0 };
@@ -46,7 +71,22 @@ pub(crate) fn ask(question: &str) -> Result<bool> {
     let mut answer = String::new();
     let read = BufReader::new(terminal.take(ANSWER_BYTES_MAX)).read_line(&mut answer);
     read.map_err(|error| no_terminal(&error))?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(answer)
+}
+
+/// The access token that was given by a file or by `WRIT_TOKEN`. Arguments are visible to every process, so none is one.
+pub(crate) fn access_token(file: Option<&Path>) -> Result<Option<String>> {
+    let Some(path) = file else { return Ok(env::get("WRIT_TOKEN")) };
+    let unreadable = |error: std::io::Error| {
+        Error::new(ErrorCode::Io, format!("could not read the token in {}: {error}", path.display()))
+    };
+    let mut text = String::new();
+    File::open(path)
+        .map_err(unreadable)?
+        .take(TOKEN_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    Ok(Some(text))
 }
 
 /// The terminal of this process, if it is one.
@@ -60,15 +100,12 @@ fn terminal() -> Result<File> {
 }
 
 fn no_terminal(error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::Denied, format!("a person has to decide this at a terminal: {error}"))
-        .hint("run the command yourself in a terminal")
+    Error::new(ErrorCode::Denied, format!("a person has to decide this at a terminal: {error}")).hint(HINT)
 }
 
 /// A terminal that an agent opened proves nothing: what it types is not a person's decision.
 fn refuse_agents() -> Result<()> {
-    let refused = |message: String| {
-        Err(Error::new(ErrorCode::Denied, message).hint("run the command yourself in a terminal"))
-    };
+    let refused = |message: String| Err(Error::new(ErrorCode::Denied, message).hint(HINT));
     if let Some(agent) = engine::ancestor::find(AGENT_PROGRAMS) {
         let (program, pid) = (&agent.program, agent.process.pid);
         return refused(format!(

@@ -1,10 +1,25 @@
 //! Finds and removes secrets. Named rules, our own expressions from public token formats, linear time.
 
+mod hidden;
+mod hints;
+mod stream;
+mod tail;
+mod value;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::Regex;
+
+pub use self::hidden::Hidden;
+use self::hints::Hint;
+pub use self::stream::Scrubber;
+pub use self::tail::Tail;
+pub use self::value::{Secret, find_in, scrub_value};
+
+/// What to do about a name that contains a secret.
+pub const SECRET_HINT: &str = "nothing was written: names are never rewritten, so use one without the secret, and replace the secret if it is real";
 
 struct Rule {
     name: &'static str,
@@ -72,7 +87,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "jwt",
-        hints: &["ey"],
+        hints: &[".ey"],
         pattern: r"\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     },
     Rule {
@@ -87,10 +102,15 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "credential_assignment",
-        hints: &["=", ":"],
+        hints: &[],
         pattern: r#"(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?key|access[_-]?token|auth[_-]?token|token|password|passwd|pwd|credentials?|private[_-]?key)["']?\s*(?::=|=|:)\s*["']?(?P<value>[^\s"'\[\]{}<>$]{6,})"#,
     },
 ];
+
+/// The rule for anything that is called a password, a token or a key. Its hints are words in any case.
+const CREDENTIAL_ASSIGNMENT: usize = RULES.len() - 1;
+/// The only other rule that goes across lines.
+const PRIVATE_KEY_BLOCK: usize = 0;
 
 /// Compiled when first needed: most texts contain no hint of any rule, and start-up must stay cheap.
 static COMPILED: [OnceLock<Regex>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
@@ -100,80 +120,68 @@ fn compiled(index: usize) -> &'static Regex {
         .get_or_init(|| Regex::new(RULES[index].pattern).expect("BUG: the rule's expression is valid"))
 }
 
-/// The generic rule's hints are common; it can only match together with one of these words.
-const CREDENTIAL_WORDS: &[&str] = &["key", "secret", "token", "passw", "pwd", "credential"];
-
 /// The name of the first rule that finds a secret. The secret itself is never part of an answer.
 pub fn find(text: &str) -> Option<&'static str> {
-    candidates(text)
-        .find(|(rule, regex)| matches(rule, regex, text).next().is_some())
-        .map(|(rule, _)| rule.name)
+    let hints = hints::all(text);
+    hints::rules(&hints).find(|&rule| !places(text, &hints, rule).is_empty()).map(|rule| RULES[rule].name)
 }
 
 /// The text with every secret replaced by `[REDACTED:<rule>]`. Doing it twice changes nothing more.
 pub fn scrub(text: &str) -> Cow<'_, str> {
     let mut result = Cow::Borrowed(text);
-    for (rule, regex) in candidates(text) {
+    let mut hints = hints::all(text);
+    for rule in hints::rules(&hints) {
         let mut rest = 0;
         let mut clean = String::new();
-        for found in matches(rule, regex, &result) {
+        for found in places(&result, &hints, rule) {
             clean.push_str(&result[rest..found.start]);
             clean.push_str("[REDACTED:");
-            clean.push_str(rule.name);
+            clean.push_str(RULES[rule].name);
             clean.push(']');
             rest = found.end;
         }
         if rest > 0 {
             clean.push_str(&result[rest..]);
+            hints = hints::all(&clean);
             result = Cow::Owned(clean);
         }
     }
     result
 }
 
-/// Texts up to this long are searched hint by hint; building the gate would cost more.
-const SHORT: usize = 512;
-
-/// One pass over a long text decides whether any rule can match.
-fn is_worth_a_look(text: &str) -> bool {
-    static GATE: OnceLock<Regex> = OnceLock::new();
-    if text.len() <= SHORT {
-        return true;
-    }
-    let gate = GATE.get_or_init(|| {
-        let specific = RULES.iter().filter(|rule| rule.name != "credential_assignment");
-        let hints: Vec<String> =
-            specific.flat_map(|rule| rule.hints).map(|hint| regex::escape(hint)).collect();
-        let pattern = format!("{}|(?i:{})", hints.join("|"), CREDENTIAL_WORDS.join("|"));
-        Regex::new(&pattern).expect("BUG: escaped words are a valid expression")
-    });
-    gate.is_match(text)
-}
-
-fn candidates(text: &str) -> impl Iterator<Item = (&'static Rule, &'static Regex)> {
-    let may_match = |rule: &Rule| {
-        rule.hints.iter().any(|hint| text.contains(hint))
-            && (rule.name != "credential_assignment" || {
-                let lower = text.to_ascii_lowercase();
-                CREDENTIAL_WORDS.iter().any(|word| lower.contains(word))
-            })
-    };
-    let all = if is_worth_a_look(text) { 0..RULES.len() } else { 0..0 };
-    let hinted: Vec<usize> = all.filter(|&i| may_match(&RULES[i])).collect();
-    hinted.into_iter().map(|i| (&RULES[i], compiled(i)))
+/// The first secret that begins before `cut` and ends behind it.
+fn spanning(text: &str, cut: usize) -> Option<(Range<usize>, &'static str)> {
+    let hints = hints::all(text);
+    hints::rules(&hints).find_map(|rule| {
+        let found =
+            places(text, &hints, rule).into_iter().find(|found| found.start < cut && found.end > cut)?;
+        Some((found, RULES[rule].name))
+    })
 }
 
 /// The places of a rule's secrets.
-fn matches<'t>(
-    rule: &Rule,
-    regex: &'static Regex,
-    text: &'t str,
-) -> Box<dyn Iterator<Item = Range<usize>> + 't> {
-    if rule.name != "credential_assignment" {
-        return Box::new(regex.find_iter(text).map(|found| found.range()));
+fn places(text: &str, hints: &[Hint], rule: usize) -> Vec<Range<usize>> {
+    let regex = compiled(rule);
+    let mut found = Vec::new();
+    for region in hints::regions(text, hints, rule) {
+        let part = &text[region.clone()];
+        let place = |secret: regex::Match<'_>| region.start + secret.start()..region.start + secret.end();
+        if rule == CREDENTIAL_ASSIGNMENT {
+            // The value of a name may be the name of the next one, so the search goes on at a value that is none.
+            let mut from = 0;
+            while let Some(assigned) = regex.captures_at(part, from) {
+                let whole = assigned.get(0).expect("BUG: group 0 is the match");
+                let value = assigned.name("value").expect("BUG: the rule has this group");
+                from = if is_telling(value.as_str()) { whole.end() } else { value.start() };
+                if from == whole.end() {
+                    found.push(place(whole));
+                }
+            }
+        } else {
+            found.extend(regex.find_iter(part).map(place));
+        }
     }
-    let telling = regex.captures_iter(text).filter(|found| is_telling(&found["value"]));
-    Box::new(telling.map(|found| found.get(0).expect("BUG: group 0 is the match").range()))
+    found
 }
 
 /// Prose such as `token: refreshed` is not an assignment: a value must be long, or contain a digit or a symbol.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use contract::domain::process::{Holder, ProcessIdentity};
 
-use crate::drive::whereabouts;
 use crate::supervisor::process_table::{self, Process};
+use crate::supervisor::whereabouts;
 use crate::supervisor::{own_identity, own_namespaces};
 
 /// How far up to look: a hook, a shell or two, the agent, and what that was started by.
@@ -33,6 +33,7 @@ pub fn find(programs: &[&str]) -> Option<Holder> {
                 boot_id: whereabouts(&own),
                 // The agent is in this `/proc`, so it is where this process is.
                 within: own_namespaces(),
+                machine: String::new(),
             };
             return Some(Holder { program: program.to_owned(), process });
         }

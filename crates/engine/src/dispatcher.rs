@@ -1,7 +1,9 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
+pub(crate) mod busy_store;
 mod conclude;
 mod layers;
+mod parked;
 mod reports;
 pub(crate) mod start;
 mod waiting;
@@ -20,7 +22,7 @@ use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
 use ops::crew::Obstacle;
 use ops::run::journal::{Entry, Written};
-use ops::{Caller, Context, Result};
+use ops::{Caller, Context, Error, Result};
 
 use crate::executor::Stopped;
 use crate::launcher::Children;
@@ -71,6 +73,8 @@ pub(crate) struct Dispatcher<'d> {
     /// From when on this engine can tell who is silent.
     watches_from_ms: i64,
     watched_ms: i64,
+    /// How long this process was stopped when that was last looked at.
+    paused_ms: i64,
 }
 
 /// What became of entries that were to be written.
@@ -132,6 +136,7 @@ impl<'d> Dispatcher<'d> {
             scratch,
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
+            paused_ms: hands.settings.launcher.paused_ms(),
         }
     }
 
@@ -176,6 +181,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
     pub(crate) fn turn(&mut self) -> Result<()> {
+        self.allow_for_pauses();
         let patience = self.patience(self.now_ms());
         match self.children.next(patience) {
             Some((process, report)) => {
@@ -185,18 +191,37 @@ impl<'d> Dispatcher<'d> {
             }
             None => self.observer.tick(),
         }
+        self.allow_for_pauses();
         self.enforce_deadlines();
+        self.start_parked()?;
         self.take_answers()
+    }
+
+    /// While this process and its children were stopped, no time passed for them.
+    fn allow_for_pauses(&mut self) {
+        let paused_ms = self.settings.launcher.paused_ms();
+        let longer_ms = paused_ms - std::mem::replace(&mut self.paused_ms, paused_ms);
+        if longer_ms == 0 {
+            return;
+        }
+        for live in self.live.values_mut() {
+            live.deadline_ms = live.deadline_ms.saturating_add(longer_ms);
+            live.last_sign_ms = live.last_sign_ms.saturating_add(longer_ms);
+        }
+        self.waiting.values_mut().for_each(|waiting| waiting.postpone(longer_ms));
     }
 
     /// Writes down everything that has gathered, in one transaction. If nothing could be written, everything since the
     /// mark is forgotten, and the caller looks again.
     pub(crate) fn try_commit(&mut self, mark: Mark) -> Result<Committed> {
-        let (entries, id) = (self.pipeline.entries(), &self.run.asked.id);
-        if entries.is_empty() {
+        if self.pipeline.entries().is_empty() {
             return Ok(Committed::All(None));
         }
-        let committed = match ops::run::journal::write(self.cx, &self.caller, id, &self.owner, entries) {
+        let written = self.patiently(|engine| {
+            let (entries, id) = (engine.pipeline.entries(), &engine.run.asked.id);
+            ops::run::journal::write(engine.cx, &engine.caller, id, &engine.owner, entries)
+        });
+        let committed = match written {
             Ok(Written::All { token }) => {
                 self.pipeline.written();
                 return Ok(Committed::All(token));
@@ -321,6 +346,17 @@ impl<'d> Dispatcher<'d> {
         Ok(())
     }
 
+    /// What the run knows and could not write, in a copy of the store beside the one that was taken away. Returns the
+    /// error that says where it is.
+    pub(crate) fn rescued(&mut self, error: Error) -> Error {
+        if error.code != ErrorCode::StoreReplaced {
+            return error;
+        }
+        self.children.end_all();
+        let (run, owner, entries) = (&self.run.asked.id, &self.owner, self.pipeline.entries());
+        ops::run::rescue::rescue(self.cx, &self.caller, (run, owner), entries, error)
+    }
+
     fn heed_signal(&mut self) {
         if let Some(signal) = self.settings.stop.raised() {
             self.stop_all(Stopped::Interrupted, Some(signal));
@@ -396,7 +432,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Until something has to be looked at again, at most one poll interval.
     fn patience(&self, now_ms: i64) -> Duration {
-        let deadlines = self.live.values().map(|live| live.deadline_ms).chain(self.board.next_due_ms(now_ms));
+        let deadlines = self.live.values().map(Live::next_due_ms).chain(self.board.next_due_ms(now_ms));
         let next = deadlines.map(|at| at - now_ms).min().unwrap_or(i64::MAX);
         let next = Duration::from_millis(u64::try_from(next.max(1)).unwrap_or(1));
         next.min(limits::POLL_INTERVAL)

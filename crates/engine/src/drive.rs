@@ -6,6 +6,7 @@ use contract::aocl::intents;
 use contract::aocl::payload::LayerPayload;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::process::Remains;
 use contract::domain::request::Agent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::task::Task;
@@ -13,13 +14,13 @@ use ops::run::own::Owned;
 use ops::run::{Liveness, own, show};
 use ops::{Caller, Context, Error, Result};
 
-use crate::dispatcher::{Dispatcher, EngineParts, Finished, millis};
+use crate::dispatcher::{Dispatcher, EngineParts, Finished, busy_store, millis};
 use crate::executor::Executor;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::Pipeline;
 use crate::pipeline::stack::{self, LayerStack};
 use crate::settings::Settings;
-use crate::supervisor::{self, OwnerIdentity};
+use crate::supervisor::{self, OwnerIdentity, whereabouts};
 use crate::{recovery, walk};
 
 /// How driving a run ended.
@@ -63,9 +64,11 @@ pub(crate) fn drive_through(
                 let parts = EngineParts { cx, settings, observer, owner, caller };
                 return work(parts, *run, stack);
             }
-            Owned::Another(_) => {
+            Owned::Unsettled(holder, remains) => return Err(unsettled(id, &holder, remains)),
+            Owned::Another(holder) => {
                 if !std::mem::replace(&mut is_reported, true) {
-                    observer.report(Progress::Attached);
+                    let process = settings.launcher.look_at(&holder).of_process(holder.pid);
+                    observer.report(Progress::Attached { process: &process });
                 }
                 if let Some(ending) = attend(cx, settings, id, observer, begun_ms)? {
                     return Ok(ending);
@@ -73,6 +76,13 @@ pub(crate) fn drive_through(
             }
         }
     }
+}
+
+/// The refusal of a run whose engine may have left something that still writes.
+fn unsettled(id: &RunId, holder: &Owner, remains: Remains) -> Error {
+    let message = format!("the run {id} belongs to an engine, {}", remains.of_process(holder.pid));
+    let remedy = remains.remedy(holder.pid).unwrap_or_default();
+    Error::new(ErrorCode::HeldByAnother, message).hint(&remedy)
 }
 
 /// Waits for the engine that works the run. `None` when that engine seems to be gone.
@@ -138,8 +148,11 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
     };
     let id = run.asked.id.clone();
     let mut dispatcher = Dispatcher::new(parts, run, pipeline, whole.tasks);
-    recovery::recover(&mut dispatcher)?;
-    let finished = walk::walk(&mut dispatcher)?;
+    // Short waits, so that a signal is heeded between two of them.
+    dispatcher.cx.wait_at_most(busy_store::ONE_WAIT)?;
+    let worked = recovery::recover(&mut dispatcher).and_then(|()| walk::walk(&mut dispatcher));
+    let finished = worked.map_err(|error| dispatcher.rescued(error))?;
+    dispatcher.cx.wait_at_most(limits::BUSY_WAIT_MAX)?;
     let run = Box::new(show::state(dispatcher.cx, &id)?);
     Ok(match finished {
         Finished::Interrupted(signal) => Ending::Interrupted { signal, run },
@@ -188,14 +201,13 @@ pub fn probe(owner: &Owner) -> Liveness {
 pub(crate) fn identity() -> Owner {
     let own = supervisor::own_identity();
     let within = supervisor::own_namespaces();
-    Owner { pid: own.pid, start_time: own.start_time, boot_id: whereabouts(&own), within }
-}
-
-/// Where a pid means the same process: on one boot, and in one pid namespace. Two containers share only the first,
-/// and a living engine in one must not look dead from the other.
-pub(crate) fn whereabouts(own: &OwnerIdentity) -> String {
-    let namespace = supervisor::own_pid_namespace().unwrap_or_default();
-    format!("{} {namespace}", own.boot_id).trim_end().to_owned()
+    Owner {
+        pid: own.pid,
+        start_time: own.start_time,
+        boot_id: whereabouts(&own),
+        within,
+        machine: supervisor::machine(),
+    }
 }
 
 fn engine_caller() -> Caller {

@@ -18,9 +18,9 @@ use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
 use contract::plan::{ExecutorName, KnownExecutor, PromptUse};
 
-use crate::hidden::Hidden;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
+use contract::secrets::Hidden;
 
 pub(crate) use end::{Ended, Stopped, forced_failure};
 pub(crate) use lines::{Line, Lines};

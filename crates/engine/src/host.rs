@@ -11,7 +11,8 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
-use contract::domain::process::Holder;
+use contract::domain::principal::Action;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -65,10 +66,18 @@ pub trait Door {
     fn project_commands(&self, _: &Path) -> Result<Option<ProjectCommands>> {
         Ok(None)
     }
-    /// Asks the person at the terminal.
-    fn ask_person(&self, _: &str) -> Result<bool> {
+    /// Shows an action to the person at the terminal, and returns what they typed.
+    fn ask_person(&self, _: &Action) -> Result<String> {
         Err(Error::new(ErrorCode::Denied, "a person has to decide this, and there is no terminal here")
             .hint("run the command in a terminal"))
+    }
+    /// The name of the person whose account this is.
+    fn person(&self) -> String {
+        "user".to_owned()
+    }
+    /// The access token that the caller presented, if one was.
+    fn access_token(&self) -> Result<Option<String>> {
+        Ok(None)
     }
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation {
@@ -214,8 +223,16 @@ impl Host for LocalHost {
         self.door.project_commands(Path::new(directory))
     }
 
-    fn ask_person(&self, question: &str) -> Result<bool> {
-        self.door.ask_person(question)
+    fn ask_person(&self, action: &Action) -> Result<String> {
+        self.door.ask_person(action)
+    }
+
+    fn person(&self) -> String {
+        self.door.person()
+    }
+
+    fn access_token(&self) -> Result<Option<String>> {
+        self.door.access_token()
     }
 
     fn write_worklog(
@@ -245,6 +262,14 @@ impl Host for LocalHost {
 
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.launcher.probe(owner)
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        self.launcher.settle(owner)
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        self.launcher.end_engine(owner)
     }
 
     fn ancestor(&self, programs: &[&str]) -> Option<Holder> {

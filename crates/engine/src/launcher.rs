@@ -6,6 +6,7 @@ mod supervised;
 use std::error::Error;
 use std::time::Duration;
 
+use contract::domain::process::Remains;
 use contract::domain::run::Owner;
 use ops::run::Liveness;
 
@@ -24,10 +25,24 @@ pub trait Launcher: Send + Sync {
     /// Whether the owner of a run is alive.
     fn probe(&self, owner: &Owner) -> Liveness;
 
+    /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+    fn settle(&self, engine: &Owner) -> Remains;
+
+    /// The same without ending anything: a dead engine counts as gone.
+    fn look_at(&self, engine: &Owner) -> Remains;
+
+    /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
+    fn end_engine(&self, engine: &Owner) -> Remains;
+
+    /// How long this process and its children were stopped by job control so far. It counts toward no timeout.
+    fn paused_ms(&self) -> i64 {
+        0
+    }
+
     /// Ends the children of engines that died. Those of living engines stay.
     fn end_leftovers(&self);
 
-    /// A clock that never goes back, for deadlines.
+    /// A clock that never goes back, for deadlines. It stands still while this process and its children are stopped.
     fn monotonic_ms(&self) -> i64;
 
     /// Waits for this long.

@@ -17,7 +17,6 @@ pub mod worklog;
 mod dispatcher;
 mod drive;
 mod executor;
-mod hidden;
 mod live;
 mod pipeline;
 mod recovery;

@@ -6,11 +6,12 @@ use contract::domain::attempt::NewAttempt;
 use contract::domain::check::CheckSeen;
 use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
+use contract::secrets::Hidden;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
-use crate::hidden::Hidden;
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
+use crate::supervisor::LaunchSpec;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{Recorder, Watched};
 
@@ -41,6 +42,12 @@ pub(crate) struct Live {
     pub(crate) outside: Option<Outside>,
     /// From the first check on.
     pub(crate) recorder: Option<Recorder>,
+    /// From whom its locks were taken before it got them.
+    pub(crate) took_over: Option<String>,
+    /// What to start, until it has started.
+    pub(crate) spec: Option<Box<LaunchSpec>>,
+    /// How often its executor or a check could not be started for want of something.
+    pub(crate) parkings: u32,
 }
 
 pub(crate) enum Phase {
@@ -49,6 +56,11 @@ pub(crate) enum Phase {
     Checking {
         index: usize,
         watched: Box<Watched>,
+    },
+    /// Nothing runs: the machine is short of something. Then the executor is started, or this check.
+    Parked {
+        check: Option<usize>,
+        due_ms: i64,
     },
     /// Nothing runs any more; a slow layer judges the attempt.
     Judging,
@@ -60,6 +72,14 @@ impl Live {
         if self.stopped.is_none() {
             self.stopped = Some(why);
             children.stop(self.process);
+        }
+    }
+
+    /// When it has to be looked at again, on the boot clock.
+    pub(crate) fn next_due_ms(&self) -> i64 {
+        match self.phase {
+            Phase::Parked { due_ms, .. } => due_ms,
+            Phase::Executing | Phase::Checking { .. } | Phase::Judging => self.deadline_ms,
         }
     }
 

@@ -50,8 +50,17 @@ pub enum Progress<'t> {
     Stopping {
         signal: Option<i32>,
     },
+    /// Another process holds the store's write lock for long. The children go on.
+    StoreBusy,
+    /// It got a lock that was taken from another holder: `took the lock on src from …`.
+    TookOver {
+        task: &'t str,
+        told: &'t str,
+    },
     /// Another engine works the run; this one waits for its result.
-    Attached,
+    Attached {
+        process: &'t str,
+    },
 }
 
 pub trait Observer {

@@ -84,8 +84,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         return close(dispatcher, task, last);
     }
     let spec = dispatcher.part(task).spec.clone();
+    let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
     let outside = dispatcher.outside_of_interrupted(task, last.started_at)?;
     let checks = match hold(dispatcher, task)? {
+        // Whatever the checks find there may be the work of others.
+        Hold::Held if lost_to.is_some() => Some(Vec::new()),
         Hold::Held => look(dispatcher, &spec, last)?,
         // The checks could not be run, so nothing is proved.
         Hold::GivenUp => Some(Vec::new()),
@@ -100,6 +103,13 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Parked => {
             "it was interrupted, its checks do not pass, and the plan does not say it may run again"
         }
+    };
+    let reason = &match lost_to {
+        Some(other) => format!(
+            "its locks were taken, and {} of {} got {} since; {reason}",
+            other.reference, other.run_id, other.scope
+        ),
+        None => reason.to_owned(),
     };
     let mark = dispatcher.pipeline.mark();
     let state = match decision {
@@ -200,7 +210,10 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
                 dispatcher.waits_no_more(task);
                 return Ok(Hold::Held);
             }
-            Committed::Hindered(hindrance) => dispatcher.wait_for(task, hindrance),
+            Committed::Hindered(mut hindrance) => {
+                dispatcher.look_at_holder(&mut hindrance);
+                dispatcher.wait_for(task, hindrance);
+            }
             Committed::Moved | Committed::Fenced => {}
         }
         if dispatcher.has_waited_enough(task) {

@@ -8,9 +8,11 @@ pub mod logs;
 mod mark;
 mod marked;
 mod namespaces;
+mod pause;
 pub mod process_table;
 mod reader;
 pub mod reap;
+mod remains;
 mod shim;
 mod spawner;
 
@@ -34,7 +36,9 @@ pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
 pub use self::namespaces::{is_alive_inside, own_namespaces};
+pub use self::pause::paused;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
+pub use self::remains::{end_engine, look_at, machine, settle, whereabouts};
 pub use self::shim::shim_main;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
@@ -95,6 +99,16 @@ pub enum StartError {
     Handover { program: PathBuf, source: io::Error },
 }
 
+impl StartError {
+    /// The system's error number, if it was the system that refused.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            StartError::NoProgram | StartError::TooLarge { .. } => None,
+            StartError::Shim { source, .. } | StartError::Handover { source, .. } => source.raw_os_error(),
+        }
+    }
+}
+
 /// How long a new shim may take to read its launch, and to be ready for it.
 const HANDOVER_DEADLINE: Duration = Duration::from_secs(10);
 /// Shims that may die of signals to our whole group before one is out of their reach. Nobody presses Ctrl-C so fast.
@@ -134,11 +148,30 @@ impl Supervisor {
         }
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let (requests, requester) = io::pipe().map_err(failed)?;
-        let (child, control) = start_shim(shim, &marker, &launch)?;
-        let shim_pid = child.id();
-        let reader = Reader::new(child, marker, grace, requests);
+        // The thread comes first: if there can be none, nothing was started yet.
+        let (reader, taken) = std::sync::mpsc::sync_channel::<Reader>(1);
         let thread = std::thread::Builder::new().name("executor".to_owned());
-        let thread = thread.spawn(move || reader.run(sink)).map_err(failed)?;
+        let run = move || {
+            if let Ok(reader) = taken.recv() {
+                reader.run(sink);
+            }
+        };
+        let thread = thread.spawn(run).map_err(failed)?;
+        let starting = pause::starting();
+        let started = start_shim(shim, &marker, &launch);
+        drop(starting);
+        let (child, control) = match started {
+            Ok(started) => started,
+            Err(error) => {
+                drop(reader);
+                // It has nothing to read and ends at once.
+                thread.join().ok();
+                return Err(error);
+            }
+        };
+        let shim_pid = child.id();
+        // The thread waits for it.
+        reader.send(Reader::new(child, marker, grace, requests)).ok();
         Ok(Handle { shim_pid, control: Mutex::new(control), requester, thread })
     }
 }

@@ -14,9 +14,9 @@ use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 use contract::domain::scope::Scope;
+use contract::secrets::{Hidden, Tail};
 
 use crate::executor::command_line;
-use crate::hidden::Hidden;
 use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Wish, with_causes};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 
@@ -46,19 +46,26 @@ pub struct CheckLocation<'p> {
 }
 
 /// Collects the output of one check.
-#[derive(Default)]
 pub(crate) struct Watched {
     digest: digest::Running,
     printed: bool,
-    tail: Vec<u8>,
+    tail: Tail,
     pub(crate) exit_code: Option<i32>,
     pub(crate) problem: Option<String>,
     pub(crate) ran: Option<Box<CheckRan>>,
 }
 
 impl Watched {
-    pub(crate) fn new(ran: CheckRan) -> Self {
-        Self { ran: Some(Box::new(ran)), ..Self::default() }
+    /// Nothing of what a check prints is kept with these values in it.
+    pub(crate) fn new(hidden: &Hidden, ran: CheckRan) -> Self {
+        Self {
+            digest: digest::Running::default(),
+            printed: false,
+            tail: Tail::new(hidden, TAIL_BYTES),
+            exit_code: None,
+            problem: None,
+            ran: Some(Box::new(ran)),
+        }
     }
 
     /// Takes a report; true when it was the last one.
@@ -66,7 +73,7 @@ impl Watched {
         match report {
             Report::Started { .. } => {}
             Report::Stdout(bytes) => self.take_stdout(&bytes),
-            Report::Stderr(bytes) => self.keep(&bytes),
+            Report::Stderr(bytes) => self.tail.stderr(&bytes),
             Report::Exited(exit) => self.take_exit(exit),
             Report::Gone(_) => return true,
             Report::Fault(fault) => {
@@ -84,7 +91,7 @@ impl Watched {
     fn take_stdout(&mut self, bytes: &[u8]) {
         self.printed |= !bytes.is_empty();
         self.digest.update(bytes);
-        self.keep(bytes);
+        self.tail.stdout(bytes);
     }
 
     fn take_exit(&mut self, exit: Exit) {
@@ -96,27 +103,18 @@ impl Watched {
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        self.tail.extend_from_slice(bytes);
-        if self.tail.len() > 2 * TAIL_BYTES {
-            self.tail.drain(..self.tail.len() - TAIL_BYTES);
-        }
-    }
-
-    pub(crate) fn finish(self, check: &Check, hidden: &Hidden) -> CheckSeen {
+    pub(crate) fn finish(self, check: &Check) -> CheckSeen {
         let verdict = match &self.problem {
             Some(problem) => Err(problem.clone()),
             None => judge(check.expects, self.exit_code, !self.printed),
         };
-        let from = self.tail.len().saturating_sub(TAIL_BYTES);
-        let tail = String::from_utf8_lossy(&self.tail[from..]).into_owned();
         CheckSeen {
             command: check.command.clone(),
             expects: check.expects,
             passed: verdict.is_ok(),
             exit_code: self.exit_code,
             output_digest: self.digest.finish(),
-            output_tail: hidden.clean(&tail).into_owned(),
+            output_tail: self.tail.finish(),
             problem: verdict.err(),
             ran: self.ran,
         }
@@ -132,9 +130,10 @@ pub(crate) fn look(check: &Check, place: &CheckLocation<'_>, recorder: &Recorder
     let exists = place.workspace.join(path).exists();
     let mut ran = recorder.before(check, place, &environment::of(place));
     ran.tree_after.clone_from(&ran.tree_before);
-    let mut watched = Watched { exit_code: Some(i32::from(!exists)), ..Watched::new(ran) };
+    let mut watched = Watched::new(&Hidden::default(), ran);
+    watched.exit_code = Some(i32::from(!exists));
     watched.digest.update(path.as_bytes());
-    Some(watched.finish(check, &Hidden::default()))
+    Some(watched.finish(check))
 }
 
 /// A check that is about to run: what starts it, what it may not show, and what is recorded of it.
@@ -194,15 +193,15 @@ fn run_one(
     (attempt, recorder): (&Id<Attempt>, &mut Recorder),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> CheckSeen {
-    let mut watched = Watched::default();
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
     let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
-    let Prepared { spec, hidden, mut ran } = prepare(check, place, marker, recorder);
+    let Prepared { spec, hidden, ran } = prepare(check, place, marker, recorder);
+    let mut watched = Watched::new(&hidden, ran);
     let ended = launcher::run(place.launcher, spec, bounds, &mut |seen| {
         match seen {
             Seen::Stdout(bytes) => watched.take_stdout(bytes),
-            Seen::Stderr(bytes) => watched.keep(bytes),
+            Seen::Stderr(bytes) => watched.tail.stderr(bytes),
             Seen::Tick => return if goes_on() { Wish::GoOn } else { Wish::Kill },
         }
         Wish::GoOn
@@ -212,9 +211,10 @@ fn run_one(
         Err(RunError::Timeout(_)) => watched.problem = Some(TOOK_TOO_LONG.to_owned()),
         Err(error) => watched.problem = Some(with_causes(&error)),
     }
-    recorder.after(place, &mut ran);
-    watched.ran = Some(Box::new(ran));
-    watched.finish(check, &hidden)
+    if let Some(ran) = &mut watched.ran {
+        recorder.after(place, ran);
+    }
+    watched.finish(check)
 }
 
 /// A digest of every file in the scopes, or in the whole workspace without what git and build tools keep for themselves:

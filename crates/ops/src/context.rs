@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use contract::domain::id::Minter;
 use contract::domain::limits;
+use contract::domain::principal::Principal;
 use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::task::NewClaim;
@@ -40,13 +41,16 @@ pub struct Caller {
 
 impl Caller {
     pub fn agent(agent: Agent) -> Self {
-        let entity = format!("agent.{}", agent.as_str());
-        Self { agent, entity, holder: None }
+        Self::of(&Principal::Agent(agent))
     }
 
     pub fn human(agent: Agent) -> Self {
-        let entity = format!("human.{}", agent.as_str());
-        Self { agent, entity, holder: None }
+        Self::of(&Principal::Person(agent))
+    }
+
+    pub fn of(principal: &Principal) -> Self {
+        let agent = Agent::parse(&principal.name()).expect("BUG: the names of principals are bounded");
+        Self { agent, entity: principal.entity(), holder: None }
     }
 
     /// The same, in this process.

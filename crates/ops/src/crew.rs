@@ -18,6 +18,7 @@ mod planned;
 pub(crate) mod ready;
 mod reconciling;
 pub(crate) mod rows;
+pub(crate) mod token;
 
 pub use admission::Obstacle;
 pub use grants::LockConflict;

@@ -3,7 +3,7 @@
 use contract::domain::code::ErrorCode;
 use contract::domain::task::Refusal;
 use contract::finding::{Finding, Findings};
-use contract::secrets::scrub;
+use contract::secrets::{find_in, scrub, scrub_value};
 use serde_json::{Value, json};
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -24,8 +24,16 @@ pub struct Error {
 }
 
 impl Error {
+    /// A message may quote what the caller wrote. A secret in it is not repeated, nor one in hint and details.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, field: None, details: Value::Null, source: None }
+        Self {
+            code,
+            message: clean(message.into()),
+            hint: None,
+            field: None,
+            details: Value::Null,
+            source: None,
+        }
     }
 
     /// A field of the request is wrong: the message is the field's name and `problem`.
@@ -46,18 +54,30 @@ impl Error {
 
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(clean(hint.into()));
         self
     }
 
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
-        self.details = details;
+        self.details = scrub_value(details);
         self
     }
 
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("{what} not found: {id}")).details(json!({what: id}))
+    }
+
+    /// The same error, if it is about a secret, with the place in the request where the caller wrote it.
+    #[must_use]
+    pub(crate) fn placed_in(self, request: &impl serde::Serialize) -> Self {
+        if self.details.get("secret").is_none() {
+            return self;
+        }
+        let found = serde_json::to_value(request).ok().and_then(|request| find_in(&request));
+        let Some(found) = found else { return self };
+        let message = format!("`{}` contains a secret ({})", found.path, found.rule);
+        Self { message, details: json!({"path": found.path, "secret": found.rule}), ..self }
     }
 
     /// Every finding of a document, the first in the message and all in the details.
@@ -80,6 +100,13 @@ impl Error {
     }
 }
 
+fn clean(text: String) -> String {
+    match scrub(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(clean) => clean,
+    }
+}
+
 fn scrubbed(finding: &Finding) -> Finding {
     Finding {
         path: scrub(&finding.path).into_owned(),
@@ -91,12 +118,17 @@ fn scrubbed(finding: &Finding) -> Finding {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         let hint = error.hint().map(str::to_owned);
+        let details = match &error {
+            store::Error::Replaced { path, written, .. } => json!({"path": path, "written": written}),
+            store::Error::Secret(found) => json!({"path": found.path, "secret": found.rule}),
+            _ => Value::Null,
+        };
         Self {
             code: error.code(),
-            message: error.to_string(),
+            message: clean(error.to_string()),
             hint,
             field: None,
-            details: Value::Null,
+            details,
             source: std::error::Error::source(&error).map(|source| source.to_string().into()),
         }
     }
@@ -106,10 +138,10 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         Self {
             code: refusal.code,
-            message: refusal.message,
-            hint: refusal.hint,
+            message: clean(refusal.message),
+            hint: refusal.hint.map(clean),
             field: None,
-            details: refusal.details,
+            details: scrub_value(refusal.details),
             source: None,
         }
     }

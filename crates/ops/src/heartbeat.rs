@@ -3,18 +3,21 @@
 use std::time::Duration;
 
 use contract::domain::crew::lock::lease;
+use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
 use contract::domain::status::Status;
+use contract::domain::task::TaskId;
 use contract::domain::time::{Clock, Timestamp};
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::Store;
+use store::{Store, Tx};
 
 use crate::context::{Caller, Context};
 use crate::crew::denial::{deny, refused};
 use crate::crew::ledger_state::{find_task, reference};
+use crate::crew::token;
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
@@ -36,7 +39,7 @@ pub struct Request {
     pub run: String,
     pub task: String,
     /// The token of the assignment.
-    pub token: i64,
+    pub token: LockToken,
     /// The worker's clock. It is checked, and otherwise not used.
     #[serde(default)]
     pub at: Option<Timestamp>,
@@ -45,6 +48,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task_id: String,
+    /// The number of the token.
     pub token: i64,
     pub last_heartbeat_at: Timestamp,
     /// Without a heartbeat for longer than this, the task times out.
@@ -53,11 +57,16 @@ pub struct Answer {
 
 /// Renews the lease of a task's locks. Updates rows and appends no event. A heartbeat after the timeout is refused.
 pub fn send(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
-    beat(&mut cx.store, &*cx.clock, request)
+    beat(&mut cx.store, &*cx.clock, request, |tx, task| token::genuine(tx, task, request.token))
 }
 
-/// The same on a store that a second thread opened.
-pub(crate) fn beat(store: &mut Store, clock: &dyn Clock, request: &Request) -> Result<Answer> {
+/// The same on a store that a second thread opened. `number` gives the number of the token, or refuses it.
+pub(crate) fn beat(
+    store: &mut Store,
+    clock: &dyn Clock,
+    request: &Request,
+    number: impl FnOnce(&Tx<'_>, &TaskId) -> Result<i64>,
+) -> Result<Answer> {
     let name = reference(&request.task)?;
     let tx = store.begin()?;
     let now = &clock.now();
@@ -66,14 +75,14 @@ pub(crate) fn beat(store: &mut Store, clock: &dyn Clock, request: &Request) -> R
         return Err(deny(Code::SchemaInvalid, "heartbeat_in_future", message));
     }
     let (_, task) = find_task(&tx, &request.run, &name)?;
-    let held = tx.locks_of_task(&task.id)?;
-    contract::domain::crew::lock::admit(&held, request.token, now).map_err(refused)?;
+    let (held, token) = (tx.locks_of_task(&task.id)?, number(&tx, &task.id)?);
+    contract::domain::crew::lock::admit(&held, token, now).map_err(refused)?;
     if task.status != Status::InProgress {
         return Err(refused(Refused::StaleToken));
     }
-    let timeout_ms = held.iter().find(|lock| lock.token == request.token).map_or(0, |lock| lock.timeout_ms);
-    tx.renew_locks(request.token, &lease(now, Duration::from_millis(timeout_ms)))?;
+    let timeout_ms = held.iter().find(|lock| lock.token == token).map_or(0, |lock| lock.timeout_ms);
+    tx.renew_locks(token, &lease(now, Duration::from_millis(timeout_ms)))?;
     tx.record_heartbeat(&task.id, now)?;
     tx.commit()?;
-    Ok(Answer { task_id: name.to_string(), token: request.token, last_heartbeat_at: now.at, timeout_ms })
+    Ok(Answer { task_id: name.to_string(), token, last_heartbeat_at: now.at, timeout_ms })
 }

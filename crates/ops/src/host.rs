@@ -15,7 +15,8 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
-use contract::domain::process::Holder;
+use contract::domain::principal::Action;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -63,8 +64,13 @@ pub trait Host {
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>>;
-    /// Asks the person at the terminal. An error where there is no terminal, or where an agent is asking.
-    fn ask_person(&self, question: &str) -> Result<bool>;
+    /// Shows an action to the person at the terminal, with the digits that confirm it, and returns what they typed. An
+    /// error where there is no terminal, or where an agent is asking.
+    fn ask_person(&self, action: &Action) -> Result<String>;
+    /// The name of the person whose account this is.
+    fn person(&self) -> String;
+    /// The access token that the caller presented, if one was.
+    fn access_token(&self) -> Result<Option<String>>;
     /// Brings a worklog's file to what `wanted` gives. `wanted` is called while nobody else writes the file.
     fn write_worklog(
         &self,
@@ -76,6 +82,10 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
+    /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+    fn settle(&self, owner: &Owner) -> Remains;
+    /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
+    fn end_engine(&self, owner: &Owner) -> Remains;
     /// The nearest ancestor of this process that runs one of these programs, such as `claude`. Agents run their hooks
     /// and tools under shells that end at once, so the parent alone says nothing.
     fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
@@ -210,6 +220,7 @@ enum Question {
     IsDirectory { root: String, path: String },
     Liveness(Owner),
     AuthorEnvironment,
+    Remains(Owner),
 }
 
 /// What the host has answered so far.
@@ -221,6 +232,7 @@ pub struct HostView {
     directories: BTreeMap<(String, String), bool>,
     owners: BTreeMap<Owner, Liveness>,
     environment: Option<AuthorEnvironment>,
+    remains: BTreeMap<Owner, Remains>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -256,6 +268,12 @@ impl HostView {
         self.environment.as_ref().ok_or_else(|| self.want([Question::AuthorEnvironment]))
     }
 
+    /// What is left of an engine. The host ends what a dead one left behind before it answers.
+    pub fn remains(&self, owner: &Owner) -> Result<Remains> {
+        let known = self.remains.get(owner).copied();
+        known.ok_or_else(|| self.want([Question::Remains(owner.clone())]))
+    }
+
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
     fn want(&self, questions: impl IntoIterator<Item = Question>) -> Error {
         self.missing.borrow_mut().extend(questions);
@@ -288,6 +306,10 @@ impl HostView {
                 Question::Liveness(owner) => {
                     let liveness = host.liveness(&owner);
                     self.owners.insert(owner, liveness);
+                }
+                Question::Remains(owner) => {
+                    let remains = host.settle(&owner);
+                    self.remains.insert(owner, remains);
                 }
             }
         }

@@ -28,6 +28,7 @@ pub mod run;
 pub mod session;
 pub mod status;
 pub mod task;
+pub mod token;
 pub mod transfer;
 pub mod trust;
 pub mod verb;
@@ -37,6 +38,7 @@ pub mod watchdog;
 pub mod worklog;
 
 mod checking;
+mod decision;
 mod limit;
 mod once;
 mod record;

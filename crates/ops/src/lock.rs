@@ -2,11 +2,13 @@
 
 pub mod acquire;
 pub mod check;
+pub mod force;
 pub mod list;
 pub mod release;
 pub mod renew;
 
 use contract::domain::crew::lock::{Held, admit};
+use contract::domain::crew::token::LockToken;
 use contract::domain::time::Now;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use store::Tx;
 
 use crate::crew::denial::refused;
 use crate::crew::ledger_state::{find_task, reference};
+use crate::crew::token;
 use crate::error::Result;
 
 /// A lock as `lock.list` shows it.
@@ -31,10 +34,17 @@ pub(crate) fn view(held: Held, now: &Now) -> LockView {
     LockView { run_uuid: held.run_id.uuid(), held, is_expired }
 }
 
-/// The locks of a task, if the token is current.
-pub(crate) fn admitted(tx: &Tx<'_>, run: &str, task: &str, token: i64, now: &Now) -> Result<Vec<Held>> {
+/// The number of the token and the locks of a task, if the token is current.
+pub(crate) fn admitted(
+    tx: &Tx<'_>,
+    run: &str,
+    task: &str,
+    token: LockToken,
+    now: &Now,
+) -> Result<(i64, Vec<Held>)> {
     let (_, task) = find_task(tx, run, &reference(task)?)?;
     let held = tx.locks_of_task(&task.id)?;
+    let token = token::genuine(tx, &task.id, token)?;
     admit(&held, token, now).map_err(refused)?;
-    Ok(held)
+    Ok((token, held))
 }

@@ -66,7 +66,7 @@ impl Context {
         A: Serialize + DeserializeOwned,
     {
         let call = KeyedCall { key, operation, fingerprint: self.fingerprint(operation, request)? };
-        self.run_once(&call, &HostView::default(), work)
+        self.run_once(&call, &HostView::default(), work).map_err(|error| error.placed_in(request))
     }
 
     /// The same for work that asks about the host: it starts again after each look at the world.
@@ -82,7 +82,8 @@ impl Context {
         A: Serialize + DeserializeOwned,
     {
         let call = KeyedCall { key, operation, fingerprint: self.fingerprint(operation, request)? };
-        self.viewing(|cx, view| cx.run_once(&call, view, &mut work))
+        let done = self.viewing(|cx, view| cx.run_once(&call, view, &mut work));
+        done.map_err(|error| error.placed_in(request))
     }
 
     /// Reads one moment of the store, with what the host says about it.

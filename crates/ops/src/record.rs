@@ -9,6 +9,7 @@ use contract::domain::run::RunId;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::Now;
 use contract::secrets;
+pub use contract::secrets::scrub_value as scrubbed;
 use serde_json::Value;
 use store::{NewEvent, Stream, Tx};
 
@@ -82,7 +83,12 @@ pub(crate) struct EventWriter<'w, 't> {
     pub(crate) view: &'w HostView,
 }
 
-impl EventWriter<'_, '_> {
+impl<'t> EventWriter<'_, 't> {
+    /// Writes in the same transaction for another caller.
+    pub(crate) fn acting_as<'a>(&'a mut self, caller: &'a Caller) -> EventWriter<'a, 't> {
+        EventWriter { tx: self.tx, now: self.now, ids: &mut *self.ids, caller, view: self.view }
+    }
+
     /// Appends an event that changes no table. Returns its number.
     pub(crate) fn say(&mut self, about: &About, says: EventBody) -> Result<i64> {
         let id = mint(self.ids, self.now.at);
@@ -151,29 +157,4 @@ fn bounded(mut message: String) -> String {
         message.truncate(end.unwrap_or(0));
     }
     message
-}
-
-/// The value with every secret in its texts replaced. Nothing is stored before this.
-pub fn scrubbed(value: Value) -> Value {
-    match value {
-        Value::String(text) => match secrets::scrub(&text) {
-            std::borrow::Cow::Borrowed(_) => Value::String(text),
-            std::borrow::Cow::Owned(clean) => Value::String(clean),
-        },
-        Value::Array(items) => Value::Array(items.into_iter().map(scrubbed).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(name, value)| (name, scrubbed(value))).collect())
-        }
-        other => other,
-    }
-}
-
-/// The name of the rule that finds a secret in the value's texts.
-pub(crate) fn secret_in(value: &Value) -> Option<&'static str> {
-    match value {
-        Value::String(text) => secrets::find(text),
-        Value::Array(items) => items.iter().find_map(secret_in),
-        Value::Object(fields) => fields.values().find_map(secret_in),
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
-    }
 }

@@ -3,8 +3,8 @@
 use crate::verb::Entry;
 use crate::{
     agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
-    lock, memory, orchestrate, push, result, resume, run, session, status, task, transfer, trust, vybe,
-    watchdog, worklog,
+    lock, memory, orchestrate, push, result, resume, run, session, status, task, token, transfer, trust,
+    vybe, watchdog, worklog,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -52,6 +52,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<lock::acquire::Acquire>(),
     Entry::of::<lock::renew::Renew>(),
     Entry::of::<lock::release::Release>(),
+    Entry::of::<lock::force::Force>(),
     Entry::of::<lock::list::List>(),
     Entry::of::<lock::check::Check>(),
     Entry::of::<worklog::append::Append>(),
@@ -93,6 +94,10 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<trust::show::Show>(),
     Entry::of::<trust::list::List>(),
     Entry::of::<trust::revoke::Revoke>(),
+    // Tokens of programs that decide for a person.
+    Entry::of::<token::create::Create>(),
+    Entry::of::<token::list::List>(),
+    Entry::of::<token::revoke::Revoke>(),
     // Documents.
     Entry::of::<document::validate::Validate>(),
     Entry::of::<document::convert::Convert>(),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::admit;
+use contract::domain::crew::token::{InvalidToken, LockToken};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
@@ -20,6 +21,7 @@ use store::{AssignmentRow, Tx};
 use crate::context::Context;
 use crate::crew::denial::{denied, deny, refused};
 use crate::crew::ledger_state::LedgerState;
+use crate::crew::token;
 use crate::error::Result;
 use crate::host::{HostView, WatchEnd, Watched};
 
@@ -58,26 +60,36 @@ pub fn judge(cx: &mut Context, sent: &Sent<'_>) -> Result<Judged> {
 pub struct Sent<'r> {
     pub document: &'r Value,
     /// The token of the assignment, if it was given beside the document.
-    pub token: Option<i64>,
+    pub token: Option<LockToken>,
     /// Refuse fields that the contract does not know.
     pub strict: bool,
 }
 
 impl Sent<'_> {
     /// The token of the assignment. One that is missing is a fault of the request, not of the lock.
-    fn token(&self) -> Result<i64> {
-        self.token.or_else(|| self.document["x_fencing_token"].as_i64()).ok_or_else(|| {
-            let message = "$.x_fencing_token is required: the token of the assignment";
-            deny(Code::MissingRequiredInput, "missing", message)
-                .hint("`writ assignment show` has the token; add it to the document, or give it beside it")
+    fn token(&self) -> Result<LockToken> {
+        if let Some(text) = self.document["x_token"].as_str().filter(|_| self.token.is_none()) {
+            return text.parse().map_err(|error: InvalidToken| {
+                deny(Code::SchemaInvalid, "token", format!("$.x_token: {error}"))
+            });
+        }
+        let number = || self.document["x_fencing_token"].as_i64().map(LockToken::from);
+        self.token.or_else(number).ok_or_else(|| {
+            let message = "$.x_token is required: the token of the assignment";
+            deny(Code::MissingRequiredInput, "missing", message).hint(
+                "`writ assignment issue` printed the token; add it to the document, or give it beside it",
+            )
         })
     }
 
-    /// The document with its token.
-    fn whole(&self, token: i64) -> Value {
+    /// The document with the number of its token and without the token itself, which is not stored.
+    fn whole(&self, sent: LockToken, number: i64) -> Value {
         let mut document = self.document.clone();
-        if document.is_object() && document.get("x_fencing_token").is_none() {
-            document["x_fencing_token"] = token.into();
+        let Some(fields) = document.as_object_mut() else { return document };
+        fields.remove("x_token");
+        // The number differs here if another store gave out the token.
+        if fields.get("x_fencing_token").is_none_or(|said| *said == sent.number) {
+            fields.insert("x_fencing_token".to_owned(), number.into());
         }
         document
     }
@@ -111,7 +123,8 @@ pub(crate) fn judged(
         deny(Code::NonCompliant, "identity_mismatch", format!("{reference} is not in the ledger"))
     })?;
     // The token is checked before the content: a former holder is refused, whatever it sends.
-    let token = sent.token()?;
+    let given = sent.token()?;
+    let token = token::genuine(tx, &task.id, given)?;
     admit(&tx.locks_of_task(&task.id)?, token, now).map_err(refused)?;
     let issued = tx.assignment(token)?.filter(|open| open.ended.is_none());
     let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
@@ -132,7 +145,7 @@ pub(crate) fn judged(
         strict: sent.strict,
         ..Options::default()
     };
-    let read = read_result(sent.whole(token).to_string().as_bytes(), &options);
+    let read = read_result(sent.whole(given, token).to_string().as_bytes(), &options);
     let (result, _) = read.map_err(|refusal| denied(&refusal))?;
     let real = |text: &str| Scope::parse(text, Some(root)).and_then(|scope| scope.follow(links, Some(root)));
     let worklog = real(&task.worklog_path).ok();

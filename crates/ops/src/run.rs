@@ -9,6 +9,7 @@ pub mod list;
 pub mod logs;
 pub mod own;
 pub mod preview;
+pub mod rescue;
 pub mod retry;
 pub mod show;
 pub mod submit;

@@ -1,10 +1,12 @@
 //! The watchdog: blocks tasks whose workers stopped sending heartbeats, and releases their locks.
 
+mod progress;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use contract::domain::crew::Ended;
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::{ENGINE_GONE, Held};
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
 use contract::domain::status::Status;
@@ -51,10 +53,14 @@ pub struct Answer {
     pub timed_out: Vec<Value>,
     /// Expired locks of tasks that were not in progress.
     pub released: Vec<Value>,
+    /// Expired locks of engines that exist, or whose processes may exist. They are not given to others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Value>,
     /// Approvals whose deadline passed; they are denied.
     #[serde(default)]
     pub denied: Vec<String>,
-    /// Rows with an impossible heartbeat; a person must decide.
+    /// Rows with an impossible heartbeat, and workers that send heartbeats but change nothing (`no_progress`); a person
+    /// must decide.
     pub problems: Vec<Value>,
 }
 
@@ -62,21 +68,25 @@ pub struct Answer {
 pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;
-    let runs: BTreeSet<RunId> = match &request.run {
-        Some(run) => BTreeSet::from([find_run(&tx, run)?.asked.id]),
+    let only = request.run.as_ref().map(|run| find_run(&tx, run)).transpose()?.map(|run| run.asked.id);
+    let runs: BTreeSet<RunId> = match &only {
+        Some(run) => BTreeSet::from([run.clone()]),
         None => tx.expired_locks(&now)?.into_iter().map(|lock| lock.run_id).collect(),
     };
     drop(tx);
-    sweep_runs(cx, caller, runs.into_iter().collect())
+    let runs: Vec<RunId> = runs.into_iter().collect();
+    let mut answer = cx.viewing(|cx, view| sweep_runs(cx, caller, &runs, view))?;
+    answer.problems.extend(progress::look(cx, caller, only.as_ref())?);
+    Ok(answer)
 }
 
-fn sweep_runs(cx: &mut Context, caller: &Caller, runs: Vec<RunId>) -> Result<Answer> {
+fn sweep_runs(cx: &mut Context, caller: &Caller, runs: &[RunId], view: &HostView) -> Result<Answer> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view: &HostView::default() };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view };
     let mut answer = Answer::default();
     for run_id in runs {
-        let mut state = LedgerState::load(&tx, crate::run::required(&tx, &run_id)?)?;
+        let mut state = LedgerState::load(&tx, crate::run::required(&tx, run_id)?)?;
         sweep_run(&mut work, &mut state, &mut answer)?;
     }
     answer.denied = crate::approval::deny_expired(&mut work)?;
@@ -91,13 +101,19 @@ pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;
     let expired = tx.expired_locks(&now)?;
-    let is_quiet = expired.is_empty() && !crate::approval::has_expired(&tx, &now)?;
+    let is_quiet = !crate::approval::has_expired(&tx, &now)?;
     drop(tx);
-    if is_quiet {
+    let host = cx.host();
+    // Engines that exist, or cannot be seen, keep their locks; nobody has to read their runs to find that out.
+    let may_be_swept = |lock: &Held| {
+        lock.holder.as_ref().is_none_or(|holder| host.liveness(holder) == crate::run::Liveness::Dead)
+    };
+    let runs: BTreeSet<RunId> = expired.into_iter().filter(may_be_swept).map(|lock| lock.run_id).collect();
+    if is_quiet && runs.is_empty() {
         return Ok(Answer::default());
     }
-    let runs: BTreeSet<RunId> = expired.into_iter().map(|lock| lock.run_id).collect();
-    sweep_runs(cx, caller, runs.into_iter().take(limits::SWEPT_RUNS_MAX).collect())
+    let runs: Vec<RunId> = runs.into_iter().take(limits::SWEPT_RUNS_MAX).collect();
+    cx.viewing(|cx, view| sweep_runs(cx, caller, &runs, view))
 }
 
 /// Sweeps one run in the caller's transaction.
@@ -114,14 +130,34 @@ pub(crate) fn sweep_run(
         let held = work.tx.locks_of_task(&task.id)?;
         match (task.status, expired(&held, work)) {
             (Status::InProgress, _) if is_ours => watch(work, state, &name, &held, answer)?,
-            (_, Some(lock)) => {
-                grants::release(work, &lock, "lease expired")?;
-                answer.released.push(json!({
-                    "run_id": lock.run_id.uuid(), "task_id": name, "token": lock.token, "resource": lock.scope,
-                }));
-            }
+            (_, Some(lock)) => release(work, &lock, answer)?,
             (_, None) => {}
         }
+    }
+    Ok(())
+}
+
+/// Releases a lock whose lease expired. That of an engine stays until nothing of the engine is left.
+fn release(work: &mut EventWriter<'_, '_>, lock: &Held, answer: &mut Answer) -> Result<()> {
+    let facts = json!({
+        "run_id": lock.run_id.uuid(), "task_id": lock.reference, "token": lock.token, "resource": lock.scope,
+    });
+    let Some(holder) = &lock.holder else {
+        grants::release(work, lock, "lease expired")?;
+        answer.released.push(facts);
+        return Ok(());
+    };
+    let remains = work.view.remains(holder)?;
+    let told = remains.of_process(holder.pid);
+    if remains.may_be_swept() {
+        grants::release(work, lock, &format!("{ENGINE_GONE}: {told}"))?;
+        answer.released.push(facts);
+    } else {
+        let mut kept = facts;
+        kept["remains"] = json!(remains);
+        kept["reason"] = json!(format!("held by {told}"));
+        kept["remedy"] = json!(remains.remedy(holder.pid));
+        answer.kept.push(kept);
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, Path, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, ORIGIN};
 use axum::middleware::{self, Next};
@@ -20,6 +20,7 @@ use ops::{Context, Error, Result};
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::door::{Connection, Door, REQUEST_TIMEOUT};
 use crate::reader::Reader;
 use crate::status::refuse;
 
@@ -46,9 +47,10 @@ pub fn bind(address: SocketAddr, open: impl FnOnce() -> Result<Context> + Send +
 }
 
 impl Server {
-    /// Answers until `stop` returns true; it is called several times a second.
-    pub fn serve(self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
-        let app = routes(self.reader);
+    /// Answers the user with the id `owner`, and nobody else, until `stop` returns true; it is called several times a
+    /// second.
+    pub fn serve(self, owner: u32, stop: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
+        let app = routes(self.reader, owner).into_make_service_with_connect_info::<Connection>();
         let stop = std::sync::Arc::new(stop);
         let stopped = move || {
             let stop = stop.clone();
@@ -60,7 +62,7 @@ impl Server {
         };
         let io = |error: std::io::Error| Error::new(ErrorCode::Io, format!("the server failed: {error}"));
         self.runtime.block_on(async {
-            let serving = axum::serve(self.listener, app).with_graceful_shutdown(stopped());
+            let serving = axum::serve(Door::new(self.listener), app).with_graceful_shutdown(stopped());
             tokio::select! {
                 served = async { serving.await } => served.map_err(io),
                 () = async { stopped().await; tokio::time::sleep(GRACE).await } => Ok(()),
@@ -69,12 +71,15 @@ impl Server {
     }
 }
 
-fn routes(reader: Reader) -> Router {
+fn routes(reader: Reader, owner: u32) -> Router {
+    let only_owner = move |connection: ConnectInfo<Connection>, request: Request, next: Next| async move {
+        answer_owner(owner, connection.0, request, next).await
+    };
     Router::new()
         .route("/healthz", get(|| async { Json(json!({"ok": true})) }))
         .route("/v1/operations", get(operations))
         .route("/v1/{operation}", post(call))
-        .layer(DefaultBodyLimit::max(limits::DOCUMENT_BYTES_MAX))
+        .layer(middleware::from_fn(only_owner))
         .layer(middleware::from_fn(only_local_names))
         .with_state(reader)
 }
@@ -87,11 +92,30 @@ async fn only_local_names(request: Request, next: Next) -> Response {
     refuse(&Error::new(ErrorCode::Denied, "only requests from this machine to this machine are answered"))
 }
 
+/// Until there are tokens, whoever may read the store's file may read it here.
+async fn answer_owner(owner: u32, connection: Connection, request: Request, next: Next) -> Response {
+    let _answering = connection.answering();
+    let message = match connection.user {
+        Some(user) if user == owner => return next.run(request).await,
+        Some(user) => format!("only the store's owner (user {owner}) is answered, and user {user} asks"),
+        None => {
+            format!("only the store's owner (user {owner}) is answered, and the system does not say who asks")
+        }
+    };
+    refuse(&Error::new(ErrorCode::Denied, message))
+}
+
+/// A header that is there twice may be read differently by the next reader, so it is refused.
 fn stays_local(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host_is_local = text(HOST).is_some_and(is_local);
-    let origin_is_local = !headers.contains_key(ORIGIN)
-        || text(ORIGIN).and_then(|origin| origin.split("://").nth(1)).is_some_and(is_local);
+    let texts = |name| -> Vec<Option<&str>> {
+        headers.get_all(name).iter().map(|value| value.to_str().ok()).collect()
+    };
+    let host_is_local = matches!(texts(HOST)[..], [Some(host)] if is_local(host));
+    let origin_is_local = match texts(ORIGIN)[..] {
+        [] => true,
+        [Some(origin)] => origin.split("://").nth(1).is_some_and(is_local),
+        _ => false,
+    };
     host_is_local && origin_is_local
 }
 
@@ -115,7 +139,29 @@ async fn operations() -> Json<Value> {
     Json(json!({"operations": list}))
 }
 
-async fn call(State(reader): State<Reader>, Path(operation): Path<String>, body: Bytes) -> Response {
+/// The whole body, if it is not too large and arrives in time.
+async fn whole(body: Body) -> Result<Vec<u8>> {
+    let max = limits::DOCUMENT_BYTES_MAX;
+    match tokio::time::timeout(REQUEST_TIMEOUT, to_bytes(body, max)).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        Ok(Err(_)) => {
+            Err(Error::new(ErrorCode::TooLarge, format!("the body has more than {max} bytes or was cut off")))
+        }
+        Err(_) => {
+            let seconds = REQUEST_TIMEOUT.as_secs();
+            Err(Error::new(
+                ErrorCode::InvalidInput,
+                format!("the body did not arrive within {seconds} seconds"),
+            ))
+        }
+    }
+}
+
+async fn call(State(reader): State<Reader>, Path(operation): Path<String>, body: Body) -> Response {
+    let body = match whole(body).await {
+        Ok(body) => body,
+        Err(error) => return refuse(&error),
+    };
     let request = if body.is_empty() { Ok(json!({})) } else { contract::json::strict::parse(&body) };
     let request = match request {
         Ok(request) => request,

@@ -66,6 +66,7 @@ fn read_back(copy: &Path) -> Result<Verification> {
         found_schema: sqlite::MIGRATIONS.len(),
         open: OpenTransactions::default(),
         key: KeyOnce::new(),
+        standing: None,
     };
     copied.read()?.verify(None)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
 use contract::json::canonical::NotCanonical;
+use contract::secrets::{SECRET_HINT, Secret};
 use rusqlite::ErrorCode as Kind;
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -46,6 +47,8 @@ pub enum Error {
     Key { path: PathBuf, problem: String },
     #[error("the store's key {} is missing", path.display())]
     NoKey { path: PathBuf },
+    #[error("the store at {} {problem} while it was open{}", path.display(), but_written(*written))]
+    Replaced { path: PathBuf, problem: &'static str, written: bool },
     #[error("the store is busy: other writers did not finish in time")]
     Busy,
     #[error("the disk that holds the store is full")]
@@ -60,6 +63,8 @@ pub enum Error {
     Sql(#[source] rusqlite::Error),
     #[error("a change does not match the tables: it would change {rows} rows instead of one")]
     Unfit { rows: usize },
+    #[error("`{}` contains a secret ({})", .0.path, .0.rule)]
+    Secret(Secret),
     #[error("an event has no canonical form")]
     NotCanonical(#[from] NotCanonical),
 }
@@ -70,6 +75,7 @@ impl Error {
             Error::Foreign { .. } => ErrorCode::ForeignStore,
             Error::Newer { .. } => ErrorCode::NewerStore,
             Error::Busy => ErrorCode::Busy,
+            Error::Replaced { .. } => ErrorCode::StoreReplaced,
             Error::Input { .. } | Error::Output { .. } => ErrorCode::Io,
             Error::Exists { .. } => ErrorCode::AlreadyExists,
             Error::NotEmpty { .. } => ErrorCode::WrongState,
@@ -87,7 +93,7 @@ impl Error {
             | Error::ReadOnly
             | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
             Error::Sql(_) | Error::Unfit { .. } => ErrorCode::Bug,
-            Error::NotCanonical(_) => ErrorCode::InvalidInput,
+            Error::Secret(_) | Error::NotCanonical(_) => ErrorCode::InvalidInput,
         }
     }
 
@@ -126,8 +132,12 @@ impl Error {
             Error::NoKey { .. } => {
                 Some("put the key back; if it is lost, a person makes a new one with `writ audit reseal`")
             }
+            Error::Replaced { .. } => {
+                Some("put the store's files back where they were, then send the same request again")
+            }
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some("run `writ audit verify` to see what is damaged"),
+            Error::Secret(_) => Some(SECRET_HINT),
             Error::Sql(_) | Error::Unfit { .. } | Error::NotCanonical(_) | Error::NotVybe { .. } => None,
         }
     }
@@ -179,6 +189,10 @@ impl Error {
             other => Error::Sql(other),
         }
     }
+}
+
+fn but_written(written: bool) -> &'static str {
+    if written { "; the change is in the old file" } else { "" }
 }
 
 /// Empty if the fault is not in one line.

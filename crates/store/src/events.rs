@@ -8,6 +8,7 @@ use contract::domain::id::{self, Id};
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
+use contract::secrets::{self, Secret};
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -133,6 +134,30 @@ impl From<NewEvent> for Record {
     }
 }
 
+/// The last gate: texts were scrubbed before, so a secret that is still there is in a name, and a name is not rewritten.
+fn refuse_secrets(stream: &str, record: &Record) -> Result<()> {
+    let names = [
+        ("stream", Some(stream)),
+        ("from", Some(&*record.from)),
+        ("to", Some(&*record.to)),
+        ("intent", Some(&*record.intent)),
+        ("corr", Some(&*record.corr)),
+        ("reply_to", record.reply_to.as_deref()),
+        ("kind", Some(&*record.kind)),
+        ("agent", Some(&*record.agent)),
+        ("project_id", record.project_id.as_deref()),
+        ("message", Some(&*record.message)),
+    ];
+    for (field, text) in names {
+        if let Some(rule) = text.and_then(secrets::find) {
+            return Err(crate::Error::Secret(Secret { path: format!("$.{field}"), rule }));
+        }
+    }
+    let found =
+        secrets::find_in(&record.payload).or_else(|| record.requires.as_ref().and_then(secrets::find_in));
+    found.map_or(Ok(()), |secret| Err(crate::Error::Secret(secret)))
+}
+
 /// Which events to list. Every set field narrows.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
@@ -173,6 +198,7 @@ impl Tx<'_> {
         record.steps_back_ms = self.steps_back_ms(record.at)?;
         let record = &record;
         let name = stream.name();
+        refuse_secrets(&name, record)?;
         let head: Option<(i64, String)> = self
             .prepare("SELECT seq, hash FROM heads WHERE stream = ?1")?
             .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))

@@ -20,17 +20,23 @@ pub fn is_store(path: &Path) -> io::Result<bool> {
     Ok(header.starts_with(MAGIC) && header.get(APPLICATION_ID_AT..) == Some(&APPLICATION_ID.to_be_bytes()))
 }
 
-/// The files that exist of a store: the database, what SQLite keeps beside it, its key, and backups before migrations.
+/// The files that exist of a store: the database, what SQLite keeps beside it, its key, backups before migrations, and
+/// copies that were rescued from a store that was replaced.
 pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
     let beside_it = ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(path, ending));
     let mut files: Vec<PathBuf> = beside_it.into_iter().filter(|file| file.is_file()).collect();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(files) };
     let start = format!("{name}.schema");
+    let rescued = format!("{name}.rescued-");
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_backup = |found: &str| {
+        if let Some(rest) = found.strip_prefix(&rescued) {
+            let endings = ["", "-wal", "-shm", ".key"];
+            return endings.iter().any(|ending| rest.strip_suffix(ending).is_some_and(is_number));
+        }
         let rest = found.strip_prefix(&start).and_then(|rest| rest.split_once('-'));
         rest.is_some_and(|(schema, rest)| {
             let when = rest.trim_end_matches(".part").strip_suffix(".backup");
-            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             is_number(schema) && when.is_some_and(is_number)
         })
     };

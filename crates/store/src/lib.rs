@@ -18,14 +18,17 @@ mod memories;
 mod memories_sqlite;
 mod open;
 mod projection;
+mod read_only;
 mod replay;
 mod requests;
 mod retention;
 mod runs;
 mod sqlite;
+mod standing;
 mod substance;
 mod tables_sqlite;
 mod tasks;
+mod tokens;
 mod transfer;
 mod trust;
 mod vybe_sqlite;
@@ -52,6 +55,7 @@ pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use requests::StoredAnswer;
 pub use runs::RunFilter;
+use standing::Standing;
 pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
@@ -68,6 +72,8 @@ pub struct Store {
     open: OpenTransactions,
     key: KeyOnce,
     witness: Cell<Witness>,
+    /// `None` where there is no file that could be replaced, or nothing is written.
+    standing: Option<Standing>,
 }
 
 /// The store's key, read when it is first needed. `None` if the file is missing.
@@ -79,6 +85,8 @@ pub struct Tx<'s> {
     key: &'s KeyOnce,
     path: &'s Path,
     times: Times<'s>,
+    /// `None` in a transaction that only reads.
+    standing: Option<&'s Standing>,
     _open: OpenTransaction,
 }
 
@@ -110,15 +118,18 @@ impl Store {
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let times = Times::new(&self.witness);
-        Ok(Tx { sql, key: &self.key, path: &self.path, times, _open: self.open.enter() })
+        let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
+        if let Some(standing) = standing {
+            standing.note_log();
+        }
+        Ok(Tx { sql, key: &self.key, path: &self.path, times, standing, _open: self.open.enter() })
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
         let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
         let times = Times::new(&self.witness);
-        Ok(Tx { sql, key: &self.key, path: &self.path, times, _open: self.open.enter() })
+        Ok(Tx { sql, key: &self.key, path: &self.path, times, standing: None, _open: self.open.enter() })
     }
 
     pub fn path(&self) -> &Path {
@@ -156,9 +167,14 @@ fn known_key<'k>(known: &'k KeyOnce, path: &Path) -> Result<Option<&'k StoreKey>
 }
 
 impl Tx<'_> {
-    /// Commits durably: after this returns, the changes survive a crash and a power cut.
+    /// Commits durably: after this returns, the changes survive a crash and a power cut. Refused if the store's name
+    /// leads to another file by now.
     pub fn commit(self) -> Result<()> {
-        Ok(self.sql.commit()?)
+        let Some(standing) = self.standing else { return Ok(self.sql.commit()?) };
+        standing.check(self.path, false)?;
+        self.sql.commit()?;
+        // Replaced in the last moment: what was written is not where others look for it.
+        standing.check(self.path, true)
     }
 
     /// The store's key. Refused if it is missing, or if others could have read or replaced it.

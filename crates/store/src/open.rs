@@ -11,7 +11,8 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
-use crate::{KeyOnce, OpenTransactions, Store, StoreKey};
+use crate::standing::{self, Standing};
+use crate::{KeyOnce, OpenTransactions, Store, StoreKey, read_only};
 
 /// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
 /// new key would make a forged store look genuine.
@@ -30,8 +31,14 @@ impl Store {
         make_file(path)?;
         let failed = |source| Error::opening(path, source);
         let had_log = beside(path, "-wal").exists();
-        let connection = sqlite::connect(path).map_err(failed)?;
-        let header = sqlite::header(&connection).map_err(failed)?;
+        let id = standing::file_id(path);
+        let (connection, header) = match sqlite::connect(path).and_then(sqlite::with_header) {
+            Ok(found) => found,
+            Err(error) if sqlite::cannot_write(&error) && path.is_file() => {
+                return read_only::open(path, migrations.len()).or_else(|_| Err(failed(error)));
+            }
+            Err(error) => return Err(failed(error)),
+        };
         let needed = preparation(&header, migrations.len(), path);
         // Keep another program's write-ahead log as it is. Remove a log that only our connection has created.
         if needed.is_ok() || !had_log {
@@ -44,6 +51,14 @@ impl Store {
             Preparation::Schema => 0,
             Preparation::Migration { from } => from,
         };
+        // SQLite has opened the file between the two looks.
+        let same = id.filter(|_| standing::file_id(path) == id);
+        let id = same.ok_or_else(|| Error::Replaced {
+            path: path.to_owned(),
+            problem: "was replaced",
+            written: false,
+        })?;
+        let standing = Some(Standing::new(id, &sqlite::real_path(&connection, path)));
         let mut store = Store {
             connection,
             path: path.to_owned(),
@@ -51,6 +66,7 @@ impl Store {
             open: OpenTransactions::default(),
             key: KeyOnce::new(),
             witness: Cell::default(),
+            standing,
         };
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
@@ -70,6 +86,7 @@ impl Store {
             found_schema: 0,
             open: OpenTransactions::default(),
             key: KeyOnce::new(),
+            standing: None,
         })
     }
 
@@ -144,7 +161,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
 }
 
 /// Creates the directory if it is missing, readable by the user only.
-fn make_directory(path: &Path) -> Result<()> {
+pub(crate) fn make_directory(path: &Path) -> Result<()> {
     let directory = directory(path);
     if directory.is_dir() {
         return Ok(());

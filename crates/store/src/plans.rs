@@ -15,6 +15,7 @@ use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Claim, PlanPart};
 use contract::domain::time::{Clock, Lease, Now};
+use contract::domain::token::{NewToken, TokenScope};
 use contract::domain::trust::{NewTrust, TrustBasis};
 use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
@@ -136,6 +137,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "open attempts", |tx| drop(tx.open_attempts(&id(1)).unwrap()));
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
     looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
+    looks_up(&tx, "an access token", |tx| assert!(tx.access_token(&Id::from_bits(1)).unwrap().is_some()));
     looks_up(&tx, "a trusted project", |tx| assert_eq!(tx.trust("/w").unwrap(), None));
 }
 
@@ -346,7 +348,8 @@ fn one_of_each(now: &Now) -> Vec<Change> {
 }
 
 fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
-    let owner = Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new() };
+    let owner =
+        Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new() };
     let run = NewRun {
         id: id(1),
         corr: "c".to_owned(),
@@ -427,6 +430,18 @@ fn one_of_each_for_agents() -> Vec<Change> {
             },
         },
         Change::ProjectTrustRevoked { directory: "/w".to_owned() },
+        Change::TokenCreated {
+            token: NewToken {
+                id: Id::from_bits(1),
+                name: "ci".to_owned(),
+                scope: TokenScope::Approve,
+                hash: "sha256:0".to_owned(),
+                created_by: "human.ann".to_owned(),
+                expires_at: None,
+            },
+        },
+        Change::TokenUsed { token_id: Id::from_bits(1) },
+        Change::TokenRevoked { token_id: Id::from_bits(1) },
         Change::MemorySet { memory: memory(1) },
         Change::MemorySet { memory: memory(2) },
         Change::MemoryPinned { place: Place::global(), key: "1".to_owned(), pinned: true },

@@ -11,6 +11,7 @@ use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
 use contract::domain::time::Timestamp;
+use contract::domain::token::NewToken;
 use contract::domain::trust::{NewTrust, TrustBasis};
 use rusqlite::params;
 use serde::Serialize;
@@ -50,6 +51,15 @@ impl Tx<'_> {
             Change::ProjectTrustRevoked { directory } => {
                 self.change_one("DELETE FROM trusted_projects WHERE directory = ?1", params![directory])
             }
+            Change::TokenCreated { token } => self.token_created(token, at),
+            Change::TokenRevoked { token_id } => self.change_one(
+                "UPDATE access_tokens SET revoked_at = ?2 WHERE id = ?1",
+                params![token_id.as_str(), at.millis()],
+            ),
+            Change::TokenUsed { token_id } => self.change_one(
+                "UPDATE access_tokens SET last_used_at = ?2 WHERE id = ?1",
+                params![token_id.as_str(), at.millis()],
+            ),
             Change::MemorySet { memory } => self.memory_set(memory, at, number),
             Change::MemoryPinned { place, key, pinned } => self.memory_pinned(place, key, *pinned, at),
             Change::MemoryDeleted { place, key } => self.memory_deleted(place, key),
@@ -144,6 +154,23 @@ impl Tx<'_> {
              SELECT coalesce(project_id, ''), ?2, ?3 FROM tasks WHERE id = ?1
              ON CONFLICT (project_id, status) DO UPDATE SET tasks = task_tallies.tasks + excluded.tasks",
             params![task_id.as_str(), status.as_str(), step],
+        )
+    }
+
+    fn token_created(&self, token: &NewToken, at: Timestamp) -> Result<()> {
+        let NewToken { id, name, scope, hash, created_by, expires_at } = token;
+        self.change_one(
+            "INSERT INTO access_tokens (id, name, scope, hash, created_by, created_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                id.as_str(),
+                name,
+                scope.as_str(),
+                hash,
+                created_by,
+                at.millis(),
+                expires_at.map(Timestamp::millis)
+            ],
         )
     }
 

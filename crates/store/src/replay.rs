@@ -21,6 +21,7 @@ const TABLES: &[(&str, &str)] = &[
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
     ("projects", "id, name, metadata, created_at"),
     ("trusted_projects", "directory, digest, commands, trusted_by, trusted_at, basis"),
+    ("access_tokens", "id, name, scope, hash, created_by, created_at, expires_at, last_used_at, revoked_at"),
     (
         "memories",
         "id, scope, scope_id, key, value, value_type, kind, half_life_days, pinned, expires_at, source_task_id, \
@@ -37,7 +38,7 @@ const TABLES: &[(&str, &str)] = &[
         "token, scope, run_id, task_id, reference, workspace, place, folded, mode, active, timeout_ms, granted_at, \
          released_at, release_reason",
     ),
-    ("assignments", "token, run_id, task_id, packet, snapshot, ended, issued_at, ended_at"),
+    ("assignments", "token, run_id, task_id, packet, token_hash, snapshot, ended, issued_at, ended_at"),
     ("results", "token, run_id, task_id, status, result, checks, changes, accepted_at"),
     ("blockers", "task_id, run_id, blocker, raised_at"),
     (

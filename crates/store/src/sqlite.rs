@@ -1,13 +1,13 @@
 //! `SQLite` specifics: pragmas, the file header, file systems that do not support a write-ahead log.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use contract::domain::limits;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, ffi};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension, ffi};
 
 use crate::error::{Error, Result};
 use crate::{Tx, open};
@@ -84,6 +84,26 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
 }
 
+/// Reads the header of a file that was opened for writing. An error if SQLite could open it for reading only.
+pub(crate) fn with_header(connection: Connection) -> rusqlite::Result<(Connection, Header)> {
+    if connection.is_readonly(MAIN_DB)? {
+        return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_READONLY), None));
+    }
+    let header = header(&connection)?;
+    Ok((connection, header))
+}
+
+/// Whether the file may still be readable: it, its directory or its log cannot be written.
+pub(crate) fn cannot_write(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode as Kind;
+    matches!(error.sqlite_error_code(), Some(Kind::ReadOnly | Kind::CannotOpen | Kind::PermissionDenied))
+}
+
+/// Where SQLite found the file, after links.
+pub(crate) fn real_path(connection: &Connection, path: &Path) -> PathBuf {
+    connection.path().filter(|real| !real.is_empty()).map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
 pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     if pragma("application_id")? == APPLICATION_ID {
@@ -114,6 +134,11 @@ pub(crate) fn migrate(connection: &Connection, migrations: &[&str], from: usize)
 /// Copies the committed state of a store into the empty file `target`. Another connection may hold the write lock.
 pub(crate) fn copy(path: &Path, target: &Path) -> Result<()> {
     let connection = connect(path).map_err(|source| Error::opening(path, source))?;
+    copy_from(&connection, target)
+}
+
+/// Copies the committed state that a connection sees into the empty file `target`.
+pub(crate) fn copy_from(connection: &Connection, target: &Path) -> Result<()> {
     // As bytes: a path need not be UTF-8.
     let target = ToSqlOutput::Borrowed(ValueRef::Text(target.as_os_str().as_bytes()));
     connection.execute("VACUUM INTO ?1", [target])?;

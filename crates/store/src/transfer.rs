@@ -1,5 +1,7 @@
 //! Exports a whole store as lines of JSON, and imports it: every row of every table, then counts and a digest.
 
+mod staging_sqlite;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
@@ -13,6 +15,7 @@ use crate::sqlite;
 use crate::tables_sqlite::{Table, json_of, value_of};
 use crate::whole_file::WholeFile;
 use crate::{Store, Tx};
+use staging_sqlite::Staging;
 
 /// The version of the line format. The schema version determines their content.
 const FORM: u32 = 1;
@@ -87,16 +90,25 @@ impl Store {
         self.import(&mut io::BufReader::new(opened))
     }
 
-    /// Imports an export into this store, which must be empty. Writes all of it or nothing.
+    /// Imports an export into this store, which must be empty. Writes all of it or nothing: it is put together and
+    /// checked in a file of its own, while others may write, and becomes visible in one last commit.
     pub fn import(&mut self, input: &mut dyn BufRead) -> Result<TransferSummary> {
+        let tx = self.read()?;
+        tx.refuse_rows(&tx.tables()?)?;
+        drop(tx);
+        let staging = Staging::new(&self.path)?;
+        let mut staged = staging.open()?;
+        let moved = staged.fill(input)?;
+        let events_ever = staged.read()?.events_ever()?;
+        drop(staged);
+        self.take_over(&staging, events_ever)?;
+        Ok(moved)
+    }
+
+    /// Fills this store, which has no rows, and checks what it was filled with.
+    fn fill(&mut self, input: &mut dyn BufRead) -> Result<TransferSummary> {
         let tx = self.begin()?;
         let tables = tx.tables()?;
-        for table in &tables {
-            let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
-            if tx.prepare(&sql)?.exists([])? {
-                return Err(Error::NotEmpty { table: table.name.clone() });
-            }
-        }
         tx.defer_foreign_keys()?;
         let moved = Import::new(&tx, tables, input).run()?;
         let found = tx.verify(None)?;
@@ -114,6 +126,16 @@ impl Store {
 }
 
 impl Tx<'_> {
+    fn refuse_rows(&self, tables: &[Table]) -> Result<()> {
+        for table in tables {
+            let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
+            if self.prepare(&sql)?.exists([])? {
+                return Err(Error::NotEmpty { table: table.name.clone() });
+            }
+        }
+        Ok(())
+    }
+
     fn export_table(&self, table: &Table, lines: &mut Lines<'_>) -> Result<u64> {
         let mut statement = self.prepare(&table.select())?;
         let mut found = statement.query([])?;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures writ and a reference in alternating rounds, so that a busy machine slows both.
 
 mod changes;
+mod growth;
 pub(crate) mod instructions;
 mod look;
 mod pipeline;
@@ -40,6 +41,7 @@ const BENCHES: &[Bench] = &[
     scale::BENCH,
     look::BENCH,
     pipeline::BENCH,
+    growth::BENCH,
     validate::TASK,
     validate::EVENT,
 ];

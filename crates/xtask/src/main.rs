@@ -31,7 +31,7 @@ const TASKS: &[Task] = &[
     Task { name: "test", usage: "[--agents] [ARGS]", about: test::ABOUT, run: test::run },
     Task { name: "tidy", usage: "[--verbose]", about: tidy::ABOUT, run: tidy::run },
     Task { name: "bench", usage: "[NAME] [OPTIONS]", about: bench::ABOUT, run: bench::run },
-    Task { name: "soak", usage: "[ARGS]", about: soak::ABOUT, run: soak::run },
+    Task { name: "soak", usage: "[--minutes N]", about: soak::ABOUT, run: soak::run },
 ];
 
 fn main() -> ExitCode {

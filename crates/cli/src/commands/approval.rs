@@ -12,6 +12,7 @@ use crate::app::Globals;
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Output, one_line};
+use crate::person::Decider;
 
 /// A verb has one command, and granting is that of `approval.decide`.
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("approval deny", Surface::Crew)];
@@ -42,6 +43,8 @@ pub(crate) enum Command {
         /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
+        #[command(flatten)]
+        decider: Decider,
     },
     /// Deny an approval
     #[command(after_help = "Examples:
@@ -52,6 +55,8 @@ pub(crate) enum Command {
         /// Why, for the log
         #[arg(long)]
         reason: Option<String>,
+        #[command(flatten)]
+        decider: Decider,
     },
     /// List pending approvals, or all approvals of a run
     #[command(after_help = "Examples:
@@ -65,9 +70,9 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let decided = |id: &str, granted, reason: &Option<String>| {
+    let decided = |id: &str, granted, reason: &Option<String>, decider| {
         let request = decide::Request { id: id.to_owned(), granted, reason: reason.clone() };
-        host::answer::<decide::Decide>(globals, output, &request, line)
+        host::answer_decided::<decide::Decide>(globals, decider, output, &request, line)
     };
     match command {
         Command::Request { which, action, deadline } => {
@@ -79,8 +84,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             };
             host::answer::<request::RequestApproval>(globals, output, &request, line)
         }
-        Command::Grant { id, reason } => decided(id, true, reason),
-        Command::Deny { id, reason } => decided(id, false, reason),
+        Command::Grant { id, reason, decider } => decided(id, true, reason, decider),
+        Command::Deny { id, reason, decider } => decided(id, false, reason, decider),
         Command::List { run } => {
             let request = list::Request { run: run.clone() };
             host::answer::<list::List>(globals, output, &request, |answer| {

@@ -11,6 +11,7 @@ use super::assignment::dollars;
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Output, one_line};
+use crate::person::Decider;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -29,6 +30,8 @@ pub(crate) enum Command {
         /// The limit in tokens
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
+        #[command(flatten)]
+        decider: Decider,
     },
     /// Say what a task spent that did not report it, and free the rest
     #[command(after_help = "Examples:
@@ -45,6 +48,8 @@ pub(crate) enum Command {
         /// How many tokens they used together
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
+        #[command(flatten)]
+        decider: Decider,
     },
     /// Show what is free, reserved, spent and withheld of a run's budget
     #[command(after_help = "Examples:
@@ -61,16 +66,16 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Set { run, cost, tokens } => {
+        Command::Set { run, cost, tokens, decider } => {
             let cost = cost.map(dollars).transpose()?;
             let request = set::Request { run: run.clone(), cost, tokens: *tokens };
-            host::answer::<set::Set>(globals, output, &request, text)
+            host::answer::<set::Set>(&decider.globals(globals), output, &request, text)
         }
-        Command::Settle { run, task, cost, tokens } => {
+        Command::Settle { run, task, cost, tokens, decider } => {
             let cost = cost.map(dollars).transpose()?;
             let (run, task) = (run.clone(), task.clone());
             let request = settle::Request { run, task, cost, tokens: *tokens };
-            host::answer::<settle::Settle>(globals, output, &request, text)
+            host::answer_decided::<settle::Settle>(globals, decider, output, &request, text)
         }
         Command::Show { which, run } => {
             let run = which.as_ref().unwrap_or(run).clone();

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::token::{InvalidToken, LockToken};
 use contract::domain::limits;
 use contract::json::Value;
 use contract::operator::TaskRef;
@@ -14,8 +15,8 @@ use ops::verdict::{FindingView, VerdictAnswer};
 use ops::{Error, Result, names};
 
 use crate::app::Globals;
-use crate::host;
 use crate::output::{Format, Output};
+use crate::{env, host};
 
 // A task of a run. The parser would show a doc comment here as what each command does.
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,27 @@ impl Which {
     pub(crate) fn reference(&self, globals: &Globals) -> Result<String> {
         reference(globals, &self.run, &self.task)
     }
+}
+
+/// The token that was given, or the one of the worker whose command this is if it works on this task.
+pub(crate) fn own_token(given: Option<LockToken>, task: &str) -> Result<Option<LockToken>> {
+    if given.is_some() || env::get("WRIT_TASK_ID").as_deref() != Some(task) {
+        return Ok(given);
+    }
+    let read = |text: String| {
+        text.parse().map_err(|error: InvalidToken| {
+            Error::new(ErrorCode::Usage, format!("WRIT_ASSIGNMENT is {error}"))
+        })
+    };
+    env::get("WRIT_ASSIGNMENT").map(read).transpose()
+}
+
+/// The same where one is required.
+pub(crate) fn required_token(given: Option<LockToken>, task: &str) -> Result<LockToken> {
+    own_token(given, task)?.ok_or_else(|| {
+        Error::new(ErrorCode::Usage, "--token is required: the token of the assignment")
+            .hint("`writ assignment issue` printed it; a worker's command has it in WRIT_ASSIGNMENT")
+    })
 }
 
 /// The name that operator documents give a task of a run: `T-n`. What names no task is left to the verb to refuse.

@@ -1,12 +1,14 @@
 //! `writ doctor`
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::run::RunState;
+use contract::domain::run::{DocumentKind, RunState};
 use ops::run::Liveness;
 use ops::verb::Surface;
 use ops::{Context, Result};
+use rustix::fs::StatVfsMountFlags;
 use serde_json::json;
 
 use crate::app::Globals;
@@ -20,6 +22,10 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("doctor", Surfac
 #[command(after_help = "Examples:\n  writ doctor\n  writ doctor --output json")]
 pub(crate) struct Args {}
 
+/// A run writes its log, backups are as large as the store, and SQLite needs room for its own log.
+const DISK_BYTES_MIN: u64 = 64 * 1024 * 1024;
+const DISK_FILES_MIN: u64 = 100;
+
 /// One thing that was looked at.
 struct Look {
     what: &'static str,
@@ -30,6 +36,7 @@ struct Look {
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut looks = vec![supervision(), configuration()];
     let path = host::store_path(globals)?;
+    looks.push(disk(&path));
     if path.exists() {
         match host::open(globals) {
             Ok(mut cx) => looks.extend(store(&mut cx)?),
@@ -62,6 +69,47 @@ fn supervision() -> Look {
             Look { what: "supervision", well: true, said: "only process groups can be ended here".to_owned() }
         }
         Err(error) => Look { what: "supervision", well: false, said: format!("no child subreaper: {error}") },
+    }
+}
+
+/// The file system of the store. Its directory may not exist yet; then the nearest one above counts.
+fn disk(store: &Path) -> Look {
+    let there = store.ancestors().skip(1).find(|place| place.is_dir()).unwrap_or(Path::new("/"));
+    match rustix::fs::statvfs(there) {
+        Ok(found) => {
+            let bytes = found.f_bavail.saturating_mul(found.f_frsize);
+            // Some file systems have no fixed number of files, and say 0 of 0.
+            let files = (found.f_files > 0).then_some(found.f_favail);
+            let (well, said) = room(bytes, files, found.f_flag.contains(StatVfsMountFlags::RDONLY));
+            Look { what: "disk", well, said }
+        }
+        Err(error) => {
+            let said = format!("could not be looked at: {}: {error}", there.display());
+            Look { what: "disk", well: false, said }
+        }
+    }
+}
+
+/// Whether there is room to work, and a sentence about it.
+fn room(free_bytes: u64, free_files: Option<u64>, is_read_only: bool) -> (bool, String) {
+    let mebibytes = free_bytes / (1024 * 1024);
+    if is_read_only {
+        (false, "is mounted read-only; the store can be read and not written".to_owned())
+    } else if free_bytes < DISK_BYTES_MIN {
+        (
+            false,
+            format!(
+                "is full or nearly: {mebibytes} MiB are free, and {} MiB are needed",
+                DISK_BYTES_MIN / (1024 * 1024)
+            ),
+        )
+    } else if free_files.is_some_and(|files| files < DISK_FILES_MIN) {
+        (
+            false,
+            format!("has room for {} more files, and {DISK_FILES_MIN} are needed", free_files.unwrap_or(0)),
+        )
+    } else {
+        (true, format!("{mebibytes} MiB are free"))
     }
 }
 
@@ -103,15 +151,34 @@ fn store(cx: &mut Context) -> Result<Vec<Look>> {
     }
     let mut open = ops::run::list::rows(cx, Some(RunState::Running), 1000)?;
     open.extend(ops::run::list::rows(cx, Some(RunState::Submitted), 1000)?);
+    // A crew works a ledger without an engine; that it is open is no trouble.
+    let (ledgers, open): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|run| run.asked.kind == DocumentKind::Ledger);
     let orphaned: Vec<String> = open
         .into_iter()
         .filter(|run| run.owner.as_ref().is_none_or(|owner| engine::probe(owner) == Liveness::Dead))
         .map(|run| run.asked.id.to_string())
         .collect();
     let said = match orphaned.as_slice() {
-        [] => "no run lost its engine".to_owned(),
+        [] if ledgers.is_empty() => "no run lost its engine".to_owned(),
+        [] => format!("no run lost its engine; {} crew ledgers are open", ledgers.len()),
         ids => format!("continue with `writ run --continue`: {}", ids.join(" ")),
     };
     looks.push(Look { what: "runs", well: orphaned.is_empty(), said });
     Ok(looks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_without_room_is_trouble() {
+        let judged = |bytes, files, read_only| room(bytes, files, read_only).0;
+        assert!(judged(DISK_BYTES_MIN, Some(DISK_FILES_MIN), false));
+        assert!(judged(DISK_BYTES_MIN, None, false));
+        assert!(!judged(DISK_BYTES_MIN - 1, None, false));
+        assert!(!judged(DISK_BYTES_MIN, Some(DISK_FILES_MIN - 1), false));
+        assert!(!judged(u64::MAX, None, true));
+    }
 }

@@ -160,7 +160,7 @@ fn text(answer: &import::Answer) -> String {
     let result = if answer.created { "imported" } else { "was already here" };
     let mut text = format!("run {} {result}, at version {}\n", answer.run_id, answer.version);
     for task in &answer.tasks {
-        let token = task["token"].as_i64().map(|token| format!(", token {token}")).unwrap_or_default();
+        let token = task["token"].as_str().map(|token| format!(", token {token}")).unwrap_or_default();
         text.push_str(&format!("{:<8}  {}{token}\n", word(&task["task_id"]), word(&task["status"])));
         for check in task["checks"].as_array().into_iter().flatten() {
             text.push_str(&format!("          check: {}\n", word(check)));

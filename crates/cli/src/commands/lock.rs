@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
+use contract::domain::crew::token::LockToken;
 use ops::Result;
-use ops::lock::{LockView, acquire, check, list, release, renew};
+use ops::lock::{LockView, acquire, check, force, list, release, renew};
 
 use super::crew::{Which, answer_verdict, reference};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
+use crate::person::Decider;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -29,29 +31,43 @@ pub(crate) enum Command {
         /// The lease: how long the holder may go without a heartbeat [default: the timeout of the task's row]
         #[arg(long, value_name = "SECONDS")]
         timeout: Option<u64>,
+        /// The token of the locks that the task holds already, which the new grant replaces
+        #[arg(long)]
+        token: Option<LockToken>,
     },
     /// Renew the lease of a task's locks
     #[command(after_help = "Examples:
-  writ lock renew --run RUN --task T-2 --token 7")]
+  writ lock renew --run RUN --task T-2 --token 7-…")]
     Renew {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` or `assignment issue` printed
         #[arg(long)]
-        token: i64,
+        token: LockToken,
     },
     /// Release the locks of a task
-    #[command(after_help = "Examples:
-  writ lock release --run RUN --task T-2 --token 7 --reason \"not needed any more\"")]
+    #[command(
+        after_help = "With --force a person takes the locks from an engine. The engine and everything that it started is ended
+first, where it can be seen from here; on another machine or in another container the person answers for that.
+
+Examples:
+  writ lock release --run RUN --task T-2 --token 7-… --reason \"not needed any more\"
+  writ lock release --run RUN --task T-2 --force --reason \"that container was deleted\""
+    )]
     Release {
         #[command(flatten)]
         which: Which,
         /// The token that `lock acquire` printed
-        #[arg(long)]
-        token: i64,
+        #[arg(long, required_unless_present = "force", conflicts_with = "force")]
+        token: Option<LockToken>,
         /// Why, for the log
-        #[arg(long)]
+        #[arg(long, required_if_eq("force", "true"))]
         reason: Option<String>,
+        /// Take the locks from the engine that holds them; asks at the terminal
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        decider: Decider,
     },
     /// List locks and their holders
     #[command(after_help = "Examples:
@@ -90,16 +106,17 @@ Examples:
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
-        Command::Acquire { which, resources, shared, timeout } => {
+        Command::Acquire { which, resources, shared, timeout, token } => {
             let request = acquire::Request {
                 run: which.run.clone(),
                 task: which.reference(globals)?,
                 resources: resources.clone(),
                 shared: *shared,
                 timeout_seconds: *timeout,
+                token: *token,
             };
             host::answer::<acquire::Acquire>(globals, output, &request, |answer| {
-                format!("token {}", answer.grant.token)
+                format!("token {}", answer.token)
             })
         }
         Command::Renew { which, token } => {
@@ -109,13 +126,16 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 format!("token {} renewed", answer.token)
             })
         }
-        Command::Release { which, token, reason } => {
-            let request = release::Request {
-                run: which.run.clone(),
-                task: which.reference(globals)?,
-                token: *token,
-                reason: reason.clone(),
-            };
+        Command::Release { which, token, reason, force, decider } => {
+            let (run, task) = (which.run.clone(), which.reference(globals)?);
+            if *force {
+                let request = force::Request { run, task, reason: reason.clone().unwrap_or_default() };
+                return host::answer::<force::Force>(&decider.globals(globals), output, &request, |answer| {
+                    format!("released {}", answer.released.join(", "))
+                });
+            }
+            let token = token.unwrap_or_else(|| 0.into());
+            let request = release::Request { run, task, token, reason: reason.clone() };
             host::answer::<release::Release>(globals, output, &request, |answer| {
                 format!("released {}", answer.released.join(", "))
             })
@@ -146,8 +166,9 @@ fn line(lock: &LockView) -> String {
         (true, true) => "expired",
         (true, false) => "held",
     };
+    let holder = held.holder.as_ref().map(|holder| format!("  process {}", holder.pid)).unwrap_or_default();
     format!(
-        "{:>6}  {state:<8}  {:<9}  {:<8}  {}  {}\n",
+        "{:>6}  {state:<8}  {:<9}  {:<8}  {}  {}{holder}\n",
         held.token, held.mode, held.reference, held.run_id, held.scope
     )
 }

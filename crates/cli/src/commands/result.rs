@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use contract::domain::crew::token::LockToken;
 use ops::Result;
 use ops::result::submit::{Request, Submit};
 
 use super::assignment::dollars;
-use super::crew::read_document;
+use super::crew::{own_token, read_document};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -26,9 +27,9 @@ pub(crate) enum Command {
         /// The result, or - for standard input
         #[arg(default_value = "-")]
         file: PathBuf,
-        /// The token of the assignment [default: the document's x_fencing_token]
+        /// The token of the assignment [default: the document's x_token, else WRIT_ASSIGNMENT]
         #[arg(long)]
-        token: Option<i64>,
+        token: Option<LockToken>,
         /// What the worker spent in dollars [default: everything that was reserved]
         #[arg(long, value_name = "USD")]
         cost: Option<f64>,
@@ -43,13 +44,11 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Submit { file, token, cost, tokens, strict } = command;
-    let request = Request {
-        document: read_document(file)?,
-        token: *token,
-        cost: cost.map(dollars).transpose()?,
-        tokens: *tokens,
-        strict: *strict,
-    };
+    let document = read_document(file)?;
+    let task = document["task_id"].as_str().unwrap_or_default();
+    let token = if document["x_token"].is_null() { own_token(*token, task)? } else { *token };
+    let request =
+        Request { token, cost: cost.map(dollars).transpose()?, tokens: *tokens, strict: *strict, document };
     host::answer::<Submit>(globals, output, &request, |answer| {
         let evidence = answer.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
         format!("{} is {}{evidence}", answer.task_id, answer.status)

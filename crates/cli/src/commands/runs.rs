@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use contract::domain::attempt::Outcome;
+use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::money::MicroUsd;
@@ -111,6 +111,9 @@ fn text(shown: &show::Answer) -> String {
                 attempt.state.as_str(),
                 took.unwrap_or_else(|| "not ended".to_owned())
             ));
+            if let Some(told) = took_over(attempt) {
+                text.push_str(&format!("      {}\n", one_line(told)));
+            }
             text.push_str(&unattributed(attempt.outcome.as_ref(), "      "));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 if check.passed {
@@ -129,6 +132,11 @@ fn text(shown: &show::Answer) -> String {
         text.push_str(&format!("\nnext:\n{}", failed_check::next(task.id.as_str())));
     }
     text
+}
+
+/// From whom its locks were taken before the attempt got them.
+fn took_over(attempt: &Attempt) -> Option<&str> {
+    attempt.outcome.as_ref()?.took_over.as_deref()
 }
 
 /// Prints the answer of a run that was worked, and gives its exit code.
@@ -168,6 +176,9 @@ fn summary(shown: &show::Answer) -> String {
             reason.unwrap_or_default()
         );
         text.push_str(&format!("{}\n", line.trim_end()));
+        if let Some(told) = last.and_then(took_over) {
+            text.push_str(&format!("  {}\n", one_line(told)));
+        }
         if let Some(check) = failed(task) {
             text.push_str(&failed_check::text(check, 0));
         }

@@ -1,6 +1,7 @@
 //! `writ serve`
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     /// The port; 0 for any free port
     #[arg(long, default_value_t = 7420)]
     port: u16,
-    /// The address; only loopback addresses, because nothing is authenticated yet
+    /// The address; only loopback addresses, because only there writ knows who asks
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
 }
@@ -33,9 +34,14 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let stop = host::stop_on_signals()?;
     let opened = globals.clone();
     let server = server::bind(SocketAddr::new(args.address, args.port), move || host::open(&opened))?;
+    // Opened by now, so it exists. Its owner may read it here; nobody else may, whatever the file's mode is.
+    let path = host::store_path(globals)?;
+    let owner = std::fs::metadata(&path)
+        .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display())))?
+        .uid();
     let code = output.text(&format!("listening on http://{}", server.address));
     let raised = stop.clone();
-    server.serve(move || raised.raised().is_some())?;
+    server.serve(owner, move || raised.raised().is_some())?;
     match stop.raised() {
         Some(signal) => {
             say("stopped\n");

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use contract::aocl::intents;
+use contract::domain::attempt::AttemptState;
 use contract::domain::check::{CheckSeen, first_failed};
+use contract::domain::crew::lock::was_taken;
 use contract::domain::run::ShownState;
 use contract::json::Value;
 use ops::names::LAST;
@@ -65,8 +67,11 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
                 if all {
                     text.push_str(&noted(&event.record.kind, &event.record.message));
                 }
+                text.push_str(&lost_attempt(event));
                 text.push_str(&failed_checks(event));
             }
+            LOCK_TAKEN_OVER => text.push_str(&noted(&event.record.intent, &event.record.message)),
+            _ if is_taken_lock(event) => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ if all => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ => {}
         }
@@ -76,6 +81,28 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
 
 /// The kind of the event that holds what writ observed about an attempt.
 const ATTEMPT_ENDED: &str = "attempt_ended";
+
+/// The intent of the note that a task got a lock which was taken from another one.
+const LOCK_TAKEN_OVER: &str = "writ.lock.taken_over";
+
+/// Whether a lock was taken from the task, by a sweep or by a person.
+fn is_taken_lock(event: &Event) -> bool {
+    let reason = event.record.payload.pointer("/reason").and_then(Value::as_str);
+    event.record.kind == LOCKS_RELEASED && reason.is_some_and(was_taken)
+}
+
+/// The kind of the event with which locks are released.
+const LOCKS_RELEASED: &str = "locks_released";
+
+/// What is said about an attempt of which nobody knows what it did, as one that lost its locks.
+fn lost_attempt(event: &Event) -> String {
+    let payload = &event.record.payload;
+    let word = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    if word("/state") != AttemptState::Unknown.as_str() {
+        return String::new();
+    }
+    noted(&event.record.kind, word("/outcome/message"))
+}
 
 /// The checks of an attempt that did not pass.
 fn failed_checks(event: &Event) -> String {

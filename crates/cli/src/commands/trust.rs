@@ -15,11 +15,12 @@ use ops::{Error, Result, verb};
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Output, one_line};
+use crate::person::Decider;
 
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Allow the commands in a project's .writ directory\n\n\
-                  writ shows every command and asks on the terminal. The answer holds until a command changes. \
+                  writ shows every command and asks you to confirm on the terminal. The answer holds until a command changes. \
                   Nothing in .writ runs before that.",
     after_help = "Examples:\n  writ trust\n  writ trust path/to/project --check\n  writ trust --list"
 )]
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     /// Stop trusting the commands
     #[arg(long)]
     revoke: bool,
+    #[command(flatten)]
+    decider: Decider,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -54,6 +57,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if args.check {
         return check(globals, output, &request);
     }
+    let globals = &args.decider.globals(globals);
     let mut cx = host::open(globals)?;
     let key = host::person_key(globals)?;
     let view = if args.revoke {

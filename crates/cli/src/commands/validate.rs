@@ -173,7 +173,7 @@ pub(crate) fn refuse_words(reason: &str) {
 fn answer_even_to_a_bug(format: Format) {
     std::panic::set_hook(Box::new(move |panic| {
         let output = Output { format, surface: Surface::Validator, pages: false };
-        print(&could_not_work(None, "bug", panic.to_string()), &output);
+        print(&could_not_work(None, "bug", crate::crash::report(&panic.to_string())), &output);
         #[expect(clippy::exit, reason = "the answer is printed; unwinding would only change the exit code")]
         std::process::exit(2);
     }));

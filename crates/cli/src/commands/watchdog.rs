@@ -39,6 +39,14 @@ fn text(answer: &Answer) -> String {
     for lock in &answer.released {
         text.push_str(&format!("{}: released {}\n", word(&lock["task_id"]), word(&lock["resource"])));
     }
+    for lock in &answer.kept {
+        let (task, resource, reason) =
+            (word(&lock["task_id"]), word(&lock["resource"]), word(&lock["reason"]));
+        text.push_str(&format!("{task}: {resource} stays locked, {reason}\n"));
+        if let Some(remedy) = lock["remedy"].as_str() {
+            text.push_str(&format!("  {}\n", one_line(remedy)));
+        }
+    }
     for id in &answer.denied {
         text.push_str(&format!("{id}: the deadline has passed, denied\n"));
     }

@@ -138,7 +138,12 @@ fn work(worker: &Worker<'_>, cx: &mut Context) -> Result<Report> {
             report.end = if worker.stop.raised().is_some() { End::Interrupted } else { End::NothingReady };
             return Ok(report);
         };
-        say(&format!("{}  taken with token {}  {}\n", turn.task_id, turn.token, one_line(&turn.title)));
+        say(&format!(
+            "{}  taken with token {}  {}\n",
+            turn.task_id,
+            turn.token.number,
+            one_line(&turn.title)
+        ));
         let worked = turn::work(worker, cx, &turn)?;
         say(&format!("{}  {}  {}\n", worked.task_id, worked.status, one_line(&worked.reason)));
         report.tasks.push(worked);

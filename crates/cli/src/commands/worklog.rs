@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use contract::domain::crew::token::LockToken;
 use contract::json::Value;
 use ops::Result;
 use ops::worklog::{append, show, verify};
 
-use super::crew::{Which, answer_verdict, read_document};
+use super::crew::{Which, answer_verdict, own_token, read_document};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -21,8 +22,8 @@ pub(crate) enum Command {
     /// A task that is blocked or failed needs a last entry with a code and a next step.
     #[command(after_help = "Examples:
   echo '{\"action\": \"test\", \"files_touched\": [], \"decision\": \"run all tests\", \"result\": \"2 fail\",
-    \"next_step\": \"fix them\"}' | writ worklog append --run RUN --task T-2 --token 7
-  writ worklog append --run RUN --task T-2 --token 7 entry.json")]
+    \"next_step\": \"fix them\"}' | writ worklog append --run RUN --task T-2 --token 7-…
+  writ worklog append --run RUN --task T-2 entry.json")]
     Append {
         #[command(flatten)]
         which: Which,
@@ -30,8 +31,9 @@ pub(crate) enum Command {
         #[arg(default_value = "-")]
         file: PathBuf,
         /// The token of the assignment; required while the task is in progress
+        /// [default: WRIT_ASSIGNMENT]
         #[arg(long)]
-        token: Option<i64>,
+        token: Option<LockToken>,
         /// Refuse unknown fields without x_
         #[arg(long)]
         strict: bool,
@@ -57,10 +59,11 @@ Examples:
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
         Command::Append { which, file, token, strict } => {
+            let task = which.reference(globals)?;
             let request = append::Request {
                 run: which.run.clone(),
-                task: which.reference(globals)?,
-                token: *token,
+                token: own_token(*token, &task)?,
+                task,
                 entry: read_document(file)?,
                 strict: *strict,
             };

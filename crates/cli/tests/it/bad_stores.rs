@@ -149,6 +149,38 @@ fn a_store_on_a_disk_that_became_read_only_is_refused_and_whole_again_afterwards
 }
 
 #[test]
+fn what_is_still_in_the_log_of_a_store_is_read_from_a_read_only_disk() {
+    let output = on_a_disk(
+        "size=8m",
+        "$WRIT task create $WHO --title first --request-id r1 > made.json || exit 1
+         mkfifo hold
+         sqlite3 $DISK/writ.db < hold & holder=$!
+         exec 3> hold; echo 'SELECT count(*) FROM tasks;' >&3
+         echo '.shell touch ready' >&3
+         until [ -e ready ]; do sleep 0.01; done
+         $WRIT task create $WHO --title second --request-id r2 > made.json || exit 1
+         kill -9 $holder; exec 3>&-
+         test -s $DISK/writ.db-wal || exit 3
+         mount -o remount,ro $DISK || exit 99
+         $WRIT task list $WHO || exit 4
+         mount -o remount,rw $DISK || exit 99
+         rm $DISK/writ.db-shm || exit 5
+         mount -o remount,ro $DISK || exit 99
+         $WRIT task list $WHO || exit 6
+         $WRIT task create $WHO --title third --request-id r3; echo \"exit $?\"
+         ls /tmp | grep writ-read- && exit 7; exit 0",
+    );
+    let lines: Vec<&str> =
+        output.success().stdout.lines().filter(|line| line.starts_with(['{', 'e'])).collect();
+    for line in [lines[0], lines[1]] {
+        assert!(line.contains("first") && line.contains("second"), "{output}");
+    }
+    let refused: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
+    assert_eq!((&refused["error_code"], lines[3]), (&json!("STORE_UNAVAILABLE"), "exit 1"), "{output}");
+    assert!(refused["error"].as_str().unwrap().contains("not writable"), "{output}");
+}
+
+#[test]
 fn a_run_whose_disk_fills_up_stops_with_a_reason_and_is_finished_when_there_is_space() {
     // The first child takes the last byte, so that nothing of what it did can be written down.
     let fills = "head -c 9m /dev/zero > $DISK/ballast; touch filled; exit 0";
@@ -173,4 +205,41 @@ fn a_run_whose_disk_fills_up_stops_with_a_reason_and_is_finished_when_there_is_s
     assert_eq!(done["data"]["reason"], "2 of 2 tasks done, 1 only claimed", "{output}");
     // The first was verified by what it left, and not run again.
     assert_eq!((&done["data"]["tasks"][0]["attempts"], lines.last()), (&json!(1), Some(&"x")), "{output}");
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_with_an_answer() {
+    let cli = writ();
+    cli.run(["task", "create", "--agent", "ann", "--request-id", "r1", "--title", "one"]).success();
+    let shell = Cli::new("sh").env("WRIT_DB", cli.db()).env("WRIT", env!("CARGO_BIN_EXE_writ"));
+    let create = "$WRIT task create --agent ann --request-id r2 --title two --output json";
+    let limited = shell.run(["-c", &format!("ulimit -f 1; {create}; echo exit $?")]);
+    let lines: Vec<&str> = limited.success().stdout.lines().collect();
+    let refused: serde_json::Value = serde_json::from_str(lines[0]).unwrap_or_default();
+    assert_eq!(
+        (&refused["error_code"], lines.last()),
+        (&json!("STORE_UNAVAILABLE"), Some(&"exit 1")),
+        "{limited}"
+    );
+    // Nothing was written, so the same request id does it.
+    shell.run(["-c", create]).success();
+    assert_eq!(cli.run(["task", "list"]).success().json()["data"]["count"], 2);
+    cli.run(["audit", "verify", "--replay"]).success();
+    // Its children get the system's default back: the limit ends them.
+    let plan = json!({"objective": "o", "task": [{"id": "a", "command": "ulimit -f 1; exec head -c 9999 /dev/zero > f",
+        "shell": true}]});
+    let ran = cli.call(["run", "-", "--output", "json"]).stdin(plan.to_string()).run().fails_with(1).json();
+    let shown = cli.run(["task", "list"]).success().stdout.clone();
+    assert!(ran["data"].to_string().contains("signal 25") || shown.contains("signal 25"), "{ran} {shown}");
+}
+
+#[test]
+fn the_doctor_sees_a_full_disk_and_is_not_troubled_by_an_open_ledger() {
+    let output = on_a_disk("size=2m", "$WRIT doctor; echo \"exit $?\"");
+    let text = &output.success().stdout;
+    assert!(text.contains("BAD  disk") && text.contains("exit 1"), "{output}");
+    let cli = writ();
+    crate::documents::opened(&cli, "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\n");
+    let doctor = cli.run(["doctor"]);
+    assert!(doctor.success().stdout.contains("1 crew ledgers are open"), "{doctor}");
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Cli, Output, eventually};
 
 use crate::bad_stores::sqlite;
+use crate::decisions::digits;
 use crate::documents::writ;
 
 fn ann() -> Cli {
@@ -222,8 +223,9 @@ fn typed(cli: &Cli, keys: &str, words: &str) -> Output {
     let person = Cli::new("script").env("WRIT_DB", cli.db()).env("USER", "eve");
     let line = format!("cd {} && exec {} {words}", cli.project().display(), env!("CARGO_BIN_EXE_writ"));
     let mut shown = person.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
-    eventually(Duration::from_secs(20), "the question", || shown.stdout().contains("[y/N]"));
-    shown.send(keys);
+    eventually(Duration::from_secs(20), "the question", || digits(&shown.stdout()).is_some());
+    let digits = digits(&shown.stdout()).unwrap();
+    shown.send(&keys.replace("DIGITS", &digits));
     shown.wait(Duration::from_secs(20))
 }
 
@@ -236,7 +238,9 @@ fn a_person_trusts_the_commands_they_saw_until_they_change() {
     let refused = typed(&cli, "n\n", "trust");
     assert!(refused.fails_with(1).stdout.contains("  sh .writ/check.sh"), "{refused}");
     cli.run(["trust", "--check"]).fails_with(1);
-    typed(&cli, "y\n", "trust").success();
+    typed(&cli, "yes\n", "trust").fails_with(1);
+    cli.run(["trust", "--check"]).fails_with(1);
+    typed(&cli, "DIGITS\n", "trust").success();
     assert!(cli.run(["trust", "--check"]).success().stdout.contains("is trusted"));
     let listed = cli.run(["trust", "--list", "--output", "json"]).success().json();
     assert_eq!(listed["data"]["trusted"][0]["trusted_by"], "human.eve");
@@ -251,7 +255,7 @@ fn a_person_trusts_the_commands_they_saw_until_they_change() {
         (&json!("DENIED"), &json!("changed"))
     );
     assert!(!cli.project().join("ran").exists());
-    let asked = typed(&cli, "yes\n", "trust");
+    let asked = typed(&cli, "DIGITS\n", "trust");
     assert!(asked.success().stdout.contains("changed since they were trusted"), "{asked}");
     // Deleting the checks does not switch them off.
     let kept = std::fs::read_to_string(cli.project().join(".writ/config.toml")).unwrap();
@@ -272,7 +276,7 @@ fn trust_covers_whole_scripts_and_ends_also_where_the_configuration_is_damaged()
     let config = cli.scratch().write("project/.writ/config.toml", "[checks]\ntest = \"sh .writ/check.sh\"\n");
     let long = format!("# {}\n", "x".repeat(contract::domain::limits::DOCUMENT_BYTES_MAX));
     let script = cli.scratch().write("project/.writ/check.sh", &long);
-    typed(&cli, "y\n", "trust").success();
+    typed(&cli, "DIGITS\n", "trust").success();
     cli.run(["trust", "--check"]).success();
     std::fs::write(&script, format!("{long}touch ran\n")).unwrap();
     assert!(cli.run(["trust", "--check"]).fails_with(1).stdout.contains("changed"));

@@ -40,7 +40,7 @@ fn result(run: &str, task: &str, packet: &Value, changed: &str) -> String {
             "criterion": packet["task"]["acceptance_criteria"][0], "status": "pass", "evidence": "looked at it",
         }],
         "worklog_path": packet["task"]["worklog_path"], "notes_for_orchestrator": [],
-        "x_fencing_token": packet["x_fencing_token"],
+        "x_token": packet["x_token"],
     })
     .to_string()
 }
@@ -59,8 +59,15 @@ fn done_is_granted_after_writ_ran_the_checks_and_saw_the_files() {
     let issued =
         cli.run(["assignment", "issue", "--run", &run, "--task", "T-1", "--owner", "w"]).success().json();
     let packet = issued["data"]["packet"].clone();
-    let token = issued["data"]["token"].to_string();
-    cli.run(["heartbeat", "--run", &run, "--task", "T-1", "--token", &token]).success();
+    let token = issued["data"]["token"].as_str().unwrap();
+    let beat = ["heartbeat", "--run", &run, "--task", "T-1"];
+    cli.run([&beat[..], &["--token", token]].concat()).success();
+    // A worker's command has the token in its environment.
+    cli.run(beat).fails_with(2);
+    cli.call(beat).env("WRIT_ASSIGNMENT", token).env("WRIT_TASK_ID", "T-1").run().success();
+    let number = issued["data"]["packet"]["x_fencing_token"].to_string();
+    let bare = cli.run([&beat[..], &["--token", &number]].concat());
+    assert_eq!(bare.fails_with(1).json()["error_code"], "MISSING_REQUIRED_INPUT");
     let submit =
         |document: &str, id: &str| cli.call(["result", "submit", "--request-id", id]).stdin(document).run();
     let document = result(&run, "T-1", &packet, "src/a/a.txt");

@@ -70,7 +70,7 @@ fn a_result_whose_checks_take_longer_than_the_lease_is_accepted_and_blocks_no_ot
             "criterion": packet["task"]["acceptance_criteria"][0], "status": "pass", "evidence": "seen",
         }],
         "worklog_path": packet["task"]["worklog_path"], "notes_for_orchestrator": [],
-        "x_fencing_token": packet["x_fencing_token"],
+        "x_token": packet["x_token"],
     });
     let mut submitted = cli.call(["result", "submit"]).stdin(document.to_string()).spawn();
     eventually(DEADLINE, "the check runs", || cli.project().join("checking").exists());

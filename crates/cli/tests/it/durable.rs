@@ -34,6 +34,7 @@ const PLACES: [(&str, u64); 2] =
 #[test]
 fn soak_kill_nine_at_any_call_of_a_mutation_leaves_all_of_it_or_nothing() {
     let mut random = SeededIds::surprising();
+    let mut kills = 0;
     for mutation in MUTATIONS {
         let scene = Scene::new(mutation, Company::None);
         for (place, stride) in PLACES {
@@ -44,10 +45,12 @@ fn soak_kill_nine_at_any_call_of_a_mutation_leaves_all_of_it_or_nothing() {
                     .judge(!stdout.is_empty(), &format!("{} killed at {place} {number}", mutation.operation));
                 scene.again();
                 number += stride;
+                kills += 1;
             }
             scene.again();
         }
     }
+    testkit::Storm { rounds: rounds(1).into(), operations: kills, kills, seed: None }.report();
 }
 
 /// Calls writ so that it dies right before its `number`th call of this kind. What it printed, if it came that far.
@@ -66,24 +69,28 @@ fn killed_at(scene: &Scene, place: &str, number: u64) -> Option<String> {
 #[test]
 fn soak_a_power_cut_in_a_mutation_takes_nothing_that_was_acknowledged() {
     let mut random = SeededIds::surprising();
-    for mutation in MUTATIONS {
-        cut_everywhere(mutation, Company::None, &mut random);
-    }
+    let cuts = MUTATIONS.iter().map(|mutation| cut_everywhere(mutation, Company::None, &mut random)).sum();
+    report_cuts(cuts);
+}
+
+fn report_cuts(cuts: u64) {
+    testkit::Storm { rounds: rounds(TORN).into(), operations: cuts, kills: cuts, seed: None }.report();
 }
 
 #[test]
 fn soak_a_power_cut_while_others_have_the_store_open_takes_nothing_that_was_acknowledged() {
     let mut random = SeededIds::surprising();
-    for mutation in MUTATIONS.iter().filter(|mutation| !mutation.on_nothing) {
-        cut_everywhere(mutation, Company::AnotherWriter, &mut random);
-    }
+    let mutations = MUTATIONS.iter().filter(|mutation| !mutation.on_nothing);
+    let cuts = mutations.map(|mutation| cut_everywhere(mutation, Company::AnotherWriter, &mut random)).sum();
+    report_cuts(cuts);
 }
 
 /// States of the disk in which some but not all of what was not synced is there; these are tried each time.
 const TORN: u32 = 2;
 
 /// Records what the mutation does to the disk, and judges what a power cut after each step could leave of it.
-fn cut_everywhere(mutation: &'static Mutation, company: Company, random: &mut SeededIds) {
+/// Returns the number of cuts.
+fn cut_everywhere(mutation: &'static Mutation, company: Company, random: &mut SeededIds) -> u64 {
     let scene = Scene::new(mutation, company);
     let tape = Tape::record(&scene);
     // With others there, nobody moves the log into the file: the answer rests on the log alone.
@@ -122,4 +129,5 @@ fn cut_everywhere(mutation: &'static Mutation, company: Company, random: &mut Se
         }
     }
     assert!(disk.acknowledged(), "{}: the recording has no answer in it", mutation.operation);
+    seen.len() as u64
 }

@@ -151,6 +151,8 @@ fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothin
         }
     }
     println!("{killed} kills, {resumed_kills} of them while a run was continued, {finished} runs finished");
+    let kills = u64::from(killed);
+    testkit::Storm { rounds: kills, operations: kills + finished, kills, seed: None }.report();
 }
 
 /// The places where a kill can fall between two things that belong together: a commit, a piece of one, the start of a
@@ -173,6 +175,7 @@ fn die_everywhere(prepare: impl Fn(&Cli), judge: impl Fn(&Cli, Option<&RunView>)
     const WORDS: [&str; 4] = ["run", "plan.toml", "--request-id", "once"];
     let mut random = SeededIds::surprising();
     let tracer = Cli::new("strace");
+    let (mut operations, mut kills) = (0, 0);
     for (place, stride) in PLACES {
         let stride = stride.div_ceil(u64::from(testkit::rounds(1)));
         let mut number = 1 + random.below(stride);
@@ -191,12 +194,15 @@ fn die_everywhere(prepare: impl Fn(&Cli), judge: impl Fn(&Cli, Option<&RunView>)
             judge(&cli, before.as_ref());
             assert_eq!(cli.leftovers(), Vec::<u32>::new());
             audit_is_clean(&cli);
+            (operations, kills) = (operations + 2 + u64::from(died), kills + u64::from(died));
             if !died {
                 break;
             }
             number += 1 + random.below(2 * stride - 1);
         }
     }
+    let rounds = u64::from(testkit::rounds(1));
+    testkit::Storm { rounds, operations, kills, seed: None }.report();
 }
 
 #[test]

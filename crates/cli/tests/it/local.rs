@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::limits;
+use contract::domain::principal::Action;
 use contract::domain::retention::Retention;
 use contract::domain::run::Run;
 use contract::domain::task::Task;
@@ -27,6 +28,8 @@ struct TestDoor {
     logs: PathBuf,
     /// Where the plugin of OpenCode would be installed.
     plugin: PathBuf,
+    /// What the caller presents.
+    token: Option<String>,
 }
 
 impl Door for TestDoor {
@@ -87,6 +90,19 @@ impl Door for TestDoor {
         }
     }
 
+    /// A person who confirms everything.
+    fn ask_person(&self, action: &Action) -> Result<String> {
+        Ok(action.digits().to_owned())
+    }
+
+    fn person(&self) -> String {
+        "ann".to_owned()
+    }
+
+    fn access_token(&self) -> Result<Option<String>> {
+        Ok(self.token.clone())
+    }
+
     fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
         Box::new(Nobody)
     }
@@ -104,18 +120,23 @@ fn environment() -> BTreeMap<std::ffi::OsString, std::ffi::OsString> {
 
 /// A host for stores on which no run is worked.
 pub(crate) fn host() -> Rc<dyn Host> {
-    host_at(Path::new("/nonexistent"), Path::new("/nonexistent"))
+    host_at(Path::new("/nonexistent"), Path::new("/nonexistent"), None)
 }
 
-fn host_at(logs: &Path, plugin: &Path) -> Rc<dyn Host> {
-    let door = Box::new(TestDoor { logs: logs.to_owned(), plugin: plugin.to_owned() });
+fn host_at(logs: &Path, plugin: &Path, token: Option<String>) -> Rc<dyn Host> {
+    let door = Box::new(TestDoor { logs: logs.to_owned(), plugin: plugin.to_owned(), token });
     Rc::new(LocalHost { launcher: Arc::new(shim()), door })
 }
 
 /// The store of a `Cli`, opened in this process with the machine's clock.
 pub(crate) fn open(cli: &Cli) -> Context {
+    open_presenting(cli, None)
+}
+
+/// The same for a caller that presents an access token.
+pub(crate) fn open_presenting(cli: &Cli, token: Option<String>) -> Context {
     let plugin = cli.scratch().join("home/.config/opencode/plugin/writ.js");
-    let host = host_at(&cli.scratch().join("writ.db.logs"), &plugin);
+    let host = host_at(&cli.scratch().join("writ.db.logs"), &plugin, token);
     Context::open(&cli.db(), Arc::new(RealClock), Box::new(SeededIds::surprising()), host).unwrap()
 }
 

@@ -49,7 +49,9 @@ fn what_an_agent_does_not_report_is_withheld_until_it_is_settled() {
         json!([{"task": "silent", "cost": 2_000_000, "tokens": 200}])
     );
 
-    let settle = |words: &[&str]| cli.run([&["budget", "settle", &run, "silent"], words].concat());
+    let settle = |words: &[&str]| {
+        crate::decisions::decide(&cli, &[&["budget", "settle", &run, "silent"], words].concat())
+    };
     settle(&["--cost", "2.01"]).fails_with(1);
     settle(&["--cost", "-1"]).fails_with(2);
     settle(&[]).fails_with(2);

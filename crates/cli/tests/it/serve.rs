@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use testkit::{Background, Cli, Signal, eventually_some};
 
 const DEADLINE: Duration = Duration::from_secs(20);
+/// Not the user of any test.
+const NOBODY: u32 = 65_534;
 
 struct Served<'c> {
     server: Background<'c>,
@@ -109,6 +111,10 @@ fn only_this_machine_is_answered() {
         "Host: localhost.example.org\r\n",
         "Host: localhost\r\nOrigin: http://example.org\r\n",
         "Host: localhost\r\nOrigin: null\r\n",
+        "Host: localhost\r\nHost: example.org\r\n",
+        "Host: localhost\r\nHost: localhost\r\n",
+        "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://example.org\r\n",
+        "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://localhost\r\n",
     ] {
         let (status, _) = served.post("status.show", headers, "");
         assert!(status == 403 || status == 400, "{headers:?} was answered with {status}");
@@ -116,6 +122,58 @@ fn only_this_machine_is_answered() {
     assert_eq!(served.post("status.show", "Host: localhost\r\nOrigin: http://127.0.0.1:80\r\n", "").0, 200);
     let refused = cli.run(["serve", "--address", "0.0.0.0"]);
     assert!(refused.fails_with(1).stderr.contains("not an address of this machine alone"), "{refused}");
+}
+
+/// Nothing more is sent. The server has to end the connection, with or without an answer.
+fn is_closed_after(served: &Served<'_>, sent: &str) -> String {
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(sent.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap_or_else(|error| panic!("{sent:?} is still waited for: {error}"));
+    text
+}
+
+#[test]
+fn a_client_that_only_waits_is_disconnected() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    let served = serve(&cli);
+    std::thread::scope(|scope| {
+        for (sent, answer) in [
+            ("", ""),
+            ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow:", ""),
+            ("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 200"),
+            ("POST /v1/task.list HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", "HTTP/1.1 400"),
+        ] {
+            let served = &served;
+            scope.spawn(move || {
+                let text = is_closed_after(served, sent);
+                assert!(text.starts_with(answer) && text.is_empty() == answer.is_empty(), "{sent:?}: {text}");
+            });
+        }
+    });
+    assert_eq!(served.ask("status.show", "").0, 200);
+}
+
+#[test]
+fn only_the_owner_of_the_store_is_answered() {
+    let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+    cli.run(["status"]).success();
+    {
+        let served = serve(&cli);
+        assert_eq!(served.ask("status.show", "").0, 200);
+        served.server.signal(Signal::TERM);
+        assert_eq!(served.server.wait(DEADLINE).status.code(), Some(143));
+    }
+    // Only root can give a file away; for anybody else the table in `server::peer` shows the rule.
+    if std::os::unix::fs::chown(cli.db(), Some(NOBODY), None).is_ok() {
+        let served = serve(&cli);
+        for request in ["POST /v1/status.show", "GET /v1/operations", "GET /healthz"] {
+            let (status, said) =
+                served.send(&format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+            assert_eq!((status, &said["error"]["code"]), (403, &json!("DENIED")), "{request}: {said}");
+        }
+    }
 }
 
 #[test]

@@ -141,6 +141,8 @@ fn soak_a_signal_at_any_moment_fails_nothing() {
         }
         audit_is_clean(&cli);
     }
+    let rounds = testkit::rounds(15).into();
+    testkit::Storm { rounds, operations: 2 * rounds, kills: rounds, seed: None }.report();
 }
 
 #[test]

@@ -205,10 +205,13 @@ fn a_damaged_store_can_be_deleted_and_one_that_cannot_be_read_is_not() {
 fn a_person_at_a_terminal_is_asked_before_the_store_is_deleted() {
     let cli = writ();
     cli.run(["upgrade"]).success();
-    for (answer, remains) in [("n", true), ("", true), ("yes", false)] {
-        let mut asked = cli.call(["uninstall", "--purge"]).on_terminal(80, 24);
-        let question = || String::from_utf8_lossy(&asked.printed()).contains("everything in it? [y/N]");
-        testkit::eventually(std::time::Duration::from_secs(20), "the question is asked", question);
+    for (answer, remains) in [("n", true), ("", true), ("yes", true), ("the digits", false)] {
+        let mut asked = cli.call(["uninstall", "--purge"]).on_terminal(120, 24);
+        let digits = || crate::decisions::digits(&String::from_utf8_lossy(&asked.printed()));
+        testkit::eventually(std::time::Duration::from_secs(20), "the question is asked", || {
+            digits().is_some()
+        });
+        let answer = if remains { answer.to_owned() } else { digits().unwrap() };
         asked.press(&format!("{answer}\n"));
         assert_eq!(asked.wait(std::time::Duration::from_secs(20)).success(), !remains);
         assert_eq!(cli.db().exists(), remains, "{answer:?}");

@@ -13,7 +13,7 @@ use ops::registry;
 use serde_json::Value;
 use testkit::Cli;
 
-use crate::local;
+use crate::{decisions, local};
 
 /// A verb with a request, and the command that makes the same request.
 struct Row {
@@ -27,11 +27,18 @@ struct Example {
     /// The words after the program's name. `--output json` is added, and who asks under which request id.
     argv: Vec<String>,
     stdin: Option<String>,
+    /// A token, where a person has to decide.
+    token: Option<String>,
 }
 
 impl Example {
     fn new(request: Value, argv: &[&str]) -> Self {
-        Self { request, argv: argv.iter().map(|&word| word.to_owned()).collect(), stdin: None }
+        Self { request, argv: argv.iter().map(|&word| word.to_owned()).collect(), stdin: None, token: None }
+    }
+
+    /// The same for what only a person may decide.
+    fn decided(self, cli: &Cli) -> Self {
+        Self { token: Some(decisions::token(cli)), ..self }
     }
 
     fn stdin(self, text: impl Into<String>) -> Self {
@@ -81,13 +88,17 @@ fn through_the_registry(cli: &Cli, row: &Row, example: &Example) -> Value {
         request_id: RequestId::parse(REQUEST_ID).unwrap(),
     };
     let key = verb.effect.mutates().then_some(&key);
-    let answered = (verb.call)(&mut local::open(cli), key, example.request.clone());
+    let answered =
+        (verb.call)(&mut local::open_presenting(cli, example.token.clone()), key, example.request.clone());
     answered.unwrap_or_else(|error| panic!("{}: {error}: {}", row.verb, error.details)).answer
 }
 
 fn through_the_command(cli: &Cli, example: &Example) -> Value {
     let fixed = ["--output", "json", "--agent", AGENT, "--request-id", REQUEST_ID].map(str::to_owned);
-    let mut call = cli.call(example.argv.iter().cloned().chain(fixed));
+    let mut call = cli.call(example.argv.iter().cloned().chain(fixed)).env("USER", AGENT);
+    if let Some(token) = &example.token {
+        call = call.env("WRIT_TOKEN", token);
+    }
     if let Some(text) = &example.stdin {
         call = call.stdin(text.as_bytes());
     }
@@ -95,6 +106,36 @@ fn through_the_command(cli: &Cli, example: &Example) -> Value {
     // Validators and the like print their document without an envelope.
     let is_envelope = printed["schema_version"] == "v1" && printed.get("data").is_some();
     if is_envelope { printed["data"].clone() } else { printed }
+}
+
+/// The rest of the scratch directory is mounted read-only, with the store in it.
+const READ_ONLY: &str = "mount --bind \"$S\" \"$S\" && mount --bind \"$S/project\" \"$S/project\" &&
+    mount -o remount,bind,ro \"$S\" && cd \"$S/project\" && exec \"$@\"";
+
+#[test]
+fn every_reading_verb_answers_the_same_from_a_store_on_a_read_only_disk() {
+    // A preview of the collection tries it in a transaction that it takes back.
+    let tries = ["store.gc_preview"];
+    let reads =
+        |row: &&Row| !registry::find(row.verb).unwrap().effect.mutates() && !tries.contains(&row.verb);
+    for row in rows().filter(reads) {
+        let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
+        let example = (row.prepare)(&cli);
+        let fixed = ["--output", "json", "--agent", AGENT].map(str::to_owned);
+        let words: Vec<String> = example.argv.iter().cloned().chain(fixed).collect();
+        let start = "unshare -Urm true 2> /dev/null && exec unshare -Urm sh -c \"$0\" sh \"$@\"; exec unshare -m sh -c \"$0\" sh \"$@\"";
+        let before = ["-c", start, READ_ONLY, env!("CARGO_BIN_EXE_writ")].map(str::to_owned);
+        let mut call = cli.call(before.iter().chain(&words)).program("sh").env("S", cli.scratch().path());
+        let mut usual = cli.call(&words);
+        if let Some(text) = &example.stdin {
+            (call, usual) = (call.stdin(text.as_bytes()), usual.stdin(text.as_bytes()));
+        }
+        let from_read_only = call.run();
+        let usual = usual.run();
+        assert_eq!(from_read_only.status.code(), usual.status.code(), "{}: {from_read_only}", row.verb);
+        let (a, b) = (equal::document(&from_read_only.json()), equal::document(&usual.json()));
+        assert_eq!(a, b, "{}: left on a read-only disk", row.verb);
+    }
 }
 
 #[test]

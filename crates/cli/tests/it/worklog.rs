@@ -37,7 +37,7 @@ fn the_file_is_brought_up_to_the_store_and_a_changed_one_is_set_aside() {
     let verify = || cli.run(["worklog", "verify", "--run", &run, "--task", "T-1"]);
     assert_eq!(verify().success().json()["allow"], true);
     let issued = cli.run(["assignment", "issue", "--run", &run, "--task", "T-1"]).success().json();
-    let token = issued["data"]["token"].to_string();
+    let token = issued["data"]["token"].as_str().unwrap().to_owned();
     let first = append(&cli, &run, &token, "1", "begun");
     append(&cli, &run, &token, "2", "wrote");
     let path = cli.project().join("worklogs/T-1.jsonl");

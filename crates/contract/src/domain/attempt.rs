@@ -59,6 +59,9 @@ pub struct Outcome {
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// From whom the task's locks were taken before it got them, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_over: Option<String>,
     /// What changed outside the task's scope, if anything did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside>,

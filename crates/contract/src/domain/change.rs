@@ -11,6 +11,7 @@ use super::memory::{NewMemory, Place};
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
 use super::task::{Claim, PlanPart, TaskId};
+use super::token::{NewToken, TokenId};
 use super::trust::NewTrust;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +74,17 @@ pub enum Change {
     },
     ProjectTrustRevoked {
         directory: String,
+    },
+    /// A person created an access token. Its secret is not in the log.
+    TokenCreated {
+        token: NewToken,
+    },
+    TokenRevoked {
+        token_id: TokenId,
+    },
+    /// A decision was made with a token.
+    TokenUsed {
+        token_id: TokenId,
     },
     MemorySet {
         memory: NewMemory,
@@ -141,6 +153,9 @@ impl Change {
             Change::ProjectAdded { .. } => "project_created",
             Change::ProjectTrusted { .. } => "project_trusted",
             Change::ProjectTrustRevoked { .. } => "project_trust_revoked",
+            Change::TokenCreated { .. } => "token_created",
+            Change::TokenRevoked { .. } => "token_revoked",
+            Change::TokenUsed { .. } => "token_used",
             Change::MemorySet { .. } => "memory_upserted",
             Change::MemoryPinned { .. } => "memory_pinned",
             Change::MemoryDeleted { .. } => "memory_delete",
@@ -173,6 +188,9 @@ impl Change {
             Change::ProjectAdded { .. }
             | Change::ProjectTrusted { .. }
             | Change::ProjectTrustRevoked { .. }
+            | Change::TokenCreated { .. }
+            | Change::TokenRevoked { .. }
+            | Change::TokenUsed { .. }
             | Change::MemorySet { .. }
             | Change::MemoryPinned { .. }
             | Change::MemoryDeleted { .. }

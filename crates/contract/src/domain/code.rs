@@ -103,6 +103,7 @@ codes! {
     NonCompliant, "NON_COMPLIANT", 1, 403, ChangedRequest, "a role exceeded its mandate, its budget or its approval";
     MissingValidator, "MISSING_VALIDATOR", 2, 500, Never, "a validator could not run, so the document is refused";
     UntrustedContextBlock, "UNTRUSTED_CONTEXT_BLOCK", 1, 400, ChangedRequest, "a text contains a secret or injected instructions";
+    StoreReplaced, "STORE_REPLACED", 1, 503, Later, "the store's file was deleted, moved or replaced while it was open";
 }
 
 impl ErrorCode {

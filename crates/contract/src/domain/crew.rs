@@ -6,6 +6,7 @@ pub mod handoff;
 pub mod lock;
 pub mod snapshot;
 pub mod spec;
+pub mod token;
 pub mod worklog;
 
 use serde::{Deserialize, Serialize};
@@ -46,12 +47,18 @@ pub enum CrewChange {
         run_id: RunId,
         task_id: TaskId,
         reason: String,
+        /// Who took them from their holder by force.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forced_by: Option<String>,
     },
     AssignmentIssued {
         token: i64,
         run_id: RunId,
         task_id: TaskId,
         packet: Value,
+        /// The digest of the token that another store gave its worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_hash: Option<String>,
     },
     /// The files in scope before the worker started.
     SnapshotTaken {

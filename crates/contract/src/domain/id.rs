@@ -43,6 +43,8 @@ kinds! {
     Owner = "own";
     /// A person's approval of one exact action.
     Approval = "approval";
+    /// A token that a person created for a program.
+    AccessToken = "token";
 }
 
 /// An id of one kind, such as `task_01j…`.

@@ -48,6 +48,9 @@ pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 /// Rows one list call may return.
 pub const LIST_ROWS_MAX: usize = 1000;
 pub const LIST_ROWS_DEFAULT: usize = 50;
+/// Access tokens of a store, revoked ones included.
+pub const ACCESS_TOKENS_MAX: usize = 1000;
+pub const TOKEN_NAME_BYTES_MAX: usize = 64;
 /// Things that an error lists for a name that fits several or none.
 pub const CANDIDATES_MAX: usize = 10;
 /// Runs that are searched for a name, newest first: each costs a look-up.
@@ -154,6 +157,12 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a write waits for other writers before it fails with BUSY.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long an engine with running children waits for other writers: longer than any of its leases, because ending
+/// the children would lose their work.
+pub const ENGINE_BUSY_WAIT_MAX: Duration = Duration::from_hours(1);
+/// The first wait of a process that could not be started for want of descriptors, processes or memory. It doubles.
+pub const SHORTAGE_WAIT_MIN: Duration = Duration::from_millis(50);
+pub const SHORTAGE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");

@@ -14,6 +14,9 @@ pub struct ProcessIdentity {
     /// The namespaces of writ that the process is in, from the outermost to the innermost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<NamespaceInit>,
+    /// The machine, whatever its boot; empty where it has no name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
 }
 
 /// A pid namespace, known by its first process: when that process is gone, so is everything in the namespace.
@@ -34,3 +37,55 @@ pub struct Holder {
     #[serde(flatten)]
     pub process: ProcessIdentity,
 }
+
+/// What is left of an engine, as far as one can see from here. While anything is, others get nothing of what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Remains {
+    Running,
+    /// Its process exists and is stopped. What it started may still run.
+    Stopped,
+    /// Neither its process nor anything that it started is there any more.
+    Gone,
+    /// Its process is gone, but something that it started is not and could not be ended.
+    Left,
+    /// It is on another machine or in another container, or the process table cannot be read.
+    Unseen,
+}
+
+impl Remains {
+    /// Whether others may have what the engine holds. A lease that expired is not enough.
+    pub fn may_be_swept(self) -> bool {
+        match self {
+            Remains::Gone => true,
+            Remains::Running | Remains::Stopped | Remains::Left | Remains::Unseen => false,
+        }
+    }
+
+    /// The process and its state, as a message names them.
+    pub fn of_process(self, pid: u32) -> String {
+        match self {
+            Remains::Running => format!("process {pid}"),
+            Remains::Stopped => format!("process {pid}, which is stopped"),
+            Remains::Gone => format!("process {pid}, which is gone"),
+            Remains::Left => format!("process {pid}, which is gone, but something it started still runs"),
+            Remains::Unseen => {
+                format!("process {pid}, which cannot be seen from here: another machine or container")
+            }
+        }
+    }
+
+    /// What a person can do about it. Nothing where waiting helps.
+    pub fn remedy(self, pid: u32) -> Option<String> {
+        match self {
+            Remains::Running | Remains::Gone => None,
+            Remains::Stopped => Some(format!("continue it with `kill -CONT {pid}` or `fg`, or end it")),
+            Remains::Left | Remains::Unseen => {
+                Some("when nothing of it runs any more, use `writ lock release --force`".to_owned())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,10 @@ pub enum Refused {
     Scope(#[from] ScopeFault),
     #[error("the token is not the one of the task's current lock")]
     StaleToken,
+    #[error("the token was not given out for this task")]
+    ForgedToken,
+    #[error("all tokens of this age were withdrawn")]
+    DeadToken,
     #[error("the holder's heartbeat timed out; its lock is about to be released")]
     TimedOut,
 }
@@ -50,7 +54,8 @@ impl Refused {
             Refused::Nothing => Code::MissingRequiredInput,
             Refused::Scope(ScopeFault::Escape) => Code::ScopeViolation,
             Refused::Scope(_) => Code::SchemaInvalid,
-            Refused::StaleToken => Code::ConcurrencyConflict,
+            Refused::StaleToken | Refused::DeadToken => Code::ConcurrencyConflict,
+            Refused::ForgedToken => Code::NonCompliant,
             Refused::TimedOut => Code::TaskTimeout,
         }
     }
@@ -61,6 +66,8 @@ impl Refused {
             Refused::Nothing => "missing",
             Refused::Scope(fault) => fault.rule(),
             Refused::StaleToken => "stale_fencing_token",
+            Refused::ForgedToken => "token_forged",
+            Refused::DeadToken => "token_dead",
             Refused::TimedOut => "heartbeat_too_old",
         }
     }

@@ -113,16 +113,7 @@ pub(super) fn scrub(verdict: &mut Verdict) {
         scrub_text(&mut finding.path);
         scrub_text(&mut finding.message);
     }
-    details.more.values_mut().for_each(scrub_value);
-}
-
-fn scrub_value(value: &mut Value) {
-    match value {
-        Value::String(text) => scrub_text(text),
-        Value::Array(items) => items.iter_mut().for_each(scrub_value),
-        Value::Object(fields) => fields.values_mut().for_each(scrub_value),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+    details.more.values_mut().for_each(|value| *value = secrets::scrub_value(value.take()));
 }
 
 fn scrub_text(text: &mut String) {

@@ -147,3 +147,16 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
 pub(super) fn seconds(value: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(value.as_f64()?).ok()
 }
+
+/// Whether a worker that sends heartbeats also does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The files in its scope are others than when they were last seen, or are seen for the first time.
+    Changed,
+    None,
+}
+
+/// Judges an assignment that had no event for its whole timeout by the digests of its scope, then and now.
+pub fn progress(before: Option<&str>, now: &str) -> Progress {
+    if before == Some(now) { Progress::None } else { Progress::Changed }
+}

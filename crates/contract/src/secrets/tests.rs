@@ -98,3 +98,9 @@ fn piece() -> impl Strategy<Value = String> {
     let whole = prop::sample::select(CASES).prop_map(|(parts, _)| parts.concat());
     prop_oneof![prop::sample::select(words).prop_map(str::to_owned), whole]
 }
+
+#[test]
+fn a_name_behind_a_name_does_not_hide_its_value() {
+    let text = ["pass", "word:\npass", "word:\n  hunter2hunter2\n"].concat();
+    assert!(!scrub(&text).contains("hunter2"), "{}", scrub(&text));
+}

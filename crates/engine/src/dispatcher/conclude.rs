@@ -52,13 +52,12 @@ impl Dispatcher<'_> {
             return Ok(());
         };
         let stopped = live.stopped.is_some();
-        let hidden = live.hidden.clone();
         let mut recorder = live.recorder.take();
         if let (Some(recorder), Some(ran)) = (&mut recorder, &mut watched.ran) {
             recorder.after(&self.place(task), ran);
         }
         self.live_mut(task).recorder = recorder;
-        let seen = watched.finish(&self.part(task).spec.checks[index], &hidden);
+        let seen = watched.finish(&self.part(task).spec.checks[index]);
         let passed = seen.passed;
         self.live_mut(task).seen.push(seen);
         if passed && !stopped { self.check_next(task, index + 1) } else { self.conclude(task) }
@@ -317,6 +316,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
             retry_after_ms: reported.retry_after_ms,
+            took_over: live.took_over.clone(),
             outside: live.outside.clone().filter(|outside| !outside.is_empty()),
         }),
         token,

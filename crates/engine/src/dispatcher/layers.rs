@@ -188,12 +188,12 @@ impl Dispatcher<'_> {
                 None => self.board.set_not_before(task, now_ms),
                 Some((Phase::Judging, deadline_ms)) => *deadline_ms = now_ms,
                 // A process has its own deadline, and no layer of its task is awaited.
-                Some((Phase::Executing | Phase::Checking { .. }, _)) => {}
+                Some((Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. }, _)) => {}
             }
         }
         let is_due = |live: &Live| match live.phase {
             Phase::Judging => live.stopped.is_some() || now_ms >= live.deadline_ms,
-            Phase::Executing | Phase::Checking { .. } => false,
+            Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. } => false,
         };
         let due: Vec<usize> =
             self.live.iter().filter(|(_, live)| is_due(live)).map(|(task, _)| *task).collect();

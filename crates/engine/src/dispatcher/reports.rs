@@ -4,7 +4,6 @@ use ops::Result;
 
 use super::{Dispatcher, millis};
 use crate::executor::{Sign, Stdout, Stopped, sign_of};
-use crate::hidden::Hidden;
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Progress};
 use crate::supervisor::logs::Stream;
@@ -15,19 +14,26 @@ impl Dispatcher<'_> {
     /// Takes a report of a process. One of a process that nobody waits for is ignored.
     pub(super) fn take_report(&mut self, process: u64, report: Report) -> Result<()> {
         let now_ms = self.now_ms();
-        let found = self.live.iter_mut().find(|(_, live)| live.process == process);
-        let Some((&task, live)) = found else { return Ok(()) };
+        let found = self.live.iter().find(|(_, live)| live.process == process);
+        let Some((&task, _)) = found else { return Ok(()) };
+        if self.parks_for(task, &report) {
+            return Ok(());
+        }
+        let live = self.live.get_mut(&task).expect("BUG: found above");
         if let Phase::Checking { watched, .. } = &mut live.phase {
             let last = watched.take(report);
             return if last { self.check_ended(task) } else { Ok(()) };
         }
         live.last_sign_ms = now_ms;
         match report {
-            Report::Started { in_force, .. } => live.ended.in_force = Some(in_force),
+            Report::Started { in_force, .. } => {
+                live.ended.in_force = Some(in_force);
+                (live.spec, live.parkings) = (None, 0);
+            }
             Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
             Report::Stderr(bytes) => {
-                keep(live, Stream::Stderr, &bytes);
-                show_line(self.observer, &live.hidden, &self.board.slot(task).name, &bytes);
+                let text = keep(live, Stream::Stderr, &bytes);
+                show_line(self.observer, &self.board.slot(task).name, &text);
             }
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
@@ -52,19 +58,21 @@ impl Dispatcher<'_> {
 
     fn take_stdout(&mut self, task: usize, bytes: &[u8]) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        let name = &self.board.slot(task).name;
-        keep(live, Stream::Stdout, bytes);
+        let text = keep(live, Stream::Stdout, bytes);
         let mut events = Vec::new();
         live.lines.push(bytes, |line| events.extend(live.reader.line(line)));
         let signs: Vec<Sign> = events.iter().filter_map(|event| sign_of(event, &live.hidden)).collect();
         if !signs.is_empty() {
-            ops::run::journal::heartbeat(self.cx, &live.attempt.id)?;
+            let attempt = live.attempt.id.clone();
+            self.patiently(|engine| ops::run::journal::heartbeat(engine.cx, &attempt))?;
         }
+        let name = &self.board.slot(task).name;
         for Sign { percentage, message } in signs {
             self.observer.report(Progress::Update { task: name, percentage, message: &message });
         }
+        let live = self.live.get(&task).expect("BUG: still live");
         match live.stdout {
-            Stdout::Text => show_line(self.observer, &live.hidden, name, bytes),
+            Stdout::Text => show_line(self.observer, name, &text),
             Stdout::Messages => {}
         }
         Ok(())
@@ -83,23 +91,20 @@ impl Dispatcher<'_> {
                     watched.problem.get_or_insert_with(|| TOOK_TOO_LONG.to_owned());
                     self.children.kill(live.process);
                 }
-                Phase::Executing | Phase::Checking { .. } | Phase::Judging => {}
+                Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. } | Phase::Judging => {}
             }
         }
     }
 }
 
-fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) {
-    if let Some(log) = &mut live.log {
-        log.write(stream, bytes);
-    }
+/// Stores what was printed. Returns it without its secrets; without a log there is nothing to show.
+fn keep(live: &mut Live, stream: Stream, bytes: &[u8]) -> String {
+    live.log.as_mut().map(|log| log.write(stream, bytes)).unwrap_or_default()
 }
 
 /// Shows the last line of some output as progress.
-fn show_line(observer: &mut dyn Observer, hidden: &Hidden, task: &str, bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
+fn show_line(observer: &mut dyn Observer, task: &str, text: &str) {
     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-        let clean = hidden.clean(line.trim());
-        observer.report(Progress::Update { task, percentage: None, message: &clean });
+        observer.report(Progress::Update { task, percentage: None, message: line.trim() });
     }
 }

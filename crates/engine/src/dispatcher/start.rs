@@ -15,6 +15,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Preparation;
+use super::parked::shortage;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
 use crate::launcher::with_causes;
@@ -22,7 +23,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::supervisor::logs::{LogWriter, Scrub};
+use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
 use crate::verify::{Prepared, Watched, prepare};
 
@@ -50,8 +51,10 @@ impl Dispatcher<'_> {
             Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
             Preparation::Awaited => return Ok(()),
         };
+        let at = self.cx.now().at;
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
+        let took_over = self.note_takeover(task)?;
         self.note(Entry::MoveTask {
             task_id: task_id.clone(),
             to: Status::InProgress,
@@ -86,8 +89,28 @@ impl Dispatcher<'_> {
         self.refresh(task)?;
         self.waits_no_more(task);
         self.observer.report(Progress::Started { task: &self.board.slot(task).name, attempt: number });
-        self.begin_watch(task)?;
-        self.launch(task, attempt, executor, shaped)
+        if let Some(told) = &took_over {
+            self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
+        }
+        self.begin_watch(task, at)?;
+        self.launch(task, attempt, executor, (shaped, took_over))
+    }
+
+    /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
+    fn note_takeover(&mut self, task: usize) -> Result<Option<String>> {
+        let took_over = self.takeover(task)?;
+        if let Some(told) = &took_over {
+            self.note(Entry::Envelope(Note {
+                kind: Type::Event,
+                from: None,
+                to: "log.writ".to_owned(),
+                intent: "writ.lock.taken_over".to_owned(),
+                message: told.clone(),
+                payload: json!({"told": told}),
+                task_id: Some(self.tasks[task].id.clone()),
+            }));
+        }
+        Ok(took_over)
     }
 
     /// The entity a task is delegated to.
@@ -139,7 +162,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         executor: &dyn Executor,
-        shaped: Shaped,
+        (shaped, took_over): (Shaped, Option<String>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
@@ -157,13 +180,9 @@ impl Dispatcher<'_> {
         spec.env = self.child_environment(&shaped.env, &prepared.env);
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let log_path = self.settings.logs.join(format!("{}.log", attempt.id));
-        let hidden = shaped.hidden.clone();
-        let scrub: Scrub = Box::new(move |line| hidden.clean(line));
-        let process = self.next_process();
         let live = Live {
             attempt,
-            process,
+            process: 0,
             phase: Phase::Executing,
             started_at: now.at,
             timeout: shaped.timeout,
@@ -171,7 +190,7 @@ impl Dispatcher<'_> {
             silence_max: prepared.silence_max,
             last_sign_ms: now.boot.millis,
             stopped: None,
-            log: LogWriter::create(&log_path, scrub).ok(),
+            log: None,
             digests: None,
             ended: Ended::default(),
             stdout: prepared.stdout,
@@ -183,16 +202,45 @@ impl Dispatcher<'_> {
             seen: Vec::new(),
             outside: None,
             recorder: None,
+            took_over,
+            spec: Some(Box::new(spec)),
+            parkings: 0,
         };
         self.live.insert(task, live);
-        match self.children.start(process, spec) {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                self.live_mut(task).ended.fault = Some(with_causes(&error));
-                self.heed_signal();
-                self.executor_ended(task)
+        self.start_executor(task)
+    }
+
+    /// Starts the process of a live task, now or when the machine has what it needs.
+    pub(super) fn start_executor(&mut self, task: usize) -> Result<()> {
+        let (process, now_ms) = (self.next_process(), self.now_ms());
+        let log_path = self.settings.logs.join(format!("{}.log", self.live[&task].attempt.id));
+        let live = self.live_mut(task);
+        live.process = process;
+        live.phase = Phase::Executing;
+        live.deadline_ms = now_ms.saturating_add(millis(live.timeout));
+        live.last_sign_ms = now_ms;
+        let spec = live.spec.as_deref().expect("BUG: kept until it has started").clone();
+        if live.log.is_none() {
+            match LogWriter::create(&log_path, &live.hidden) {
+                Ok(log) => live.log = Some(log),
+                Err(error) => {
+                    if let Some(short_of) = shortage(error.raw_os_error()) {
+                        self.park(task, None, short_of);
+                        return Ok(());
+                    }
+                }
             }
         }
+        let Err(error) = self.children.start(process, spec) else { return Ok(()) };
+        self.heed_signal();
+        if let Some(short_of) = shortage(error.errno())
+            && self.live[&task].stopped.is_none()
+        {
+            self.park(task, None, short_of);
+            return Ok(());
+        }
+        self.live_mut(task).ended.fault = Some(with_causes(&error));
+        self.executor_ended(task)
     }
 
     /// Starts a check of a task that has returned.
@@ -201,14 +249,25 @@ impl Dispatcher<'_> {
         let check = self.part(task).spec.checks[index].clone();
         let deadline_ms = self.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
         let shown = check.command.join(" ");
-        self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
+        if self.live[&task].parkings == 0 {
+            self.observer.report(Progress::Checking { task: &self.board.slot(task).name, command: &shown });
+        }
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
-        let Prepared { mut spec, ran, .. } = prepare(&check, &self.place(task), marker, recorder);
+        let Prepared { mut spec, mut hidden, ran } = prepare(&check, &self.place(task), marker, recorder);
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let mut watched = Box::new(Watched::new(ran));
+        // What the executor was given may be in files that a check prints.
+        hidden.add_all(&self.live[&task].hidden);
+        let mut watched = Box::new(Watched::new(&hidden, ran));
         let started = self.children.start(process, spec);
+        if let Err(error) = &started
+            && let Some(short_of) = shortage(error.errno())
+            && self.live[&task].stopped.is_none()
+        {
+            self.park(task, Some(index), short_of);
+            return Ok(());
+        }
         let failed = started.is_err();
         watched.problem = started.err().map(|error| with_causes(&error));
         let live = self.live_mut(task);

@@ -8,6 +8,7 @@ use contract::domain::crew::lock::{Held, place};
 use contract::domain::crew::reference_of;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
+use contract::domain::process::Remains;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
@@ -18,6 +19,7 @@ use ops::crew::paths::resolve;
 use ops::crew::{LockConflict, Obstacle};
 use ops::host::Host;
 use ops::run::journal::{Entry, Wants};
+use serde_json::json;
 
 use super::{Dispatcher, millis};
 use crate::executor::Stopped;
@@ -31,6 +33,16 @@ pub(super) struct Waiting {
     told: String,
     hindrance: Obstacle,
 }
+
+impl Waiting {
+    /// Time in which nobody could wait does not count.
+    pub(super) fn postpone(&mut self, millis: i64) {
+        self.since_ms = self.since_ms.saturating_add(millis);
+    }
+}
+
+/// After a sweep found processes of a dead engine that it could not end, which takes a while to find out.
+const STUCK_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Between two sweeps because of a lock that is waited for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -50,7 +62,9 @@ impl Dispatcher<'_> {
         }
         self.renewed_ms = now_ms;
         let tokens: Vec<i64> = self.held.values().copied().collect();
-        let lost = ops::run::own::renew(self.cx, &self.run.asked.id, &self.owner, &tokens)?;
+        let lost = self.patiently(|engine| {
+            ops::run::own::renew(engine.cx, &engine.run.asked.id, &engine.owner, &tokens)
+        })?;
         for (task, _) in self.held.iter().filter(|(_, token)| lost.contains(token)) {
             if let Some(live) = self.live.get_mut(task) {
                 live.stop(Stopped::Fenced, &*self.children);
@@ -67,7 +81,10 @@ impl Dispatcher<'_> {
         }
         self.watched_ms = now_ms;
         // A fault in somebody else's ledger must not end this run; one of the store itself shows at the next write.
-        ops::watchdog::tick(self.cx, &self.caller).ok();
+        let swept = ops::watchdog::tick(self.cx, &self.caller).unwrap_or_default();
+        if swept.kept.iter().any(|kept| kept["remains"] == json!(Remains::Left)) {
+            self.watches_from_ms = self.now_ms().saturating_add(millis(STUCK_SWEEP_INTERVAL));
+        }
     }
 
     /// Looks at what other runs hold, tells which tasks wait for it, and gives up on those that waited too long.
@@ -105,7 +122,11 @@ impl Dispatcher<'_> {
             .iter()
             .zip(self.board.taken())
             .find_map(|(lock, place)| Some((lock, writes.iter().find(|wanted| wanted.overlaps(place))?)));
-        found.map(|(lock, wanted)| LockConflict { lock: lock.clone(), wanted: wanted.clone() })
+        found.map(|(lock, wanted)| LockConflict {
+            lock: lock.clone(),
+            wanted: wanted.clone(),
+            remains: lock.holder.as_ref().map(|holder| self.settings.launcher.look_at(holder)),
+        })
     }
 
     /// Notes that a task waits, and tells it once for everything it waits for.
@@ -121,13 +142,35 @@ impl Dispatcher<'_> {
     }
 
     /// An attempt could not begin: it is tried again when the obstacle may be gone, or left to a person.
-    pub(super) fn hindered(&mut self, task: usize, hindrance: Obstacle) -> Result<()> {
+    pub(super) fn hindered(&mut self, task: usize, mut hindrance: Obstacle) -> Result<()> {
+        self.look_at_holder(&mut hindrance);
         if !hindrance.passes() {
             return self.block(task, &hindrance);
         }
         self.wait_for(task, hindrance);
         self.board.set_not_before(task, self.now_ms().saturating_add(millis(limits::HINDRANCE_POLL)));
         self.look_at_locks()
+    }
+
+    /// What to say about a task that gets the locks it waited for, if they were taken from their holder.
+    pub(super) fn takeover(&mut self, task: usize) -> Result<Option<String>> {
+        let Some(Waiting { hindrance: Obstacle::Lock(conflict), .. }) = self.waiting.get(&task) else {
+            return Ok(None);
+        };
+        let conflict = conflict.clone();
+        let lock = &conflict.lock;
+        let from = format!("{} of {}", lock.reference, lock.run_id);
+        let taken = ops::lock::list::taken(self.cx, lock.token)?;
+        Ok(taken.map(|why| format!("took the lock on {} from {from}: {why}", lock.scope)))
+    }
+
+    /// Says in the obstacle what is left of the engine behind it.
+    pub(crate) fn look_at_holder(&self, obstacle: &mut Obstacle) {
+        if let Obstacle::Lock(conflict) = obstacle
+            && let Some(holder) = &conflict.lock.holder
+        {
+            conflict.remains = Some(self.settings.launcher.look_at(holder));
+        }
     }
 
     /// It waits for nothing any more.

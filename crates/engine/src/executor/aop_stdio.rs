@@ -15,9 +15,9 @@ use contract::json::{Map, Value};
 use contract::plan::{ExecutorName, PromptUse};
 
 use super::{Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure};
-use crate::hidden::Hidden;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
+use contract::secrets::Hidden;
 
 pub(super) struct AopStdio;
 
@@ -163,7 +163,7 @@ impl Conversation {
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
         let words = signal.map_or(status.state.as_str(), FinalSignal::as_str);
         let said = status.message.clone().unwrap_or_default();
-        failure(code, self.hidden.one_line(format!("{words} {said}").trim_end()))
+        failure(&self.hidden.one_line(code), self.hidden.one_line(format!("{words} {said}").trim_end()))
     }
 }
 

@@ -5,7 +5,7 @@ use contract::aop::response::Response;
 use contract::domain::money::MicroUsd;
 use contract::json::Value;
 
-use crate::hidden::Hidden;
+use contract::secrets::Hidden;
 
 /// Where a RESPONSE that failed says how long to wait before the next attempt: `error_details.extensions`.
 const RETRY_AFTER_EXTENSION: &str = "x_retry_after_ms";

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::{Duration, Instant};
 
+use contract::domain::process::Remains;
 use contract::domain::run::Owner;
 use ops::run::Liveness;
 
@@ -33,12 +34,29 @@ impl Launcher for ShimProgram {
         crate::drive::probe(owner)
     }
 
+    fn settle(&self, engine: &Owner) -> Remains {
+        supervisor::settle(engine)
+    }
+
+    fn look_at(&self, engine: &Owner) -> Remains {
+        supervisor::look_at(engine)
+    }
+
+    fn end_engine(&self, engine: &Owner) -> Remains {
+        supervisor::end_engine(engine)
+    }
+
+    fn paused_ms(&self) -> i64 {
+        i64::try_from(supervisor::paused().as_millis()).unwrap_or(i64::MAX)
+    }
+
     fn end_leftovers(&self) {
         supervisor::reap_leftovers(|_| true);
     }
 
     fn monotonic_ms(&self) -> i64 {
-        i64::try_from(BEGINNING.elapsed().as_millis()).unwrap_or(i64::MAX)
+        let paused = supervisor::paused();
+        i64::try_from(BEGINNING.elapsed().saturating_sub(paused).as_millis()).unwrap_or(i64::MAX)
     }
 
     fn pause(&self, length: Duration) {

@@ -8,7 +8,7 @@ use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::human_duration;
 
 use super::Outcome;
-use crate::hidden::Hidden;
+use contract::secrets::Hidden;
 
 /// What the executor is given.
 #[derive(Debug, Clone, PartialEq)]

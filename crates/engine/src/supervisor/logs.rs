@@ -1,9 +1,7 @@
 //! What an attempt printed, kept for `writ logs`: the beginning, the end, and how much was dropped between.
 
-mod lines;
 mod reading;
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,8 +10,8 @@ use std::path::Path;
 
 use contract::digest::Running;
 use contract::domain::limits::{LOG_HEAD_BYTES_MAX, LOG_TAIL_BYTES_MAX};
+use contract::secrets::{Hidden, Scrubber};
 
-use self::lines::Lines;
 pub use self::reading::{LogReader, Piece};
 use super::frame::{self, HEADER_BYTES, kind};
 
@@ -38,9 +36,6 @@ pub struct LogSummary {
     pub fault: Option<String>,
 }
 
-/// Takes secrets out of one line, before it is stored anywhere.
-pub type Scrub = Box<dyn Fn(&str) -> Cow<'_, str> + Send>;
-
 /// Output is stored in pieces of this size at most, so that the tail can drop a little at a time.
 const PIECE_BYTES_MAX: usize = 16 * 1024;
 const DROPPED: u8 = b'd';
@@ -48,7 +43,6 @@ const DROPPED: u8 = b'd';
 /// Writes one attempt's log.
 pub struct LogWriter {
     file: File,
-    scrub: Scrub,
     streams: [Side; 2],
     /// What the head may still take. Once something did not fit, everything goes to the tail.
     head_left: usize,
@@ -58,9 +52,9 @@ pub struct LogWriter {
     fault: Option<io::Error>,
 }
 
-#[derive(Default)]
 struct Side {
-    lines: Lines,
+    /// Nothing is stored, or cut to size, before secrets are taken out of it.
+    scrubber: Scrubber,
     digest: Running,
     bytes: u64,
 }
@@ -82,16 +76,16 @@ impl Stream {
 
 impl LogWriter {
     /// A new log that only its owner can read. A file that is there already is not overwritten.
-    pub fn create(path: &Path, scrub: Scrub) -> io::Result<Self> {
+    pub fn create(path: &Path, hidden: &Hidden) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        Ok(Self::onto(file, scrub))
+        Ok(Self::onto(file, hidden))
     }
 
-    fn onto(file: File, scrub: Scrub) -> Self {
+    fn onto(file: File, hidden: &Hidden) -> Self {
+        let side = || Side { scrubber: Scrubber::new(hidden.clone()), digest: Running::default(), bytes: 0 };
         Self {
             file,
-            scrub,
-            streams: Default::default(),
+            streams: [side(), side()],
             head_left: LOG_HEAD_BYTES_MAX,
             tail: VecDeque::new(),
             dropped_bytes: 0,
@@ -99,17 +93,18 @@ impl LogWriter {
         }
     }
 
-    /// Takes in what was printed. Whole lines are stored; the rest waits for its end.
-    /// A full disk is told at the end: it must not end the attempt.
-    pub fn write(&mut self, stream: Stream, bytes: &[u8]) {
+    /// Takes in what was printed and returns the scrubbed text that is certain by now. Whole lines are stored; the rest
+    /// waits for its end. A full disk is told at the end: it must not end the attempt.
+    pub fn write(&mut self, stream: Stream, bytes: &[u8]) -> String {
         let side = &mut self.streams[stream as usize];
         side.digest.update(bytes);
         side.bytes += bytes.len() as u64;
-        let mut text = Vec::with_capacity(bytes.len());
-        side.lines.push(bytes, |line| scrub_into(&mut text, &self.scrub, line));
+        let mut text = String::with_capacity(bytes.len());
+        side.scrubber.push(bytes, |clean| text.push_str(clean));
         let mut head = Vec::new();
-        self.store(stream, &text, &mut head);
+        self.store(stream, text.as_bytes(), &mut head);
         self.append(&head);
+        text
     }
 
     /// Stores what is left, and says what it was in all.
@@ -117,8 +112,8 @@ impl LogWriter {
         let mut end = Vec::new();
         for stream in Stream::BOTH {
             let mut text = Vec::new();
-            let lines = &mut self.streams[stream as usize].lines;
-            lines.finish(|line| scrub_into(&mut text, &self.scrub, line));
+            let scrubber = &mut self.streams[stream as usize].scrubber;
+            scrubber.finish(|clean| text.extend_from_slice(clean.as_bytes()));
             self.store(stream, &text, &mut end);
         }
         if self.dropped_bytes > 0 {
@@ -169,17 +164,6 @@ impl LogWriter {
             self.dropped_bytes += length as u64;
         }
     }
-}
-
-/// Adds a line to `text` without its secrets. What is not text is shown as far as it can be.
-fn scrub_into(text: &mut Vec<u8>, scrub: &Scrub, line: &[u8]) {
-    let (line, end) = match line {
-        [line @ .., b'\n'] => (line, "\n"),
-        _ => (line, ""),
-    };
-    let line = String::from_utf8_lossy(line);
-    text.extend(scrub(&line).as_bytes());
-    text.extend(end.as_bytes());
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use super::mark::{Marker, SHIM_VARIABLE, VARIABLE};
+use super::mark::{Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
 use super::namespaces;
 use super::process_table::{self, Process};
 
@@ -92,6 +92,32 @@ pub fn marked_ancestor() -> Option<MarkedProcess> {
 pub(super) fn is_unmarked(process: &Process) -> bool {
     let is_bare = environment_of(process).is_ok_and(|environment| mark_of(&environment).is_none());
     is_bare && std::fs::read(format!("/proc/{}/cmdline", process.pid)).is_ok_and(|line| !line.is_empty())
+}
+
+/// What a process has to do with an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trace {
+    None,
+    /// It carries the engine's mark, at whatever depth of namespaces.
+    Marked,
+    /// It is ending, and may have carried it: the environment goes before the process does.
+    Ending,
+}
+
+pub(super) fn trace_of(process: &Process, engine: &OwnerIdentity) -> Trace {
+    /// The parent of the kernel's threads, which have no environment.
+    const KERNEL: u32 = 2;
+    if process.is_zombie || process.pid == KERNEL || process.parent == KERNEL {
+        return Trace::None;
+    }
+    match read_mark(*process) {
+        Some(marked) if marked.marker.owner == *engine => return Trace::Marked,
+        Some(_) => return Trace::None,
+        None => {}
+    }
+    let is_bare = environment_of(process).is_ok_and(|environment| environment.is_empty());
+    let is_ending = is_bare && arguments_of(process).is_ok_and(|arguments| arguments.is_empty());
+    if is_ending { Trace::Ending } else { Trace::None }
 }
 
 /// Processes of other users cannot be read and count as unmarked.

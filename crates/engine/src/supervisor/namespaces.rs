@@ -1,7 +1,7 @@
 //! The pid namespaces of writ that a process is in. The first process of a namespace tells which it is: its name has
 //! its pid outside and its arguments what is around, and nobody inside can change either.
 
-use contract::domain::process::{NamespaceInit, ProcessIdentity};
+use contract::domain::process::{NamespaceInit, ProcessIdentity, Remains};
 
 use super::mark::OwnerIdentity;
 use super::process_table::{self, Process};
@@ -59,15 +59,39 @@ pub fn is_alive_inside(process: &ProcessIdentity, namespace: &str) -> Option<boo
     if !reap::is_alive(&init) {
         return Some(false);
     }
+    Some(process_table::snapshot().iter().any(|other| is_inside(other, process, namespace)))
+}
+
+/// What is left of an engine in a namespace of writ, as seen from further out.
+pub(super) fn remains_inside(engine: &ProcessIdentity, namespace: &str) -> Remains {
+    let Some(own) = marked::own_pid_namespace() else { return Remains::Unseen };
+    let Some(init) = engine.within.iter().find(|init| init.outside == own) else { return Remains::Unseen };
+    let boot_id = reap::boot_id();
+    if !reap::is_alive(&OwnerIdentity { pid: init.pid, start_time: init.start_time, boot_id }) {
+        return Remains::Gone;
+    }
+    let table = process_table::snapshot();
+    match table.iter().find(|other| is_inside(other, engine, namespace)) {
+        Some(process) if process.is_stopped => Remains::Stopped,
+        Some(_) => Remains::Running,
+        // What it started is in that namespace too, where only those inside can find it.
+        None => Remains::Left,
+    }
+}
+
+/// Whether this is the process as it is known inside its namespace.
+fn is_inside(other: &Process, process: &ProcessIdentity, namespace: &str) -> bool {
     // Processes of two namespaces may have the same pid inside and have begun in the same tick of the clock.
     let is_there = |pid: u32| marked::pid_namespace(&pid.to_string()).is_none_or(|name| name == namespace);
-    let is_same = |other: &Process| {
-        other.start_time == process.start_time
-            && !other.is_zombie
-            && pids_of(other.pid).is_some_and(|pids| pids.len() > 1 && pids.last() == Some(&process.pid))
-            && is_there(other.pid)
-    };
-    Some(process_table::snapshot().iter().any(is_same))
+    other.start_time == process.start_time
+        && !other.is_zombie
+        && pids_of(other.pid).is_some_and(|pids| pids.len() > 1 && pids.last() == Some(&process.pid))
+        && is_there(other.pid)
+}
+
+/// Whether this is the first process of a namespace.
+pub(super) fn is_first(pid: u32) -> bool {
+    pids_of(pid).is_some_and(|pids| pids.len() > 1 && pids.last() == Some(&INIT))
 }
 
 fn parse(text: &str) -> Option<(Vec<NamespaceInit>, String)> {

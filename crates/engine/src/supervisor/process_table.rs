@@ -16,6 +16,8 @@ pub struct Process {
     pub session: u32,
     /// Has ended and only waits to be reaped. A process whose first thread ended while others go on is not.
     pub is_zombie: bool,
+    /// Stopped by a signal, or by a debugger.
+    pub is_stopped: bool,
     /// In clock ticks since boot. Together with the pid it identifies one process of a boot.
     pub start_time: u64,
 }
@@ -82,6 +84,7 @@ pub fn parse_stat(line: &[u8]) -> Option<Process> {
         group: id(5)?,
         session: id(6)?,
         is_zombie: matches!(field(3)?, "Z" | "X" | "x") && threads <= 1,
+        is_stopped: matches!(field(3)?, "T" | "t"),
         start_time: field(22)?.parse().ok()?,
     })
 }

@@ -26,7 +26,7 @@ use self::executor::Executor;
 use self::link::{Link, Order};
 use self::namespace::Namespace;
 use super::confinement::{InForce, NamespaceInForce};
-use super::frame::{FromShim, Gone};
+use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
 use super::{process_table, wait_for};
 
@@ -58,7 +58,16 @@ fn run() -> io::Result<()> {
         return Ok(());
     };
     let grace = spec.bounded_grace();
-    let (in_force, namespace) = confine(&mut spec)?;
+    let (in_force, namespace) = match confine(&mut spec) {
+        Ok(confined) => confined,
+        Err(error) => {
+            // With the number: if the machine is only short of something, it is tried again.
+            let message = format!("could not confine the executor: {error}");
+            link.send(&FromShim::Fault(Fault { message, errno: error.raw_os_error() }));
+            link.flush();
+            return Ok(());
+        }
+    };
     let executor = match Executor::start(spec) {
         Ok(executor) => executor,
         Err(fault) => {

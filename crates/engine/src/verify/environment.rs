@@ -7,9 +7,9 @@ use std::ffi::{OsStr, OsString};
 use contract::domain::environment::{
     AuthorEnvironment, EnvironmentSeen, EnvironmentSource, digest_of, is_stored,
 };
+use contract::secrets::Hidden;
 
 use super::CheckLocation;
-use crate::hidden::Hidden;
 
 /// Variables by which a check that calls writ finds this store. They are writ's own and not the caller's.
 const OWN: &[&str] = &["WRIT_DB", "WRIT_OUTPUT"];

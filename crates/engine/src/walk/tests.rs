@@ -165,7 +165,9 @@ impl Observer for Watcher<'_> {
             | Progress::Waiting { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
-            | Progress::Attached => {}
+            | Progress::StoreBusy
+            | Progress::TookOver { .. }
+            | Progress::Attached { .. } => {}
         }
     }
 

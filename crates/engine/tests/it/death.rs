@@ -62,6 +62,8 @@ fn kill_nine_of_an_owner_leaves_nothing_behind() {
         owner.kill();
         eventually("everything is dead", || alive(&owner.token).is_empty());
     }
+    let rounds = testkit::rounds(30).into();
+    testkit::Storm { rounds, operations: rounds, kills: rounds, seed: None }.report();
 }
 
 #[test]

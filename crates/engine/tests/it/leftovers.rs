@@ -138,6 +138,8 @@ fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
         assert_eq!(supervisor::reap_leftovers(is_of(&owner)).survivors, 0);
         assert_eq!(alive(&owner.token), []);
     }
+    let rounds = testkit::rounds(10).into();
+    testkit::Storm { rounds, operations: rounds, kills: 2 * rounds, seed: None }.report();
 }
 
 fn executors_of(owner: &Owner) -> Vec<MarkedProcess> {

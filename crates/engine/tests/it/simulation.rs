@@ -51,6 +51,23 @@ fn each_seed(seeds: u64, parts: u64, part: u64, simulate: impl Fn(u64) + std::pa
     }
 }
 
+/// Runs seeds that were never tried before.
+fn fresh_seeds(usual: u32, simulate: impl Fn(u64) + std::panic::RefUnwindSafe) {
+    let mut random = testkit::SeededIds::surprising();
+    let rounds = testkit::rounds(usual);
+    for _ in 0..rounds {
+        let seed = random.below(1 << 48);
+        let outcome = std::panic::catch_unwind(|| simulate(seed));
+        assert!(outcome.is_ok(), "seed {seed} fails: WRIT_SEED={seed} cargo test -p engine simulation");
+    }
+    testkit::Storm { rounds: rounds.into(), operations: rounds.into(), kills: 0, seed: None }.report();
+}
+
+#[test]
+fn soak_no_fresh_seed_breaks_an_invariant() {
+    fresh_seeds(200, simulate);
+}
+
 macro_rules! parts {
     ($($name:ident = $number:literal;)*) => {
         $(

@@ -1,14 +1,13 @@
 //! Grants or denies an approval.
 
 use contract::domain::change::Change;
-use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::approval::{ApprovalId, Filed, NotApproved};
+use contract::domain::crew::approval::{Approval, ApprovalId, Filed, NotApproved};
 use contract::domain::id::Id;
+use contract::domain::principal::Action;
 use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::filed;
 use crate::context::{Context, Key};
@@ -45,9 +44,15 @@ pub struct Request {
 pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let id: ApprovalId = Id::parse(&request.id).map_err(|_| Error::not_found("approval", &request.id))?;
+    let known = cx.store.read()?.approval(&id)?.ok_or_else(|| Error::not_found("approval", id.as_str()))?;
+    if !cx.was_answered(key)? {
+        // Nobody is asked about what cannot be decided any more.
+        known.decide(&cx.clock.now()).map_err(|fault| refused(&known, fault))?;
+    }
+    let decision = cx.decision(key, &action(&known, request))?;
     cx.once(key, Decide::NAME, request, |work| {
+        let work = &mut decision.act(work)?;
         let known = filed(work, &id)?;
-        refuse_own_grant(&known, request, &work.caller.entity)?;
         known.decide(work.now).map_err(|fault| refused(&known, fault))?;
         let task = crate::task::required(work.tx, known.asked.task_id.as_str())?;
         let change = CrewChange::ApprovalDecided {
@@ -65,15 +70,14 @@ pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Fi
     })
 }
 
-/// An agent may deny its own request, but not grant it.
-fn refuse_own_grant(known: &Filed, request: &Request, caller: &str) -> Result<()> {
-    if !request.granted || known.asked.requested_by != caller || !caller.starts_with("agent.") {
-        return Ok(());
-    }
-    let id = &known.asked.id;
-    Err(Error::new(ErrorCode::Denied, format!("{caller} requested approval {id} and cannot grant it"))
-        .details(json!({"rule": "approval_own_word", "path": "$.id", "requested_by": caller}))
-        .hint(format!("a person or another agent can grant it with `writ approval grant {id}`")))
+/// What a person decides: one approval, with everything that it permits.
+fn action(known: &Filed, request: &Request) -> Action {
+    let word = if request.granted { "Grant, for one use," } else { "Deny" };
+    let Approval { id, run_id, task_id, action, action_digest, requested_by, .. } = &known.asked;
+    let question = format!(
+        "{word} {id}: {action}\nrequested by {requested_by} for {task_id} of {run_id}\naction {action_digest}"
+    );
+    Action::new(Decide::NAME, question)
 }
 
 fn refused(known: &Filed, fault: NotApproved) -> Error {

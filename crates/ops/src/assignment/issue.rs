@@ -3,6 +3,7 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Amount;
+use contract::domain::crew::token::LockToken;
 use contract::domain::money::MicroUsd;
 use contract::domain::task::Task;
 use contract::operator::TaskRef;
@@ -17,6 +18,7 @@ use crate::crew::denial::denied;
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::packet::{Draft, IssuedPacket, issue_packet};
 use crate::crew::ready::{nothing_ready, ready};
+use crate::crew::token;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::once::Reply;
@@ -67,8 +69,8 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// The fencing token. Every heartbeat and the result must carry it.
-    pub token: i64,
+    /// Every heartbeat, worklog entry and the result must carry it. It is not stored, and shown only here.
+    pub token: LockToken,
     pub run_id: String,
     pub task_id: String,
     pub reserved: Option<Amount>,
@@ -76,12 +78,20 @@ pub struct Answer {
 }
 
 pub fn issue(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let reply = match &request.task {
+    let mut reply = match &request.task {
         Some(task) => issue_task(cx, key, request, &reference(task)?)?,
         None => issue_next(cx, key, request)?,
     };
-    super::snapshot::take(cx, &key.caller, reply.answer.token)?;
+    super::snapshot::take(cx, &key.caller, reply.answer.token.number)?;
+    fill_in(cx, &mut reply.answer)?;
     Ok(reply)
+}
+
+/// Adds the token to an answer that has only its number, as stored answers do.
+pub(crate) fn fill_in(cx: &mut Context, answer: &mut Answer) -> Result<()> {
+    answer.token = token::of_assignment(&cx.store.read()?, answer.token.number)?;
+    answer.packet["x_token"] = json!(answer.token);
+    Ok(())
 }
 
 /// Assigns the first task that is ready and that nothing else keeps from being assigned.
@@ -151,7 +161,7 @@ pub(crate) fn settled(
 
 pub(crate) fn answer(state: &LedgerState, name: &TaskRef, issued: IssuedPacket) -> Result<Answer> {
     Ok(Answer {
-        token: issued.token,
+        token: issued.token.into(),
         run_id: state.run_uuid()?,
         task_id: name.to_string(),
         reserved: issued.reserved,

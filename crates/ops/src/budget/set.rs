@@ -5,9 +5,11 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::{Amount, Purse};
 use contract::domain::money::MicroUsd;
+use contract::domain::principal::Action;
 use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::Tx;
 
 use super::Shares;
 use crate::context::{Context, Key};
@@ -15,6 +17,7 @@ use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_run, uuid};
 use crate::error::{Error, Result};
 use crate::once::Reply;
+use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Set;
@@ -40,25 +43,53 @@ pub struct Request {
     pub tokens: Option<i64>,
 }
 
-/// Raises or lowers the limit of a run, but not below what is spent, reserved and withheld.
+/// Raises or lowers the limit of a run, but not below what is spent, reserved and withheld. The first limit and a lower
+/// one restrict the run; to raise one is a person's decision.
 pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Shares>> {
     if request.cost.is_none() && request.tokens.is_none() {
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("set a limit for the cost, for the tokens, or for both"));
     }
-    cx.once(key, Set::NAME, request, |work| {
-        let run = find_run(work.tx, &request.run)?;
-        let purse = work.tx.purse(&run.asked.id)?.unwrap_or_default();
-        let limit = Amount {
-            cost: request.cost.unwrap_or(purse.limit.cost),
-            tokens: request.tokens.unwrap_or(purse.limit.tokens),
-        };
-        purse
-            .decide_limit(limit)
-            .map_err(|fault| deny(Code::NonCompliant, fault.rule(), format!("the limit is {fault}")))?;
-        let change = CrewChange::BudgetSet { run_id: run.asked.id.clone(), limit };
-        let message = format!("The run may spend {} and {} tokens", limit.cost, limit.tokens);
-        work.change(&crate::run::about(&run), &message, &Change::Crew(change))?;
-        Ok(Shares::of(uuid(&run)?, Purse { limit, ..purse }))
+    let action = raise(&cx.store.read()?, request)?;
+    let decision = action.map(|action| cx.decision(key, &action)).transpose()?;
+    cx.once(key, Set::NAME, request, |work| match &decision {
+        Some(decision) => set_limit(&mut decision.act(work)?, request),
+        // Somebody lowered the limit since it was read.
+        None if raise(work.tx, request)?.is_some() => {
+            Err(Error::new(ErrorCode::VersionConflict, "the limit changed meanwhile"))
+        }
+        None => set_limit(work, request),
     })
+}
+
+fn set_limit(work: &mut EventWriter<'_, '_>, request: &Request) -> Result<Shares> {
+    let run = find_run(work.tx, &request.run)?;
+    let purse = work.tx.purse(&run.asked.id)?.unwrap_or_default();
+    let limit = wanted(&purse, request);
+    purse
+        .decide_limit(limit)
+        .map_err(|fault| deny(Code::NonCompliant, fault.rule(), format!("the limit is {fault}")))?;
+    let change = CrewChange::BudgetSet { run_id: run.asked.id.clone(), limit };
+    let message = format!("The run may spend {} and {} tokens", limit.cost, limit.tokens);
+    work.change(&crate::run::about(&run), &message, &Change::Crew(change))?;
+    Ok(Shares::of(uuid(&run)?, Purse { limit, ..purse }))
+}
+
+fn wanted(purse: &Purse, request: &Request) -> Amount {
+    Amount {
+        cost: request.cost.unwrap_or(purse.limit.cost),
+        tokens: request.tokens.unwrap_or(purse.limit.tokens),
+    }
+}
+
+/// What a person decides, if the request raises a limit.
+fn raise(tx: &Tx<'_>, request: &Request) -> Result<Option<Action>> {
+    let run = find_run(tx, &request.run)?;
+    let Some(purse) = tx.purse(&run.asked.id)? else { return Ok(None) };
+    let limit = wanted(&purse, request);
+    let question = format!(
+        "Raise the budget of {} ({}) from {} and {} tokens to {} and {} tokens",
+        run.asked.id, run.asked.objective, purse.limit.cost, purse.limit.tokens, limit.cost, limit.tokens
+    );
+    Ok(purse.is_raised_by(limit).then(|| Action::new(Set::NAME, question)))
 }

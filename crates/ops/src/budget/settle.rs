@@ -5,12 +5,12 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::{Amount, SettleFault, Settled, Spent};
 use contract::domain::money::MicroUsd;
+use contract::domain::principal::Action;
 use contract::domain::task::Task;
 use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use store::Reservation;
+use store::{Reservation, Tx};
 
 use super::Shares;
 use crate::context::{Context, Key};
@@ -55,14 +55,13 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
             .hint("say what the task cost, how many tokens it used, or both"));
     }
     let run = cx.run_id_once(key, &request.run)?;
+    let action = if cx.was_answered(key)? { None } else { Some(judge(&cx.store.read()?, &run, request)?) };
+    let decision = cx.decision(key, &action.unwrap_or_else(|| Action::new(Settle::NAME, String::new())))?;
     cx.once(key, Settle::NAME, request, |work| {
+        let work = &mut decision.act(work)?;
         let run = find_run(work.tx, &run)?;
         let task = crate::names::task_of_run(work.tx, &run.asked.id, &request.task)?;
-        refuse_own_word(work, &task)?;
-        let withheld = work.tx.withheld_reservations(&task.id)?;
-        if withheld.is_empty() {
-            return Err(refused(&task, SettleFault::NothingWithheld, Amount::default()));
-        }
+        let withheld = withheld(work.tx, &task)?;
         for payer in payers(&withheld) {
             let of_payer: Vec<&Reservation> = payer.collect();
             settle_one(work, &task, &of_payer, request)?;
@@ -70,6 +69,31 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
         let purse = work.tx.purse(&run.asked.id)?.unwrap_or_default();
         Ok(Shares::of(uuid(&run)?, purse))
     })
+}
+
+/// What a person decides. Nobody is asked about what would be refused.
+fn judge(tx: &Tx<'_>, run: &str, request: &Request) -> Result<Action> {
+    let run = find_run(tx, run)?;
+    let task = crate::names::task_of_run(tx, &run.asked.id, &request.task)?;
+    for payer in payers(&withheld(tx, &task)?) {
+        settled(&task, &payer.collect::<Vec<_>>(), request)?;
+    }
+    let cost = request.cost.map_or_else(|| "an unknown amount".to_owned(), |cost| cost.to_string());
+    let tokens =
+        request.tokens.map_or_else(|| "an unknown number of".to_owned(), |tokens| tokens.to_string());
+    let question = format!(
+        "Settle the budget of {} ({}) of {}: it spent {cost} and {tokens} tokens, and the rest is free again",
+        task.id, task.title, run.asked.id
+    );
+    Ok(Action::new(Settle::NAME, question))
+}
+
+fn withheld(tx: &Tx<'_>, task: &Task) -> Result<Vec<Reservation>> {
+    let withheld = tx.withheld_reservations(&task.id)?;
+    if withheld.is_empty() {
+        return Err(refused(task, SettleFault::NothingWithheld, Amount::default()));
+    }
+    Ok(withheld)
 }
 
 /// The withheld parts, by the run whose budget they belong to.
@@ -89,12 +113,7 @@ fn settle_one(
     withheld: &[&Reservation],
     request: &Request,
 ) -> Result<()> {
-    let amounts: Vec<Amount> = withheld.iter().map(|part| part.amount).collect();
-    let total = Spent { cost: request.cost, tokens: request.tokens };
-    let sum = amounts.iter().copied().fold(Amount::default(), Amount::plus);
-    let settled =
-        contract::domain::crew::budget::settle(&amounts, total).map_err(|fault| refused(task, fault, sum))?;
-    for (part, Settled { withheld, spent }) in withheld.iter().zip(settled) {
+    for (part, Settled { withheld, spent }) in withheld.iter().zip(settled(task, withheld, request)?) {
         let change = CrewChange::BudgetSettled {
             token: part.token,
             run_id: part.run_id.clone(),
@@ -109,17 +128,11 @@ fn settle_one(
     Ok(())
 }
 
-/// What a worker says about its own costs comes with its result; afterwards, someone else has to say it.
-fn refuse_own_word(work: &EventWriter<'_, '_>, task: &Task) -> Result<()> {
-    let Some(known) = work.tx.ledger_row(&task.id)? else { return Ok(()) };
-    let caller = work.caller.entity.as_str();
-    if !caller.starts_with("agent.") || known.row.owner != work.caller.agent.as_str() {
-        return Ok(());
-    }
-    let name = task.part.as_ref().map_or_else(|| task.id.to_string(), |part| part.spec.id.clone());
-    Err(Error::new(ErrorCode::Denied, format!("{caller} worked on `{name}` and cannot settle its budget"))
-        .details(json!({"rule": "settle_own_word", "path": "$.task"}))
-        .hint("a person or the orchestrator can settle it"))
+fn settled(task: &Task, withheld: &[&Reservation], request: &Request) -> Result<Vec<Settled>> {
+    let amounts: Vec<Amount> = withheld.iter().map(|part| part.amount).collect();
+    let total = Spent { cost: request.cost, tokens: request.tokens };
+    let sum = amounts.iter().copied().fold(Amount::default(), Amount::plus);
+    contract::domain::crew::budget::settle(&amounts, total).map_err(|fault| refused(task, fault, sum))
 }
 
 fn refused(task: &Task, fault: SettleFault, withheld: Amount) -> Error {

@@ -54,8 +54,8 @@ impl Obstacle {
     pub fn awaited(&self) -> String {
         match self {
             Obstacle::Lock(conflict) => {
-                let lock = &conflict.lock;
-                format!("lock on {} held by {} of {}", lock.scope, lock.reference, lock.run_id)
+                let remedy = conflict.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+                format!("lock on {} held by {}{remedy}", conflict.lock.scope, conflict.held_by())
             }
             Obstacle::Budget { .. } => "budget reserved for other tasks".to_owned(),
             Obstacle::Approval { id, .. } => format!("approval {id}"),

@@ -7,7 +7,8 @@ use contract::domain::change::Change;
 use contract::domain::crew::budget::{Booking, Spent};
 use contract::domain::crew::lock::{Grant, Held, Wanted, lease, obstacle, place};
 use contract::domain::crew::{CrewChange, Ended};
-use contract::domain::run::Run;
+use contract::domain::process::Remains;
+use contract::domain::run::{Owner, Run};
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
 use contract::operator::fencing::Refused;
@@ -27,6 +28,8 @@ pub(crate) struct LockRequest<'a> {
     pub(crate) scopes: Vec<Wanted>,
     pub(crate) timeout: Duration,
     pub(crate) fold: bool,
+    /// The engine that will work under them; `None` where only their lease protects them.
+    pub(crate) holder: Option<&'a Owner>,
 }
 
 /// A lock of another task that overlaps a requested one.
@@ -35,6 +38,27 @@ pub struct LockConflict {
     pub lock: Held,
     /// The requested scope, as an absolute path.
     pub wanted: Scope,
+    /// What is left of the engine that holds it, where somebody has looked.
+    pub remains: Option<Remains>,
+}
+
+impl LockConflict {
+    /// The holder: `T-1 of run_…`, and its process if it has one.
+    pub fn held_by(&self) -> String {
+        let LockConflict { lock, remains, .. } = self;
+        let task = format!("{} of {}", lock.reference, lock.run_id);
+        match &lock.holder {
+            Some(holder) => {
+                format!("{task}, {}", remains.unwrap_or(Remains::Running).of_process(holder.pid))
+            }
+            None => task,
+        }
+    }
+
+    /// What a person can do about it; nothing where waiting helps.
+    pub fn remedy(&self) -> Option<String> {
+        self.remains?.remedy(self.lock.holder.as_ref()?.pid)
+    }
 }
 
 /// Grants all or nothing. An expired lock still conflicts until a watchdog sweep releases it. The locks that the task
@@ -49,7 +73,12 @@ pub(crate) fn acquire(
     if let Some(conflict) = find_conflict(work.tx, &asked)? {
         return Ok(Err(conflict));
     }
-    for held in distinct(&work.tx.locks_of_task(&asked.task.id)?) {
+    let before = distinct(&work.tx.locks_of_task(&asked.task.id)?);
+    // An engine has its run only once the engine before it is gone. Nobody else knows whether that one is.
+    if let Some(lock) = before.iter().find(|lock| asked.holder.is_none() && lock.holder.is_some()) {
+        return Ok(Err(LockConflict { lock: lock.clone(), wanted: lock.place.clone(), remains: None }));
+    }
+    for held in before {
         release(work, &held, "granted again")?;
     }
     let grant = Grant {
@@ -61,6 +90,7 @@ pub(crate) fn acquire(
         scopes: asked.scopes,
         timeout_ms: u64::try_from(asked.timeout.as_millis()).unwrap_or(u64::MAX),
         lease: lease(work.now, asked.timeout),
+        holder: asked.holder.cloned(),
     };
     let about = crate::task::about(work.tx, asked.task)?;
     let names: Vec<&str> = grant.scopes.iter().map(|wanted| wanted.scope.as_str()).collect();
@@ -79,7 +109,7 @@ pub(crate) fn find_conflict(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Opti
         around.retain(|lock| !above.contains(&lock.task_id));
         let wanted = (place, scope.mode);
         if let Some(lock) = obstacle(&asked.task.id, std::slice::from_ref(&wanted), &around, asked.fold) {
-            return Ok(Some(LockConflict { lock: lock.clone(), wanted: wanted.0 }));
+            return Ok(Some(LockConflict { lock: lock.clone(), wanted: wanted.0, remains: None }));
         }
     }
     Ok(None)
@@ -99,13 +129,10 @@ pub(crate) fn ancestors(tx: &Tx<'_>, run: &Run) -> Result<Vec<TaskId>> {
 
 /// The refusal, which names the holder of the other lock.
 pub(crate) fn refusal(run: &Run, reference: &TaskRef, conflict: &LockConflict) -> crate::Error {
-    let LockConflict { lock, wanted } = conflict;
-    let other = if lock.run_id == run.asked.id {
-        lock.reference.to_string()
-    } else {
-        format!("{} of {}", lock.reference, lock.run_id)
-    };
-    let message = format!("{reference} conflicts with the lock on `{}` held by {other}", lock.scope);
+    let LockConflict { lock, wanted, .. } = conflict;
+    let other = if lock.run_id == run.asked.id { lock.reference.to_string() } else { conflict.held_by() };
+    let remedy = conflict.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+    let message = format!("{reference} conflicts with the lock on `{}` held by {other}{remedy}", lock.scope);
     let mut verdict = verdict(Code::LockConflict, Refused::Conflict.rule(), message);
     let conflict = json!({
         "task_a": lock.reference, "resource_a": lock.scope, "run_a": lock.run_id.uuid(),
@@ -123,6 +150,16 @@ fn distinct(held: &[Held]) -> Vec<Held> {
 
 /// Releases all locks of a grant.
 pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &Held, reason: &str) -> Result<()> {
+    release_by(work, held, reason, None)
+}
+
+/// The same, with the name of who took them from their holder by force.
+pub(crate) fn release_by(
+    work: &mut EventWriter<'_, '_>,
+    held: &Held,
+    reason: &str,
+    forced_by: Option<&str>,
+) -> Result<()> {
     let task = crate::task::required(work.tx, held.task_id.as_str())?;
     let about = crate::task::about(work.tx, &task)?;
     let released = CrewChange::LocksReleased {
@@ -130,6 +167,7 @@ pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &Held, reason: &str)
         run_id: held.run_id.clone(),
         task_id: held.task_id.clone(),
         reason: reason.to_owned(),
+        forced_by: forced_by.map(str::to_owned),
     };
     let message = format!("{} released token {}: {reason}", held.reference, held.token);
     work.change(&about, &message, &Change::Crew(released))?;

@@ -41,7 +41,8 @@ pub(crate) fn reference_of_task(tx: &Tx<'_>, task: &Task) -> Result<TaskRef> {
 /// A task's name as operator documents write it.
 pub(crate) fn reference(text: &str) -> Result<TaskRef> {
     TaskRef::parse(text).ok_or_else(|| {
-        let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+        let clean = contract::secrets::scrub(text);
+        let shown: String = clean.chars().take(80).flat_map(char::escape_debug).collect();
         deny(
             Code::SchemaInvalid,
             "task_id",

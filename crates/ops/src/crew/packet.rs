@@ -68,6 +68,7 @@ pub(crate) fn issue_packet(
         scopes: wanted(view, state, &assignment)?,
         timeout: Duration::from_secs(assignment.task.timeout_seconds),
         fold,
+        holder: None,
     };
     if locks.scopes.is_empty() {
         return Err(refused(Refused::Nothing));
@@ -93,6 +94,7 @@ pub(crate) fn issue_packet(
         run_id: state.run.asked.id.clone(),
         task_id: task.id.clone(),
         packet: packet.clone(),
+        token_hash: None,
     };
     let message = format!("{reference} assigned to {} with token {}", draft.owner, token);
     work.change(&rows::about(state, &task), &message, &Change::Crew(issued))?;

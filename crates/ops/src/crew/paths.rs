@@ -39,5 +39,5 @@ pub fn resolve(links: &Links, root: &str, paths: &[String]) -> Result<Vec<Scope>
 
 /// A path with invisible characters escaped.
 fn printable(text: &str) -> String {
-    text.chars().take(200).flat_map(char::escape_debug).collect()
+    contract::secrets::scrub(text).chars().take(200).flat_map(char::escape_debug).collect()
 }

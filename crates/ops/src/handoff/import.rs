@@ -21,6 +21,7 @@ use super::unpack::unpack;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
+use crate::crew::token;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -110,6 +111,13 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let set_aside = crate::worklog::write_file(cx, &reply.answer.run_id, &task)?;
         reply.answer.x_set_aside.extend(set_aside);
     }
+    // Stored answers have only the numbers of tokens.
+    let tx = cx.store.read()?;
+    for task in &mut reply.answer.tasks {
+        if let Some(number) = task["token"].as_i64() {
+            task["token"] = json!(token::of_assignment(&tx, number)?);
+        }
+    }
     Ok(reply)
 }
 
@@ -142,6 +150,7 @@ fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) ->
         known_as(work, &run_id, bundle)?
     };
     let state = LedgerState::of(work.tx, run_id.as_str())?;
+    let bundle = with_hashes(work, &state, bundle)?;
     refuse_difference(work, &state, &bundle, is_new)?;
     let fold = view.folds_case(&state.run.asked.workspace)?;
     let reconcile = state.reconcile(work.tx, work.now, fold)?;
@@ -160,6 +169,17 @@ fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) ->
         assumed,
         ignored,
     })
+}
+
+/// Workers of a bundle that has no digest of their token get one of this store.
+fn with_hashes(work: &EventWriter<'_, '_>, state: &LedgerState, mut bundle: Bundle) -> Result<Bundle> {
+    for given in bundle.carried.x_assignments.iter_mut().filter(|given| given.ended.is_none()) {
+        if given.token_hash.is_none() {
+            let task = state.task(&given.task_id)?;
+            given.token_hash = Some(token::proved(work.tx, &task.id, given.token)?.hash());
+        }
+    }
+    Ok(bundle)
 }
 
 pub(super) fn digest_of(document: &Value) -> Result<String> {

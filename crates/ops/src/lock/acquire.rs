@@ -2,20 +2,26 @@
 
 use std::time::Duration;
 
-use contract::domain::crew::lock::{Grant, Wanted};
+use contract::domain::crew::lock::{Grant, Wanted, admit};
+use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
+use contract::domain::run::RunId;
 use contract::domain::status::Status;
-use contract::operator::{Code, Mode};
+use contract::domain::task::{Task, TaskId};
+use contract::domain::time::Lease;
+use contract::operator::{Code, Mode, TaskRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
-use crate::crew::denial::deny;
+use crate::crew::denial::{deny, refused};
 use crate::crew::grants::{self, LockRequest};
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::paths::real_scopes;
+use crate::crew::token;
 use crate::error::Result;
 use crate::once::Reply;
+use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Acquire;
@@ -45,17 +51,36 @@ pub struct Request {
     /// The lease: how long the holder may go without a heartbeat. Default: the timeout of the task's row.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
+    /// The token of the locks that the task holds; required while their lease lasts, because a new grant replaces them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<LockToken>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    #[serde(flatten)]
-    pub grant: Grant,
+    /// Renewing and releasing need it. It is not stored, and shown only here.
+    pub token: LockToken,
+    pub run_id: RunId,
+    pub task_id: TaskId,
+    pub reference: TaskRef,
+    /// An absolute path; the scopes are relative to it.
+    pub workspace: String,
+    pub scopes: Vec<Wanted>,
+    /// A holder that sends no heartbeat for longer than this is considered dead.
+    pub timeout_ms: u64,
+    pub lease: Lease,
+}
+
+impl From<Grant> for Answer {
+    fn from(grant: Grant) -> Self {
+        let Grant { token, run_id, task_id, reference, workspace, scopes, timeout_ms, lease, .. } = grant;
+        Self { token: token.into(), run_id, task_id, reference, workspace, scopes, timeout_ms, lease }
+    }
 }
 
 pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    cx.once_viewing(key, Acquire::NAME, request, |work| {
+    let mut reply = cx.once_viewing(key, Acquire::NAME, request, |work| {
         let view = work.view;
         let state = LedgerState::of(work.tx, &request.run)?;
         let (task, row) = (state.task(&name)?, state.row(&name)?);
@@ -72,6 +97,7 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             let message = format!("{name} is assigned; its assignment holds its locks");
             return Err(deny(Code::ConcurrencyConflict, "already_assigned", message));
         }
+        refuse_stranger(work, task, request.token)?;
         let root = &state.run.asked.workspace;
         let mode = if request.shared { Mode::Shared } else { Mode::Exclusive };
         let scopes = real_scopes(view, root, &request.resources)?;
@@ -84,9 +110,29 @@ pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
             timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
             fold: view.folds_case(root)?,
+            holder: None,
         };
         let granted = grants::acquire(work, asked)?;
         let grant = granted.map_err(|conflict| grants::refusal(&state.run, &name, &conflict))?;
-        Ok(Answer { grant })
-    })
+        Ok(Answer::from(grant))
+    })?;
+    // The stored answer has only the number.
+    let answer = &mut reply.answer;
+    answer.token = token::proved(&cx.store.read()?, &answer.task_id, answer.token.number)?;
+    Ok(reply)
+}
+
+/// A new grant replaces the locks that the task holds, so only their holder may ask for one while its lease lasts.
+fn refuse_stranger(work: &EventWriter<'_, '_>, task: &Task, given: Option<LockToken>) -> Result<()> {
+    let held = work.tx.locks_of_task(&task.id)?;
+    if !held.iter().any(|lock| lock.active && lock.lease.is_live(work.now)) {
+        return Ok(());
+    }
+    let Some(given) = given else {
+        let message = "the task holds locks that a new grant would replace, so token is required";
+        return Err(deny(Code::MissingRequiredInput, "missing", message).hint(
+            "give the token of those locks, or wait until they are released; `writ lock list` shows them",
+        ));
+    };
+    admit(&held, token::genuine(work.tx, &task.id, given)?, work.now).map_err(refused)
 }

@@ -1,9 +1,10 @@
 //! Lists locks and their holders.
 
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::{Held, was_taken};
 use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
+use contract::domain::task::TaskId;
 use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,36 @@ pub fn around(cx: &mut Context, run: &Run) -> Result<Vec<Held>> {
     let mut held = tx.locks_around(&workspace)?;
     held.retain(|lock| lock.run_id != run.asked.id && !above.contains(&lock.task_id));
     Ok(held)
+}
+
+/// Why the locks under a token were taken from their holder. `None` if they are held, or were given back.
+pub fn taken(cx: &mut Context, token: i64) -> Result<Option<String>> {
+    let held = cx.store.read()?.locks_of_token(token)?;
+    let reasons = held.into_iter().filter(|lock| !lock.active).filter_map(|lock| lock.release_reason);
+    Ok(reasons.into_iter().find(|reason| was_taken(reason)))
+}
+
+/// The lock of another task under which somebody may have written what this task had locked, after its locks were taken
+/// from it.
+pub fn lost_to(cx: &mut Context, task: &TaskId) -> Result<Option<Held>> {
+    let tx = cx.store.read()?;
+    let own = tx.lock_history_of_task(task, limits::LIST_ROWS_MAX)?;
+    let Some(last) = own.first().map(|lock| lock.token) else { return Ok(None) };
+    let own: Vec<Held> = own.into_iter().filter(|lock| lock.token == last).collect();
+    let is_taken = |lock: &Held| !lock.active && lock.release_reason.as_deref().is_some_and(was_taken);
+    if !own.iter().any(is_taken) {
+        return Ok(None);
+    }
+    let overlaps = |other: &Held| own.iter().any(|lock| lock.place.overlaps_ignoring_case(&other.place));
+    let mut from = last;
+    loop {
+        let later = tx.locks_granted_after(from, limits::LIST_ROWS_MAX)?;
+        let Some(newest) = later.last().map(|lock| lock.token) else { return Ok(None) };
+        if let Some(found) = later.into_iter().find(|other| other.task_id != *task && overlaps(other)) {
+            return Ok(Some(found));
+        }
+        from = newest;
+    }
 }
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {

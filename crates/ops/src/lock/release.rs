@@ -1,5 +1,6 @@
 //! Releases the locks that a task holds outside an assignment.
 
+use contract::domain::crew::token::LockToken;
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
 use crate::crew::ledger_state::{find_task, reference};
+use crate::crew::token;
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -31,7 +33,7 @@ pub struct Request {
     pub run: String,
     pub task: String,
     /// The token that `lock.acquire` returned.
-    pub token: i64,
+    pub token: LockToken,
     /// Why, for the log.
     #[serde(default)]
     pub reason: Option<String>,
@@ -39,6 +41,7 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
+    /// The number of the token.
     pub token: i64,
     pub released: Vec<String>,
 }
@@ -49,15 +52,21 @@ pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
     cx.once(key, Release::NAME, request, |work| {
         let (_, task) = find_task(work.tx, &request.run, &name)?;
         let held = work.tx.locks_of_task(&task.id)?;
-        let own = held.iter().find(|lock| lock.token == request.token);
+        let token = token::genuine(work.tx, &task.id, request.token)?;
+        let own = held.iter().find(|lock| lock.token == token);
         let own = own.ok_or_else(|| refused(Refused::StaleToken))?;
         let is_assigned = work.tx.assignment(own.token)?.is_some_and(|open| open.ended.is_none());
         if is_assigned || work.tx.has_open_attempt(&task.id)? {
             let message = format!("a worker or an engine is working on {name}; its locks are released when it ends, or by a sweep");
             return Err(deny(Code::NonCompliant, "lock_of_assignment", message));
         }
+        if let Some(holder) = &own.holder {
+            let message = format!("the engine with process {} works under the locks of {name}", holder.pid);
+            return Err(deny(Code::NonCompliant, "lock_of_engine", message)
+                .hint("a sweep releases them when nothing of that engine is left; a person can use `--force`"));
+        }
         grants::release(work, own, reason.as_deref().unwrap_or("released"))?;
-        let released = held.iter().filter(|lock| lock.token == request.token);
+        let released = held.iter().filter(|lock| lock.token == token);
         Ok(Answer { token: own.token, released: released.map(|lock| lock.scope.to_string()).collect() })
     })
 }

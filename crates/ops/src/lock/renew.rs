@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::domain::crew::lock::lease;
+use contract::domain::crew::token::LockToken;
 use contract::domain::time::Lease;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,11 +30,12 @@ pub struct Request {
     pub run: String,
     pub task: String,
     /// The token that `lock.acquire` or `assignment.issue` returned.
-    pub token: i64,
+    pub token: LockToken,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
+    /// The number of the token.
     pub token: i64,
     pub lease: Lease,
 }
@@ -42,10 +44,10 @@ pub struct Answer {
 pub fn renew(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
-    let held = super::admitted(&tx, &request.run, &request.task, request.token, &now)?;
-    let timeout = held.iter().find(|lock| lock.token == request.token).map_or(0, |lock| lock.timeout_ms);
+    let (token, held) = super::admitted(&tx, &request.run, &request.task, request.token, &now)?;
+    let timeout = held.iter().find(|lock| lock.token == token).map_or(0, |lock| lock.timeout_ms);
     let lease = lease(&now, Duration::from_millis(timeout));
-    tx.renew_locks(request.token, &lease)?;
+    tx.renew_locks(token, &lease)?;
     tx.commit()?;
-    Ok(Answer { token: request.token, lease })
+    Ok(Answer { token, lease })
 }

@@ -96,13 +96,14 @@ pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         Some((_, envelope)) => done::observe(cx, key, envelope, apply::options(envelope, request.strict))?,
         None => ChecksSeen::new(),
     };
-    let reply = cx.once_viewing(key, Step::NAME, request, |work| {
+    let mut reply = cx.once_viewing(key, Step::NAME, request, |work| {
         let (document, envelope) =
             read.as_ref().ok_or_else(|| Error::new(ErrorCode::Bug, "a stored answer was not replayed"))?;
         take_step(work, request, (document, envelope), &checks)
     })?;
-    for assignment in &reply.answer.assignments {
-        snapshot::take(cx, &key.caller, assignment.token)?;
+    for assignment in &mut reply.answer.assignments {
+        snapshot::take(cx, &key.caller, assignment.token.number)?;
+        issue::fill_in(cx, assignment)?;
     }
     Ok(reply)
 }

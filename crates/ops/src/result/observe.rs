@@ -70,7 +70,7 @@ fn beat_until(
     let request = heartbeat::Request {
         run: judged.issued.run_id.to_string(),
         task: judged.reference.to_string(),
-        token: judged.issued.token,
+        token: judged.issued.token.into(),
         at: None,
     };
     let interval = judged.issued.packet["task"]["heartbeat_interval_seconds"].as_u64();
@@ -82,7 +82,7 @@ fn beat_until(
         }
         if let Some(store) = &mut store {
             // One that failed is sent again at the next turn; the result counts from its arrival in any case.
-            heartbeat::beat(store, &**clock, &request).ok();
+            heartbeat::beat(store, &**clock, &request, |_, _| Ok(judged.issued.token)).ok();
         }
         wait = Duration::from_secs(interval.max(1));
     }

@@ -4,6 +4,7 @@ use contract::domain::change::Change;
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::crew::budget::Amount;
 use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
+use contract::domain::crew::token::LockToken;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::{self, Interval, Outside};
@@ -24,6 +25,7 @@ use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::meanwhile::{self, Since};
 use crate::crew::rows::{self, TransitionContext};
+use crate::crew::token;
 use crate::error::Result;
 use crate::host::{HostView, WatchEnd, Watched};
 use crate::once::Reply;
@@ -47,9 +49,9 @@ impl Verb for Submit {
 pub struct Request {
     /// The worker's result, a document of the operator contract.
     pub document: Value,
-    /// The token of the assignment. Default: the document's `x_fencing_token`.
+    /// The token of the assignment. Default: the document's `x_token`.
     #[serde(default)]
-    pub token: Option<i64>,
+    pub token: Option<LockToken>,
     /// What the worker spent, in micro-USD. Default: everything that was reserved.
     #[serde(default)]
     pub cost: Option<MicroUsd>,
@@ -70,6 +72,7 @@ impl Request {
 pub struct Answer {
     pub run_id: String,
     pub task_id: String,
+    /// The number of the token.
     pub token: i64,
     pub status: Status,
     /// Why the task counts as done.
@@ -89,6 +92,8 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let judged = judged(work.tx, &state, &request.sent(), arrived, view)?;
         let changes = seen_changes(work, &state, &judged, &seen)?;
         let task = state.task(&judged.reference)?.clone();
+        let caller = token::acting(work, &task, judged.issued.token)?;
+        let work = &mut work.acting_as(&caller);
         let verified = crate::checking::all_passed(&task, &seen.checks);
         if judged.result.status == Outcome::Done && task.has_checks() && !verified {
             return Err(failed_checks(&seen.checks));

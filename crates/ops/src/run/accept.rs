@@ -10,6 +10,7 @@ use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::{PlanPart, TaskId};
 use contract::plan::Plan;
+use contract::secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use super::submit::Submit;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::record::{About, EventBody, EventWriter, scrubbed, secret_in};
+use crate::record::{About, EventBody, EventWriter, scrubbed};
 use crate::verb::Verb;
 
 /// A document that was read and found valid.
@@ -96,9 +97,11 @@ fn refuse_secrets(request: &Submission) -> Result<()> {
 }
 
 pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
-    let Some(rule) = secret_in(stored) else { return Ok(()) };
-    let message = format!("the document looks like it holds a secret ({rule})");
-    Err(Error::new(ErrorCode::InvalidInput, message).hint("leave the secret out; name where it is kept"))
+    let Some(found) = secrets::find_in(stored) else { return Ok(()) };
+    let message = format!("the document looks like it holds a secret ({}) at `{}`", found.rule, found.path);
+    Err(Error::new(ErrorCode::InvalidInput, message)
+        .hint("leave the secret out; name where it is kept")
+        .details(json!({"path": found.path, "secret": found.rule})))
 }
 
 fn new_run(

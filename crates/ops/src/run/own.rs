@@ -1,11 +1,15 @@
 //! One engine holds a run at a time. Ownership is a row with a lease; a dead owner's run can be taken over.
 
+use std::collections::BTreeSet;
+
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::lock;
 use contract::domain::limits;
+use contract::domain::process::Remains;
 use contract::domain::run::{DocumentKind, Owner, Run, RunId, RunState};
-use contract::domain::time::Lease;
+use contract::domain::time::{Lease, Now};
+use store::Tx;
 
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
@@ -18,6 +22,8 @@ pub enum Owned {
     Mine(Box<Run>),
     /// Another engine works it; attach and wait.
     Another(Owner),
+    /// The engine that had it is not there, but something of it may be, and holds locks.
+    Unsettled(Owner, Remains),
     /// It has ended; its result is the answer.
     Ended(Box<Run>),
 }
@@ -43,10 +49,8 @@ fn take_viewing(
         let message = "the run is the ledger of a crew; its tasks are given out with `writ assignment issue`";
         return Err(Error::new(ErrorCode::WrongState, message));
     }
-    if let Some(holder) = run.owner.as_ref().filter(|holder| *holder != owner)
-        && super::is_worked_by_another(&run, &now, view)?
-    {
-        return Ok(Owned::Another(holder.clone()));
+    if let Some(other) = held_by_another(&tx, (&run, owner), &now, view)? {
+        return Ok(other);
     }
     let about = super::about(&run);
     let taken = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
@@ -63,6 +67,44 @@ fn take_viewing(
     let run = super::required(&tx, run_id)?;
     tx.commit()?;
     Ok(Owned::Mine(Box::new(run)))
+}
+
+/// Why the run cannot be taken, if it cannot. Whoever takes it also takes over the locks of its tasks, so nothing of
+/// their holders may be left.
+fn held_by_another(
+    tx: &Tx<'_>,
+    (run, owner): (&Run, &Owner),
+    now: &Now,
+    view: &HostView,
+) -> Result<Option<Owned>> {
+    let holders: BTreeSet<Owner> =
+        tx.active_locks_of_run(&run.asked.id)?.into_iter().filter_map(|lock| lock.holder).collect();
+    for holder in holders.iter().filter(|holder| *holder != owner) {
+        match view.remains(holder)? {
+            Remains::Gone => {}
+            Remains::Running | Remains::Stopped => return Ok(Some(Owned::Another(holder.clone()))),
+            remains @ (Remains::Left | Remains::Unseen) => {
+                // One that cannot be seen may well be at work.
+                let is_live = run.owner_lease.as_ref().is_some_and(|lease| lease.is_live(now));
+                let is_at_work = is_live && run.owner.as_ref() == Some(holder) && remains == Remains::Unseen;
+                return Ok(Some(if is_at_work {
+                    Owned::Another(holder.clone())
+                } else {
+                    Owned::Unsettled(holder.clone(), remains)
+                }));
+            }
+        }
+    }
+    let Some(holder) = run.owner.as_ref().filter(|holder| *holder != owner && !holders.contains(holder))
+    else {
+        return Ok(None);
+    };
+    let is_worked = super::is_worked_by_another(run, now, view)?;
+    // Children without locks end too before their tasks can be repeated.
+    if !is_worked && run.state == RunState::Running && view.remains(holder)? == Remains::Left {
+        return Ok(Some(Owned::Unsettled(holder.clone(), Remains::Left)));
+    }
+    Ok(is_worked.then(|| Owned::Another(holder.clone())))
 }
 
 /// Renews the lease of a run and of the locks that its engine took under these numbers. Refused when another engine

@@ -156,6 +156,9 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "failed_check": failed_check(task, attempts),
         "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
     });
+    if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
+        line["took_over"] = json!(told);
+    }
     if let Some(outside) = outcome.and_then(|outcome| outcome.outside.as_ref()) {
         line["outside"] = json!(outside);
     }

@@ -1,15 +1,15 @@
 //! Asks a person to allow the commands of a project, and remembers the answer.
 
 use contract::domain::change::Change;
-use contract::domain::code::ErrorCode;
+use contract::domain::principal::Action;
 use contract::domain::trust::{NewTrust, ProjectCommands, TrustBasis, TrustState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::{View, about, look};
 use crate::context::{Context, Key};
-use crate::error::{Error, Result};
+use crate::decision::Decision;
+use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
 
@@ -35,10 +35,11 @@ pub struct Request {
 /// Nothing is asked and nothing written where there are no commands, or the same ones are trusted already.
 pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<View>> {
     // A repeated request gets the stored answer; nobody is asked again.
-    let seen = if cx.was_answered(key)? { Decision::default() } else { ask(cx, request)? };
+    let seen = if cx.was_answered(key)? { Shown::default() } else { ask(cx, key, request)? };
     cx.once(key, Grant::NAME, request, |work| {
         let directory = &seen.directory;
-        if let Some(commands) = seen.commands.as_ref().filter(|_| seen.allowed) {
+        if let (Some(commands), Some(decision)) = (&seen.commands, &seen.decision) {
+            let mut work = decision.act(work)?;
             let trust = NewTrust {
                 directory: directory.clone(),
                 digest: commands.digest(),
@@ -55,28 +56,25 @@ pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Vie
 
 /// What a person was shown and decided.
 #[derive(Default)]
-struct Decision {
+struct Shown {
     directory: String,
     commands: Option<ProjectCommands>,
-    /// A person allowed them just now; false where nothing had to be asked.
-    allowed: bool,
+    /// A person allowed them just now; `None` where nothing had to be asked.
+    decision: Option<Decision>,
     basis: TrustBasis,
 }
 
-fn ask(cx: &mut Context, request: &Request) -> Result<Decision> {
+fn ask(cx: &mut Context, key: &Key, request: &Request) -> Result<Shown> {
     let (directory, commands) = look(cx, &request.directory)?;
     let trust = cx.store.read()?.trust(&directory)?;
     let state = TrustState::of(commands.as_ref(), trust.as_ref());
     let Some(shown) = commands.as_ref().filter(|_| !state.may_run()) else {
-        return Ok(Decision { directory, commands, ..Decision::default() });
+        return Ok(Shown { directory, commands, ..Shown::default() });
     };
     // What is trusted is what was shown, whatever the file says by then.
-    if cx.host().ask_person(&question(shown, state))? {
-        let basis = TrustBasis { environment: Some(cx.host().author_environment()) };
-        return Ok(Decision { directory, commands, allowed: true, basis });
-    }
-    Err(Error::new(ErrorCode::Denied, format!("{directory} is not trusted: the answer was no"))
-        .details(json!({"directory": directory, "state": state})))
+    let decision = cx.decision(key, &Action::new(Grant::NAME, question(shown, state)))?;
+    let basis = TrustBasis { environment: Some(cx.host().author_environment()) };
+    Ok(Shown { directory, commands, decision: Some(decision), basis })
 }
 
 fn question(commands: &ProjectCommands, state: TrustState) -> String {
@@ -95,6 +93,6 @@ fn question(commands: &ProjectCommands, state: TrustState) -> String {
     for (path, digest) in &commands.files {
         text.push_str(&format!("  {path}  {digest}\n"));
     }
-    text.push_str("\nTrust them?");
+    text.push_str("\nTrust them.");
     text
 }

@@ -3,6 +3,7 @@
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::lock::admit;
+use contract::domain::crew::token::LockToken;
 use contract::domain::crew::worklog::Line;
 use contract::domain::limits;
 use contract::domain::status::Status;
@@ -19,6 +20,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::{denied, deny, refused};
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::rows;
+use crate::crew::token;
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::{EventWriter, scrubbed};
@@ -43,7 +45,7 @@ pub struct Request {
     pub task: String,
     /// The token of the assignment; required while the task is in progress.
     #[serde(default)]
-    pub token: Option<i64>,
+    pub token: Option<LockToken>,
     /// The entry. Its timestamp, run_id, task_id and actor may be missing.
     pub entry: Value,
     /// Refuse unknown fields without `x_`.
@@ -72,7 +74,12 @@ pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let view = work.view;
         let state = LedgerState::of(work.tx, &request.run)?;
         let task = state.task(&name)?.clone();
-        may_write(work, &task, request.token, &name)?;
+        let token = may_write(work, &task, request.token, &name)?;
+        let caller = match token {
+            Some(token) => token::acting(work, &task, token)?,
+            None => work.caller.clone(),
+        };
+        let work = &mut work.acting_as(&caller);
         let path = path(work.tx, &state, &name, view)?;
         let end = work.tx.worklog_end(&task.id)?;
         let last = end.as_ref().map(|end| &end.line);
@@ -85,7 +92,7 @@ pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let appended = CrewChange::WorklogAppended {
             run_id: state.run.asked.id.clone(),
             task_id: task.id.clone(),
-            token: request.token,
+            token,
             line: line.clone(),
         };
         let message =
@@ -107,14 +114,23 @@ pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
 }
 
 /// While the task is in progress, only the holder of the token may write; otherwise any caller.
-fn may_write(work: &EventWriter<'_, '_>, task: &Task, token: Option<i64>, name: &TaskRef) -> Result<()> {
+fn may_write(
+    work: &EventWriter<'_, '_>,
+    task: &Task,
+    token: Option<LockToken>,
+    name: &TaskRef,
+) -> Result<Option<i64>> {
     match token {
-        Some(token) => admit(&work.tx.locks_of_task(&task.id)?, token, work.now).map_err(refused),
+        Some(token) => {
+            let token = token::genuine(work.tx, &task.id, token)?;
+            admit(&work.tx.locks_of_task(&task.id)?, token, work.now).map_err(refused)?;
+            Ok(Some(token))
+        }
         None if task.status == Status::InProgress => {
             let message = format!("{name} is in progress, so token is required: only its worker may write");
             Err(deny(Code::MissingRequiredInput, "missing", message))
         }
-        None => Ok(()),
+        None => Ok(None),
     }
 }
 
@@ -141,6 +157,12 @@ fn whole(
     ];
     for (field, value) in fill {
         fields.entry(field).or_insert(value);
+    }
+    // Nobody writes under another name.
+    let actor = work.caller.agent.as_str();
+    if !fields["actor"].as_str().is_some_and(|said| said.eq_ignore_ascii_case(actor)) {
+        let message = format!("actor must be `{actor}`, who writes the entry, or be left out");
+        return Err(deny(Code::NonCompliant, "identity_mismatch", message));
     }
     let same =
         |field: &str, own: &str| fields[field].as_str().is_some_and(|said| said.eq_ignore_ascii_case(own));

@@ -65,6 +65,7 @@ fn refuse_locked(work: &EventWriter<'_, '_>, state: &LedgerState, place: &Place<
         scopes: vec![Wanted { scope: place.worklog.clone(), mode: Mode::Exclusive }],
         timeout: Duration::ZERO,
         fold: place.fold,
+        holder: None,
     };
     match grants::find_conflict(work.tx, &asked)? {
         Some(conflict) => Err(grants::refusal(&state.run, place.name, &conflict)),

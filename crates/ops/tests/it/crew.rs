@@ -6,7 +6,7 @@ use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
-use ops::context::{Caller, Key};
+use ops::context::Key;
 use ops::{approval, assignment, budget, ledger, lock, run};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn an_assignment_takes_locks_and_its_result_releases_them() {
     crew.task("T-2", &["docs"], json!({"dependencies": ["T-1"]}));
     denied(crew.issue("T-2"), "DEPENDENCY_NOT_MET", "dependency_not_done");
     let first = crew.issue("T-1").unwrap();
-    assert_eq!((first.token, &first.packet["x_fencing_token"]), (1, &json!(1)));
+    assert_eq!((first.token.number, &first.packet["x_fencing_token"]), (1, &json!(1)));
     let options = contract::operator::Options { root: Some("/srv/repo"), ..Default::default() };
     let judged = contract::operator::validate_assignment(first.packet.to_string().as_bytes(), &options);
     assert!(judged.allow, "{judged:?}");
@@ -42,7 +42,7 @@ fn an_assignment_takes_locks_and_its_result_releases_them() {
         "CONCURRENCY_CONFLICT",
         "stale_fencing_token",
     );
-    assert_eq!(crew.issue("T-2").unwrap().token, 2);
+    assert_eq!(crew.issue("T-2").unwrap().token.number, 2);
     crew.holds();
 }
 
@@ -75,7 +75,7 @@ fn only_a_sweep_releases_expired_locks_and_a_late_result_is_refused() {
     );
     assert_eq!(crew.show()["open_blockers"][0]["code"], "TASK_TIMEOUT");
     let next = crew.issue("T-2").unwrap().token;
-    assert!(next > token);
+    assert!(next.number > token.number);
     denied(crew.heartbeat("T-1", token), "CONCURRENCY_CONFLICT", "stale_fencing_token");
     denied(
         crew.submit(crew.result("T-1", token, "done"), Vec::new()),
@@ -469,7 +469,7 @@ fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
 }
 
 #[test]
-fn an_agent_cannot_grant_its_own_request() {
+fn only_a_person_or_their_token_decides_an_approval() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
     let request = approval::request::Request {
@@ -479,14 +479,20 @@ fn an_agent_cannot_grant_its_own_request() {
         deadline_seconds: None,
     };
     let asked = approval::request::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
+    let host = crew.world.host.clone();
     let mut say = |key: &Key, granted: bool| {
         let decision = approval::decide::Request { id: asked.asked.id.to_string(), granted, reason: None };
         approval::decide::decide(&mut crew.world.cx, key, &decision)
     };
-    let own = say(&key("w", "yes"), true).unwrap_err();
-    assert_eq!((own.code.as_str(), own.hint.is_some()), ("DENIED", true));
-    let person = Key { caller: Caller::human(caller("w").agent), ..key("w", "a person's yes") };
-    assert_eq!(say(&person, true).unwrap().answer.state.as_str(), "granted");
+    host.paper.borrow_mut().person_says_no = true;
+    for granted in [true, false] {
+        let own = say(&key("w", "yes"), granted).unwrap_err();
+        assert_eq!((own.code.as_str(), own.hint.is_some()), ("DENIED", true));
+    }
+    host.paper.borrow_mut().person_says_no = false;
+    let decided = say(&key("w", "yes"), true).unwrap().answer;
+    assert_eq!((decided.state.as_str(), decided.decided_by.as_deref()), ("granted", Some("human.eve")));
+    assert!(host.question.borrow().contains(&asked.asked.action_digest), "all that is approved is shown");
 }
 
 #[test]
@@ -592,7 +598,7 @@ fn a_step_is_applied_whole_or_not_at_all() {
     denied(crew.step(round.clone(), false), "NON_COMPLIANT", "checks_of_another");
     round["assignments"] = json!([packet(&crew, "T-1", "src"), packet(&crew, "T-2", "docs/a.md")]);
     let taken = crew.step(round.clone(), false).unwrap();
-    assert_eq!(taken.assignments.iter().map(|given| given.token).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(taken.assignments.iter().map(|given| given.token.number).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(taken.next_actions[..2], ["wait for T-1".to_owned(), "wait for T-2".to_owned()]);
     // A worker that fell silent is swept before the next round is judged.
     seconds(&crew, 61);

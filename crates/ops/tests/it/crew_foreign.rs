@@ -96,7 +96,8 @@ fn a_bundle_with_only_the_contracts_fields_is_imported_and_its_run_goes_on() {
         }
     }
     // The worker goes on with the token of the answer, and then the rest can be done.
-    let token = answer.tasks.iter().find_map(|task| task["token"].as_i64()).unwrap();
+    let token = answer.tasks.iter().find_map(|task| task["token"].as_str()).unwrap();
+    let token: contract::domain::crew::token::LockToken = token.parse().unwrap();
     crew.heartbeat("T-2", token).unwrap();
     let mut result = crew.result("T-2", token, "done");
     result["acceptance_check"][0]["criterion"] = json!("unit tests pass");

@@ -183,7 +183,10 @@ fn strict_mode_refuses_unknown_fields_in_results_and_packets() {
     given["assignments"][0]["task"]["mood"] = json!("good");
     denied(crew.step(given, true), "SCHEMA_INVALID", "unknown_field");
     let token = crew.issue("T-1").unwrap().token;
-    let submit = |crew: &mut Crew, field: &str, strict: bool, token: Option<i64>| {
+    let submit = |crew: &mut Crew,
+                  field: &str,
+                  strict: bool,
+                  token: Option<contract::domain::crew::token::LockToken>| {
         let key = crew.key();
         let mut document = crew.result("T-1", 0, "done");
         document.as_object_mut().unwrap().remove("x_fencing_token");

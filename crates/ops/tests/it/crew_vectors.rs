@@ -7,6 +7,7 @@ use std::time::Duration;
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::lock::{Grant, Wanted, lease};
+use contract::domain::crew::token::LockToken;
 use contract::domain::id::Id;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
@@ -264,6 +265,7 @@ fn take(crew: &mut Crew, case: &Value, side: &str, task: &str) -> Option<String>
         resources: vec![case[side].as_str().unwrap().to_owned()],
         shared: *member("mode") == "shared",
         timeout_seconds: Some(60),
+        token: None,
     };
     match crew.acquire_with(request) {
         Err(error) => Some(error.code.as_str().to_owned()),
@@ -304,6 +306,14 @@ fn grants_heartbeats_and_sweeps_follow_the_fencing_table() {
     }
 }
 
+/// The token of the locks that a task holds now.
+fn current(crew: &mut Crew, task: &str) -> Option<LockToken> {
+    let request = lock::list::Request { run: Some(crew.run.clone()), history: false };
+    let locks = lock::list::list(&mut crew.world.cx, &request).unwrap().locks;
+    let number = locks.iter().find(|lock| lock.held.reference.as_str() == task)?.held.token;
+    Some(crew.token(task, number))
+}
+
 fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
     let mut at = |crew: &Crew, value: &Value| {
         let now = value.as_u64().unwrap();
@@ -326,18 +336,19 @@ fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
             let resources = step[2].as_array().unwrap().iter();
             let request = lock::acquire::Request {
                 run: crew.run.clone(),
-                task,
                 resources: resources.map(|text| text.as_str().unwrap().to_owned()).collect(),
                 shared: false,
                 timeout_seconds: step[3].as_u64(),
+                token: current(crew, &task),
+                task,
             };
-            code(crew.acquire_with(request).map(|token| json!(token)))
+            code(crew.acquire_with(request).map(|token| json!(token.number)))
         }
         // Both are asked the same: is this the current holder, and in time?
         "heartbeat" | "submit" => {
             at(crew, &step[3]);
-            let request =
-                lock::renew::Request { run: crew.run.clone(), task, token: step[2].as_i64().unwrap() };
+            let token = crew.token(&task, step[2].as_i64().unwrap());
+            let request = lock::renew::Request { run: crew.run.clone(), task, token };
             let now = crew.world.temp.now();
             let before = crew.world.state();
             let answer = lock::renew::renew(&mut crew.world.cx, &caller("worker"), &request);
@@ -349,8 +360,8 @@ fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
             let key = crew.key();
             let request = lock::release::Request {
                 run: crew.run.clone(),
+                token: crew.token(&task, step[2].as_i64().unwrap()),
                 task,
-                token: step[2].as_i64().unwrap(),
                 reason: None,
             };
             code(lock::release::release(&mut crew.world.cx, &key, &request).map(|_| json!("OK")))
@@ -521,6 +532,7 @@ fn belongings(crew: &Crew, input: &Value, made: &[(TaskRef, contract::domain::ta
             scopes: vec![Wanted { scope, mode }],
             timeout_ms: 60_000,
             lease: lease(&now, Duration::from_mins(1)),
+            holder: None,
         };
         changes.push(CrewChange::LocksGranted { grant });
     }

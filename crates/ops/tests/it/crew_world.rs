@@ -6,6 +6,7 @@ use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Purse;
+use contract::domain::crew::token::LockToken;
 use contract::domain::id::{Id, mint};
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::status::{Evidence, Status};
@@ -32,6 +33,13 @@ pub(crate) struct Crew {
     calls: u32,
 }
 
+/// The token that the store gives out for a task and a number.
+pub(crate) fn proved(world: &World, task_id: &str, number: i64) -> LockToken {
+    let store = store::Store::open(&world.temp.path(), world.temp.now().at).unwrap();
+    let parts: [&[u8]; 2] = [task_id.as_bytes(), &number.to_be_bytes()];
+    LockToken::proved(number, &store.key().unwrap().mac("token of a lock grant", &parts)).unwrap()
+}
+
 impl Crew {
     pub(crate) fn new() -> Self {
         Self { world: World::new(), run: RUN.to_owned(), workspace: WORKSPACE.to_owned(), calls: 0 }
@@ -53,6 +61,19 @@ impl Crew {
     pub(crate) fn key(&mut self) -> ops::context::Key {
         self.calls += 1;
         key("orchestrator", &format!("call {}", self.calls))
+    }
+
+    /// A token of a task with its proof. A number is proved as the store would, whether it gave it out or not.
+    pub(crate) fn token(&self, name: &str, token: impl Into<LockToken>) -> LockToken {
+        let token = token.into();
+        let mut cx = crate::world::context(&self.world.temp.path(), &self.world.clock(), 99);
+        let shown = ledger::show::show(&mut cx, &ledger::show::Request { run: self.run.clone() });
+        let rows = shown.into_iter().flat_map(|shown| shown.ledger).filter(|row| row["task_id"] == name);
+        let task = rows.filter_map(|row| row["x_task"].as_str().map(str::to_owned)).next();
+        match task {
+            Some(task) if token.proof().is_none() => proved(&self.world, &task, token.number),
+            _ => token,
+        }
     }
 
     pub(crate) fn envelope(&self, deltas: Value) -> Value {
@@ -131,12 +152,13 @@ impl Crew {
         Ok(assignment::issue::issue(&mut self.world.cx, &key, &request)?.answer)
     }
 
-    pub(crate) fn result(&self, name: &str, token: i64, status: &str) -> Value {
+    pub(crate) fn result(&self, name: &str, token: impl Into<LockToken>, status: &str) -> Value {
+        let token = self.token(name, token);
         json!({
             "schema_version": "1.0.0", "run_id": self.run, "task_id": name, "status": status,
             "changes": [], "worklog_path": format!("worklogs/{name}.jsonl"), "notes_for_orchestrator": ["a note"],
             "acceptance_check": [{"criterion": "it works", "status": "pass", "evidence": "seen"}],
-            "x_fencing_token": token,
+            "x_fencing_token": token.number, "x_token": token,
         })
     }
 
@@ -153,34 +175,48 @@ impl Crew {
     }
 
     /// Appends a worklog entry that says why a task does not finish.
-    pub(crate) fn explain(&mut self, name: &str, token: i64) -> Result<worklog::append::Answer> {
+    pub(crate) fn explain(
+        &mut self,
+        name: &str,
+        token: impl Into<LockToken>,
+    ) -> Result<worklog::append::Answer> {
         let entry = json!({
             "action": "stop", "files_touched": [], "decision": "d", "result": "r", "code": "DEPENDENCY_NOT_MET",
             "next_step": "ask the author",
         });
         let (key, run, task) = (self.key(), self.run.clone(), name.to_owned());
-        let request = worklog::append::Request { run, task, token: Some(token), entry, strict: false };
+        let token = Some(self.token(name, token));
+        let request = worklog::append::Request { run, task, token, entry, strict: false };
         Ok(worklog::append::append(&mut self.world.cx, &key, &request)?.answer)
     }
 
-    pub(crate) fn acquire(&mut self, name: &str, scopes: &[&str]) -> Result<i64> {
+    pub(crate) fn acquire(&mut self, name: &str, scopes: &[&str]) -> Result<LockToken> {
         self.acquire_with(lock::acquire::Request {
             run: self.run.clone(),
             task: name.to_owned(),
             resources: scopes.iter().map(|text| (*text).to_owned()).collect(),
             shared: false,
             timeout_seconds: None,
+            token: None,
         })
     }
 
-    pub(crate) fn acquire_with(&mut self, request: lock::acquire::Request) -> Result<i64> {
+    pub(crate) fn acquire_with(&mut self, request: lock::acquire::Request) -> Result<LockToken> {
         let key = self.key();
-        Ok(lock::acquire::acquire(&mut self.world.cx, &key, &request)?.answer.grant.token)
+        Ok(lock::acquire::acquire(&mut self.world.cx, &key, &request)?.answer.token)
     }
 
-    pub(crate) fn heartbeat(&mut self, name: &str, token: i64) -> Result<ops::heartbeat::Answer> {
-        let request =
-            ops::heartbeat::Request { run: self.run.clone(), task: name.to_owned(), token, at: None };
+    pub(crate) fn heartbeat(
+        &mut self,
+        name: &str,
+        token: impl Into<LockToken>,
+    ) -> Result<ops::heartbeat::Answer> {
+        let request = ops::heartbeat::Request {
+            run: self.run.clone(),
+            task: name.to_owned(),
+            token: self.token(name, token),
+            at: None,
+        };
         ops::heartbeat::send(&mut self.world.cx, &caller("worker"), &request)
     }
 

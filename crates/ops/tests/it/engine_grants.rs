@@ -9,18 +9,20 @@ use contract::domain::crew::lock::Held;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
+use contract::domain::process::Remains;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::plan::{Budget, ExecutorName};
 use ops::crew::Obstacle;
 use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::own::Owned;
 use ops::{approval, lock, run, watchdog};
 use serde_json::json;
 use testkit::SeededIds;
 
-use crate::crew_world::{Crew, purse};
-use crate::world::{World, caller, cancel, key, owner, submit};
+use crate::crew_world::{Crew, proved, purse};
+use crate::world::{ALIVE, DEAD, UNSEEN, World, caller, cancel, key, owner, submit};
 
 struct Scene {
     world: World,
@@ -217,6 +219,8 @@ fn only_the_engine_releases_or_takes_its_locks() {
     let mut scene = Scene::new();
     let one = scene.run(&[("a", "src")]);
     let token = scene.started(&one, "a");
+    let task = scene.world.task_of(&one, "a");
+    let token = proved(&scene.world, task.id.as_str(), token);
     let release =
         lock::release::Request { run: one.to_string(), task: "T-1".to_owned(), token, reason: None };
     let error = lock::release::release(&mut scene.world.cx, &key("ann", "r"), &release).unwrap_err();
@@ -227,6 +231,7 @@ fn only_the_engine_releases_or_takes_its_locks() {
         resources: vec!["docs".to_owned()],
         shared: false,
         timeout_seconds: None,
+        token: None,
     };
     let error = lock::acquire::acquire(&mut scene.world.cx, &key("ann", "a"), &acquire).unwrap_err();
     assert_eq!(error.details["details"]["rule"], "already_assigned");
@@ -377,4 +382,79 @@ fn an_engine_sweeps_the_silent_workers_of_a_crew() {
     let swept = tick(&mut crew);
     assert_eq!(swept.timed_out[0]["task_id"], "T-1");
     assert_eq!(tick(&mut crew), watchdog::Answer::default());
+}
+
+#[test]
+fn only_an_engine_of_which_nothing_is_left_loses_its_locks_and_its_run() {
+    let mut scene = Scene::new();
+    let one = scene.run(&[("a", "src")]);
+    scene.started(&one, "a");
+    scene.world.clock().advance(limits::ENGINE_LOCK_LEASE + limits::OWNER_LEASE);
+    for (liveness, remains) in [(ALIVE, "running"), (UNSEEN, "unseen")] {
+        scene.world.host.liveness.set(liveness);
+        let before = scene.world.state();
+        let swept =
+            watchdog::sweep(&mut scene.world.cx, &caller("w"), &watchdog::Request::default()).unwrap();
+        assert_eq!((swept.released.len(), &swept.kept[0]["remains"]), (0, &json!(remains)));
+        assert_eq!(watchdog::tick(&mut scene.world.cx, &caller("w")).unwrap(), watchdog::Answer::default());
+        let taken = run::own::take(&mut scene.world.cx, &caller("w"), &one, &owner(8)).unwrap();
+        match (liveness, taken) {
+            (ALIVE, Owned::Another(holder)) => assert_eq!(holder, owner(7)),
+            (_, Owned::Unsettled(holder, remains)) => {
+                assert_eq!((holder, remains), (owner(7), Remains::Unseen));
+            }
+            (_, other) => panic!("{other:?}"),
+        }
+        assert_eq!(scene.world.state(), before, "{liveness:?}");
+    }
+    scene.world.host.liveness.set(DEAD);
+    let swept = watchdog::tick(&mut scene.world.cx, &caller("w")).unwrap();
+    assert_eq!((swept.released.len(), swept.kept.len()), (1, 0));
+    let taken = run::own::take(&mut scene.world.cx, &caller("w"), &one, &owner(8)).unwrap();
+    assert!(matches!(taken, Owned::Mine(_)), "{taken:?}");
+    scene.is_sound();
+}
+
+#[test]
+fn a_person_takes_an_engines_locks_by_force_and_nobody_else_does() {
+    let mut scene = Scene::new();
+    let one = scene.run(&[("a", "src")]);
+    let token = scene.started(&one, "a");
+    scene.world.host.liveness.set(UNSEEN);
+    let before = scene.world.state();
+    let (run, task) = (one.to_string(), "T-1".to_owned());
+    let plain =
+        lock::release::Request { run: run.clone(), task: task.clone(), token: token.into(), reason: None };
+    lock::release::release(&mut scene.world.cx, &key("w", "plain"), &plain).unwrap_err();
+    let request = lock::force::Request { run, task, reason: "its container is gone".to_owned() };
+    scene.world.host.paper.borrow_mut().person_says_no = true;
+    lock::force::force(&mut scene.world.cx, &key("w", "no"), &request).unwrap_err();
+    assert_eq!(scene.world.state(), before);
+    scene.world.host.paper.borrow_mut().person_says_no = false;
+    let forced = lock::force::force(&mut scene.world.cx, &key("w", "yes"), &request).unwrap().answer;
+    assert_eq!((forced.tokens, forced.released), (vec![token], vec!["src".to_owned()]));
+    assert_eq!(forced.holders[0].remains, Remains::Unseen);
+    assert!(scene.world.host.question.borrow().contains("writ cannot end it from here"));
+    assert_eq!(scene.held(), Vec::<String>::new());
+    let reason = lock::list::taken(&mut scene.world.cx, token).unwrap().unwrap();
+    assert!(reason.starts_with("forced by ") && reason.ends_with(": its container is gone"), "{reason}");
+    // The engine notices it, and cannot report a result any more.
+    assert_eq!(run::own::renew(&mut scene.world.cx, &one, &owner(7), &[token]).unwrap(), [token]);
+    assert_eq!(scene.end(&one, "a", Some(token), Outcome::default()), Written::Fenced);
+    scene.is_sound();
+}
+
+#[test]
+fn a_task_has_lost_its_work_only_if_another_one_got_its_paths_since() {
+    let mut scene = Scene::new();
+    let (one, two) = (scene.run(&[("a", "src")]), scene.run(&[("b", "src/deep"), ("c", "docs")]));
+    scene.started(&one, "a");
+    let task = scene.world.task_of(&one, "a").id;
+    scene.world.clock().advance(limits::ENGINE_LOCK_LEASE + Duration::from_secs(1));
+    watchdog::tick(&mut scene.world.cx, &caller("w")).unwrap();
+    scene.started(&two, "c");
+    assert_eq!(lock::list::lost_to(&mut scene.world.cx, &task).unwrap(), None);
+    let token = scene.started(&two, "b");
+    let lost = lock::list::lost_to(&mut scene.world.cx, &task).unwrap();
+    assert_eq!(lost.map(|lock| lock.token), Some(token));
 }

@@ -10,7 +10,8 @@ use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
-use contract::domain::process::Holder;
+use contract::domain::principal::Action;
+use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
@@ -46,6 +47,8 @@ pub(crate) struct Paper {
     /// The commands of the project that is asked about.
     pub(crate) project: Option<ProjectCommands>,
     pub(crate) person_says_no: bool,
+    /// What the caller presents.
+    pub(crate) access_token: Option<String>,
 }
 
 pub(crate) struct TestHost {
@@ -195,10 +198,20 @@ impl Host for TestHost {
         Ok(found.map(|commands| ProjectCommands { directory: directory.to_owned(), ..commands }))
     }
 
-    fn ask_person(&self, question: &str) -> Result<bool> {
+    fn ask_person(&self, action: &Action) -> Result<String> {
         self.note("a person");
-        self.question.replace(question.to_owned());
-        Ok(!self.paper.borrow().person_says_no)
+        self.question.replace(action.question().to_owned());
+        let typed = if self.paper.borrow().person_says_no { "no" } else { action.digits() };
+        Ok(typed.to_owned())
+    }
+
+    fn person(&self) -> String {
+        "eve".to_owned()
+    }
+
+    fn access_token(&self) -> Result<Option<String>> {
+        self.note("a token");
+        Ok(self.paper.borrow().access_token.clone())
     }
 
     fn write_worklog(
@@ -221,6 +234,21 @@ impl Host for TestHost {
     fn liveness(&self, owner: &Owner) -> Liveness {
         self.note("a process");
         self.processes.borrow().get(&owner.pid).copied().unwrap_or(self.liveness.get())
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive => Remains::Running,
+            Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive | Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
     }
 
     fn ancestor(&self, _: &[&str]) -> Option<Holder> {

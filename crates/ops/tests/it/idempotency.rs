@@ -68,11 +68,16 @@ fn failed_run(world: &mut World, names: &[&str]) -> String {
     task_id.to_string()
 }
 
-/// Every verb that changes something.
+pub(crate) fn new_token(name: &str) -> ops::token::create::Request {
+    let scope = contract::domain::token::TokenScope::Approve;
+    ops::token::create::Request { name: name.to_owned(), scope, expires_in_seconds: None }
+}
+
 fn project(directory: &str) -> ops::trust::grant::Request {
     ops::trust::grant::Request { directory: directory.to_owned() }
 }
 
+/// Every verb that changes something.
 const VERBS: &[Verb] = &[
     Verb {
         name: "task.create",
@@ -80,6 +85,31 @@ const VERBS: &[Verb] = &[
             let requests = ["one", "two", " "].map(create);
             Box::new(move |cx, key, which| {
                 task::create::create(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "token.create",
+        prepare: |_| {
+            let requests = ["ci", "cd", "NO"].map(new_token);
+            Box::new(move |cx, key, which| {
+                let mut reply = ops::token::create::create(cx, key, &chosen(which, &requests))?;
+                // The secret is shown once; everything else is the same.
+                assert_eq!(reply.answer.secret.take().is_none(), reply.replayed);
+                Ok(plain(reply))
+            })
+        },
+    },
+    Verb {
+        name: "token.revoke",
+        prepare: |world| {
+            for name in ["ci", "cd"] {
+                ops::token::create::create(&mut world.cx, &key("setup", name), &new_token(name)).unwrap();
+            }
+            let request = |token: &str| ops::token::revoke::Request { token: token.to_owned() };
+            let requests = ["ci", "cd", "nobody"].map(request);
+            Box::new(move |cx, key, which| {
+                ops::token::revoke::revoke(cx, key, &chosen(which, &requests)).map(plain)
             })
         },
     },
@@ -333,6 +363,7 @@ const VERBS: &[Verb] = &[
     },
     crew::LOCK_ACQUIRE,
     crew::LOCK_RELEASE,
+    crew::LOCK_FORCE,
     crew::LEDGER_OPEN,
     crew::LEDGER_APPLY,
     crew::LEDGER_CLOSE,

@@ -1,6 +1,7 @@
 //! Money that nobody accounted for is withheld until someone says what was spent, and no money appears or is lost.
 
 use contract::domain::crew::budget::Amount;
+use contract::domain::crew::token::LockToken;
 use contract::domain::money::MicroUsd;
 use ops::{Result, assignment, budget};
 use serde_json::json;
@@ -19,7 +20,7 @@ fn crew(tasks: usize) -> Crew {
     crew
 }
 
-fn issue(crew: &mut Crew, name: &str, cost: i64, tokens: i64) -> Result<i64> {
+fn issue(crew: &mut Crew, name: &str, cost: i64, tokens: i64) -> Result<LockToken> {
     let request = assignment::issue::Request {
         task: Some(name.to_owned()),
         owner: Some("worker".to_owned()),
@@ -84,7 +85,9 @@ fn settling_cannot_make_money() {
     let code = |answer: Result<budget::Shares>| answer.unwrap_err().code.as_str();
     assert_eq!(code(settle(&mut crew, "person", "T-9", Some(0), None)), "NOT_FOUND");
     assert_eq!(code(settle(&mut crew, "person", "T-1", None, None)), "USAGE");
+    crew.world.host.paper.borrow_mut().person_says_no = true;
     assert_eq!(code(settle(&mut crew, "worker", "T-1", Some(0), None)), "DENIED");
+    crew.world.host.paper.borrow_mut().person_says_no = false;
     assert_eq!(crew.world.state(), before, "a refusal writes nothing");
     settle(&mut crew, "person", "T-1", Some(0), Some(0)).unwrap();
     settle(&mut crew, "person", "T-1", Some(0), Some(0)).expect("the same request has the same answer");
@@ -110,7 +113,7 @@ fn withheld_money_travels_with_a_handoff_and_can_be_settled_there() {
 #[test]
 fn the_four_parts_are_the_limit_whatever_happens() {
     let mut crew = crew(12);
-    let mut open: Vec<(String, i64)> = Vec::new();
+    let mut open: Vec<(String, LockToken)> = Vec::new();
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
     for step in 0..200 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -109,6 +109,9 @@ fn soak_thirty_two_processes_share_one_store_and_are_killed_at_random() {
     let enough =
         told.grants > 60 && told.results > 20 && told.verified > 0 && told.timeouts > 0 && told.stale > 0;
     assert!(enough, "{told:?}");
+    let kills = u64::from(rounds(24));
+    let operations = u64::from(told.grants + told.results);
+    testkit::Storm { rounds: kills, operations, kills, seed: None }.report();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Walks through the registry: what holds for every verb is checked for every verb.
 
+mod canaries;
 mod continuity;
 mod crew;
 mod mutation;
@@ -76,7 +77,7 @@ fn every_verb_answers_by_its_schema_and_never_asks_the_host_inside_a_transaction
             Effect::Once => {
                 let again = sample.call(&mut crew, key.as_ref(), request);
                 assert!(again.replayed, "{}", sample.verb);
-                assert_eq!(again.answer, given.answer, "{}", sample.verb);
+                assert_eq!(shown_again(again.answer), shown_again(given.answer), "{}", sample.verb);
             }
             Effect::Repeatable => {}
         }
@@ -125,4 +126,12 @@ fn schema_and_type_agree_on_requests_that_are_wrong_in_several_ways() {
             })
             .unwrap();
     }
+}
+
+/// What a repeated call answers too: all but the secret of a new token, which is shown once.
+fn shown_again(mut answer: Value) -> Value {
+    if let Some(fields) = answer.as_object_mut() {
+        fields.remove("secret");
+    }
+    answer
 }

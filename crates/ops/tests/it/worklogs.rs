@@ -1,5 +1,6 @@
 //! Worklogs: who may write, what is written, and what a changed file is told.
 
+use contract::domain::crew::token::LockToken;
 use contract::json::Value;
 use ops::Result;
 use ops::worklog::{self, append, show, verify};
@@ -11,7 +12,7 @@ fn entry(action: &str) -> Value {
     json!({"action": action, "files_touched": ["a/x"], "decision": "d", "result": "r", "next_step": "n"})
 }
 
-fn wrote(crew: &mut Crew, token: Option<i64>, entry: Value) -> Result<append::Answer> {
+fn wrote(crew: &mut Crew, token: Option<LockToken>, entry: Value) -> Result<append::Answer> {
     let key = crew.key();
     let request =
         append::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, entry, strict: false };
@@ -46,7 +47,8 @@ fn only_the_current_holder_writes_while_the_task_is_in_progress() {
     assert_eq!(wrote(&mut crew, None, entry("planned")).unwrap().number, 1);
     let token = crew.issue("T-1").unwrap().token;
     denied(wrote(&mut crew, None, entry("from outside")), "MISSING_REQUIRED_INPUT", "missing");
-    denied(wrote(&mut crew, Some(token + 1), entry("x")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
+    let next = crew.token("T-1", token.number + 1);
+    denied(wrote(&mut crew, Some(next), entry("x")), "CONCURRENCY_CONFLICT", "stale_fencing_token");
     assert_eq!(wrote(&mut crew, Some(token), entry("begun")).unwrap().number, 2);
     crew.world.temp.clock().advance(std::time::Duration::from_secs(61));
     crew.sweep();

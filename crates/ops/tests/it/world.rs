@@ -138,7 +138,7 @@ pub(crate) fn key(agent: &str, request: &str) -> Key {
 }
 
 pub(crate) fn owner(pid: u32) -> Owner {
-    Owner { pid, start_time: 1, boot_id: "boot-1".to_owned(), within: Vec::new() }
+    Owner { pid, start_time: 1, boot_id: "boot-1".to_owned(), within: Vec::new(), machine: String::new() }
 }
 
 pub(crate) fn create(title: &str) -> task::create::Request {

@@ -30,3 +30,24 @@ ALTER TABLE events ADD COLUMN steps_back_ms INTEGER;
 
 -- The environment of the person who trusted a project, in which its checks run, and the files that they name.
 ALTER TABLE trusted_projects ADD COLUMN basis TEXT;
+
+-- What a person hands to a program so that it may decide for them. Only the digest of a token's secret is kept.
+CREATE TABLE access_tokens (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    revoked_at INTEGER
+);
+
+-- A token proves itself by the store's key. Up to the last number that was given out before, a token is its number alone.
+INSERT INTO counters (name, value) SELECT 'fencing_plain', value FROM counters WHERE name = 'fencing';
+-- The digest of the token that another store gave the worker of an imported assignment.
+ALTER TABLE assignments ADD COLUMN token_hash TEXT;
+
+-- The engine that works under a lock, as JSON. NULL for locks that only a lease protects.
+ALTER TABLE locks ADD COLUMN holder TEXT;

@@ -23,6 +23,8 @@ pub struct AssignmentRow {
     /// How it ended; `None` while it is open.
     pub ended: Option<String>,
     pub issued_at: Timestamp,
+    /// The digest of the token that another store gave its worker.
+    pub token_hash: Option<String>,
 }
 
 /// A result that was accepted.
@@ -37,7 +39,7 @@ pub struct ResultRow {
     pub changes: Option<Changes>,
 }
 
-const COLUMNS: &str = "token, run_id, task_id, packet, snapshot, ended, issued_at";
+const COLUMNS: &str = "token, run_id, task_id, packet, snapshot, ended, issued_at, token_hash";
 
 impl Tx<'_> {
     pub fn assignment(&self, token: i64) -> Result<Option<AssignmentRow>> {
@@ -93,6 +95,7 @@ fn assignment_row_of(row: &Row<'_>) -> Result<AssignmentRow> {
             .transpose()?,
         ended: row.get(5)?,
         issued_at: Timestamp::from_millis(row.get(6)?),
+        token_hash: row.get(7)?,
     })
 }
 

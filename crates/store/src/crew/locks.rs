@@ -2,6 +2,7 @@
 
 use contract::domain::crew::lock::Held;
 use contract::domain::id::Id;
+use contract::domain::process::ProcessIdentity;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
@@ -14,7 +15,7 @@ use crate::conditions::rows;
 use crate::error::{Result, unreadable};
 
 const COLUMNS: &str = "token, scope, run_id, task_id, reference, workspace, place, mode, active, timeout_ms, \
-     lease_boot_id, lease_until, granted_at, released_at, release_reason";
+     lease_boot_id, lease_until, granted_at, released_at, release_reason, holder";
 
 impl Tx<'_> {
     /// Active locks at `place`, below it or above it. Ignores case; a caller that distinguishes case filters the result.
@@ -74,6 +75,24 @@ impl Tx<'_> {
         self.lock_list(&sql, params![rows(limit)])
     }
 
+    /// All locks that a task ever held, newest first.
+    pub fn lock_history_of_task(&self, task: &TaskId, limit: usize) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 ORDER BY token DESC LIMIT ?2");
+        self.lock_list(&sql, params![task.as_str(), rows(limit)])
+    }
+
+    /// The locks under a token, held or released.
+    pub fn locks_of_token(&self, token: i64) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE token = ?1");
+        self.lock_list(&sql, params![token])
+    }
+
+    /// Locks that were granted after this token, oldest first.
+    pub fn locks_granted_after(&self, token: i64, limit: usize) -> Result<Vec<Held>> {
+        let sql = format!("SELECT {COLUMNS} FROM locks WHERE token > ?1 ORDER BY token LIMIT ?2");
+        self.lock_list(&sql, params![token, rows(limit)])
+    }
+
     /// Renews the locks of a live holder. A row update, not an event. `false` if no lock is held under the token.
     pub fn renew_locks(&self, token: i64, lease: &Lease) -> Result<bool> {
         let renewed = self
@@ -123,5 +142,10 @@ fn held_of(row: &Row<'_>) -> Result<Held> {
         granted_at: Timestamp::from_millis(row.get(12)?),
         released_at: row.get::<_, Option<i64>>(13)?.map(Timestamp::from_millis),
         release_reason: row.get(14)?,
+        holder: row.get::<_, Option<String>>(15)?.map(|text| holder_of(&owner, &text)).transpose()?,
     })
+}
+
+fn holder_of(owner: &str, text: &str) -> Result<ProcessIdentity> {
+    serde_json::from_str(text).map_err(|_| unreadable("holder", owner, text))
 }

@@ -27,6 +27,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
         scopes: vec![Wanted { scope: Scope::parse("src", None).unwrap(), mode: Mode::Exclusive }],
         timeout_ms: 1,
         lease: lease.clone(),
+        holder: None,
     };
     let blocker = Blocker {
         task_id: reference_of(1),
@@ -86,7 +87,13 @@ fn on_the_way() -> Vec<CrewChange> {
             task_id,
             amount: Amount::default(),
         }),
-        at(|run_id, task_id| CrewChange::AssignmentIssued { token: 1, run_id, task_id, packet: json!({}) }),
+        at(|run_id, task_id| CrewChange::AssignmentIssued {
+            token: 1,
+            run_id,
+            task_id,
+            packet: json!({}),
+            token_hash: None,
+        }),
         at(|run_id, task_id| CrewChange::SnapshotTaken {
             token: 1,
             run_id,
@@ -123,7 +130,13 @@ fn on_the_way() -> Vec<CrewChange> {
             task_id,
             ended: Ended::Submitted,
         }),
-        at(|run_id, task_id| CrewChange::LocksReleased { token: 1, run_id, task_id, reason: "r".to_owned() }),
+        at(|run_id, task_id| CrewChange::LocksReleased {
+            token: 1,
+            run_id,
+            task_id,
+            reason: "r".to_owned(),
+            forced_by: None,
+        }),
     ]
 }
 

@@ -26,9 +26,10 @@ impl Tx<'_> {
                     _ => Ok(()),
                 }
             }
-            CrewChange::AssignmentIssued { token, run_id, task_id, packet } => self.change_one(
-                "INSERT INTO assignments (token, run_id, task_id, packet, issued_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![token, run_id.as_str(), task_id.as_str(), json(packet)?, at.millis()],
+            CrewChange::AssignmentIssued { token, run_id, task_id, packet, token_hash } => self.change_one(
+                "INSERT INTO assignments (token, run_id, task_id, packet, token_hash, issued_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![token, run_id.as_str(), task_id.as_str(), json(packet)?, token_hash, at.millis()],
             ),
             CrewChange::SnapshotTaken { token, snapshot, .. } => self.change_one(
                 "UPDATE assignments SET snapshot = ?2 WHERE token = ?1",
@@ -83,13 +84,14 @@ impl Tx<'_> {
     }
 
     fn locks_granted(&self, grant: &Grant, at: Timestamp) -> Result<()> {
+        let holder = grant.holder.as_ref().map(json).transpose()?;
         for wanted in &grant.scopes {
             let place = place(&grant.workspace, &wanted.scope)
                 .map_err(|_| unreadable("scope", "a grant", wanted.scope.as_str()))?;
             self.change_one(
                 "INSERT INTO locks (token, scope, run_id, task_id, reference, workspace, place, folded, mode, active,
-                 timeout_ms, lease_boot_id, lease_until, granted_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, ?11, ?12, ?13)",
+                 timeout_ms, lease_boot_id, lease_until, granted_at, holder)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1, ?10, ?11, ?12, ?13, ?14)",
                 params![
                     grant.token,
                     wanted.scope.as_str(),
@@ -103,7 +105,8 @@ impl Tx<'_> {
                     i64::try_from(grant.timeout_ms).unwrap_or(i64::MAX),
                     grant.lease.boot_id,
                     grant.lease.until_millis,
-                    at.millis()
+                    at.millis(),
+                    holder
                 ],
             )?;
         }

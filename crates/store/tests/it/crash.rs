@@ -40,6 +40,8 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
         acknowledged = written;
     }
     assert!(acknowledged > 0, "no child ever committed");
+    let (rounds, operations) = (rounds(30).into(), u64::try_from(acknowledged).unwrap());
+    testkit::Storm { rounds, operations, kills: rounds, seed: None }.report();
 }
 
 #[test]

@@ -10,5 +10,6 @@ mod numbers;
 mod opening;
 mod replay;
 mod requests;
+mod standing;
 mod transfer;
 mod writers;

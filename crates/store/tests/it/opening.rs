@@ -243,7 +243,7 @@ fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
                 drop(Store::open(&scratch.join("locked/data/writ.db"), ManualClock::new().now().at).unwrap());
                 set_mode(&scratch.join("locked/data"), 0o500);
             },
-            [format!("open Open {unavailable}"), String::new()],
+            ["open ok".to_owned(), format!("write ReadOnly {unavailable}")],
         ),
         (
             "the file cannot be written",
@@ -279,7 +279,7 @@ fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
 }
 
 #[test]
-fn a_read_only_disk_is_named_and_nothing_is_changed() {
+fn a_store_on_a_read_only_disk_is_read_and_not_changed() {
     for exists in [false, true] {
         let scratch = Scratch::new();
         let place = scratch.dir("disk");
@@ -288,9 +288,13 @@ fn a_read_only_disk_is_named_and_nothing_is_changed() {
         }
         let before = files(&place);
         let output = Child::new(Isolation::OnReadOnlyDisk, "open", &place).call().run();
-        let what = if exists { "Open" } else { "File" };
-        let expected = format!("open {what} STORE_UNAVAILABLE {PERMISSIONS}");
-        assert_eq!(said(&output.success().stdout), [expected], "{output}");
+        let refused = format!("STORE_UNAVAILABLE {PERMISSIONS}");
+        let expected = if exists {
+            vec!["open ok".to_owned(), format!("write ReadOnly {refused}")]
+        } else {
+            vec![format!("open File {refused}")]
+        };
+        assert_eq!(said(&output.success().stdout), expected, "{output}");
         assert!(files(&place) == before, "something was written");
     }
 }

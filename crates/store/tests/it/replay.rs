@@ -301,7 +301,7 @@ fn task_checks() -> TaskChecks {
 }
 
 fn owner() -> Owner {
-    Owner { pid: 7, start_time: 8, boot_id: "boot-1".to_owned(), within: Vec::new() }
+    Owner { pid: 7, start_time: 8, boot_id: "boot-1".to_owned(), within: Vec::new(), machine: String::new() }
 }
 
 fn new_run(id: RunId) -> NewRun {

@@ -223,3 +223,83 @@ fn a_backup_can_be_made_while_another_writes() {
     let mut copied = Store::open(&copy, temp.now().at).unwrap();
     assert_eq!(copied.read().unwrap().events_ever().unwrap(), 11, "what was not committed is not in it");
 }
+
+/// Does something at each read of the import's input.
+struct Reading<'r, F: FnMut(usize)> {
+    rest: &'r [u8],
+    reads: usize,
+    at_each: F,
+}
+
+impl<F: FnMut(usize)> std::io::Read for Reading<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.rest.read(buffer)
+    }
+}
+
+impl<F: FnMut(usize)> std::io::BufRead for Reading<'_, F> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        (self.at_each)(self.reads);
+        self.reads += 1;
+        Ok(&self.rest[..self.rest.len().min(64)])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.rest = &self.rest[amount..];
+    }
+}
+
+#[test]
+fn others_can_write_while_an_import_is_read_and_see_nothing_of_it_before_its_end() {
+    let bytes = exported(&filled());
+    let temp = TempStore::new();
+    let (mut store, mut other) = (temp.open(), temp.open());
+    other.wait_at_most(std::time::Duration::ZERO).unwrap();
+    let mut got_the_lock = 0;
+    let at_each = |_| {
+        let tx = other.begin().unwrap();
+        assert_eq!(tx.events_ever().unwrap(), 0, "the import is not visible yet");
+        got_the_lock += 1;
+    };
+    store.import(&mut Reading { rest: &bytes, reads: 0, at_each }).unwrap();
+    assert!(got_the_lock > 50, "another writer had its turn {got_the_lock} times");
+    assert!(other.read().unwrap().events_ever().unwrap() > 0);
+    assert_eq!(exported(&temp), bytes);
+}
+
+#[test]
+fn a_store_that_others_filled_during_an_import_keeps_what_they_wrote_and_nothing_else() {
+    let bytes = exported(&filled());
+    let temp = TempStore::new();
+    let (mut store, mut other, now) = (temp.open(), temp.open(), temp.now());
+    let mut ids = SeededIds::new(3);
+    let at_each = |reads| {
+        if reads == 5 {
+            let tx = other.begin().unwrap();
+            tx.append(&Stream::Store, event(&mut ids, &now, "first")).unwrap();
+            tx.commit().unwrap();
+        }
+    };
+    let error = store.import(&mut Reading { rest: &bytes, reads: 0, at_each }).unwrap_err();
+    assert!(matches!(error, Error::NotEmpty { .. }), "{error:?}");
+    assert_eq!(other.read().unwrap().events_ever().unwrap(), 1);
+}
+
+#[test]
+fn the_next_import_removes_what_a_killed_one_left_and_not_what_a_living_one_uses() {
+    let bytes = exported(&filled());
+    let temp = TempStore::new();
+    let staged = || -> Vec<String> {
+        let entries = std::fs::read_dir(temp.path().parent().unwrap()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.contains(".importing-")).collect()
+    };
+    let left = std::path::PathBuf::from(format!("{}.importing-1-0", temp.path().display()));
+    std::fs::write(&left, "half an import").unwrap();
+    let mut seen = Vec::new();
+    let at_each = |_| seen = staged();
+    temp.open().import(&mut Reading { rest: &bytes, reads: 0, at_each }).unwrap();
+    assert_eq!(seen.len(), 1, "only its own: {seen:?}");
+    assert_ne!(Some(seen[0].as_str()), left.file_name().unwrap().to_str());
+    assert_eq!(staged(), Vec::<String>::new());
+}

@@ -136,4 +136,6 @@ fn soak_orphans_are_always_found_and_always_ended() {
         drop(cli);
         eventually(SOON, "nothing is left", || !orphans.iter().any(|pid| process::is_running(*pid)));
     }
+    let rounds = testkit::rounds(3).into();
+    testkit::Storm { rounds, operations: rounds, kills: rounds, seed: None }.report();
 }

@@ -36,7 +36,7 @@ fn plan_name(count: usize) -> String {
 }
 
 /// A plan of independent tasks that each run `true`.
-fn plan(count: usize, workspace: &str) -> String {
+pub(super) fn plan(count: usize, workspace: &str) -> String {
     let head = format!("objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n");
     let task = |number: usize| {
         format!(

@@ -155,3 +155,10 @@ fn a_program_that_only_exits_has_no_commands() {
     assert!(knows(&place.stand_in("echo usage: writ run PLAN"), &["run"]));
     assert!(!knows(&place.0.join("nothing-here"), &["run"]));
 }
+
+#[test]
+fn the_time_of_a_process_is_read_behind_its_name() {
+    let stat = "7 (a) b) Z 1 7 7 0 -1 4 10 0 0 0 31 12 5 6 20 0 1 0 99 0 0";
+    assert_eq!(growth::parsed(stat), Some(('Z', 43.0)));
+    assert_eq!(growth::parsed("7 (a"), None);
+}

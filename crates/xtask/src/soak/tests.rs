@@ -1,23 +1,93 @@
+use serde_json::json;
+
 use super::*;
 
-fn planned(runner: Runner, args: &[&str]) -> Result<String> {
-    let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-    let (factor, rest) = parse(&args)?;
-    Ok(plan(runner, factor, rest).last().expect("a plan ends with the tests").to_string())
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
-#[test]
-fn the_long_tests_run_with_more_rounds() {
-    assert_eq!(
-        planned(Runner::Nextest, &["--factor", "500", "-p", "engine"]).unwrap(),
-        "WRIT_SOAK=500 cargo nextest run --profile soak -E 'test(/(^|::)soak_/)' -p engine"
-    );
-    assert_eq!(planned(Runner::CargoTest, &[]).unwrap(), "WRIT_SOAK=20 cargo test soak_ --workspace");
-}
-
-#[test]
-fn a_factor_is_a_number_above_zero() {
-    for wrong in [&["--factor"][..], &["--factor", "0"], &["--factor", "many"]] {
-        assert!(planned(Runner::Nextest, wrong).is_err(), "{wrong:?}");
+fn tally(name: &str, rounds: &[u64]) -> Tally {
+    let mut tally = Tally::new(name);
+    for rounds in rounds {
+        let call = Call { rounds: Some(*rounds), seed: 7, deadline: STORM_MAX };
+        let took = Duration::from_secs(*rounds);
+        tally.add(&call, Outcome { rounds: *rounds, took, ..Outcome::default() });
     }
+    tally
+}
+
+#[test]
+fn options_are_minutes_and_a_part_of_the_name() {
+    assert_eq!(parse(&[]), Ok(Options { minutes: 10, only: None }));
+    let both = parse(&words("--minutes 30 --only kill"));
+    assert_eq!(both, Ok(Options { minutes: 30, only: Some("kill".to_owned()) }));
+    for wrong in ["--minutes", "--minutes 0", "--minutes many", "--only", "--factor 3", "kill"] {
+        assert!(parse(&words(wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn every_storm_runs_once_then_ten_times_as_long_then_all_in_turn() {
+    let (a, b) = ("cli::soak_a", "cli::soak_b");
+    let turn = |tallies: &[Tally]| {
+        let next = next(tallies);
+        (next, rounds(&tallies[next]))
+    };
+    assert_eq!(turn(&[tally(a, &[5]), tally(b, &[])]), (1, None));
+    assert_eq!(turn(&[tally(a, &[5, 20]), tally(b, &[3])]), (1, Some(12)));
+    assert_eq!(turn(&[tally(a, &[5, 20, 20]), tally(b, &[3, 27])]), (0, Some(5)));
+    assert_eq!(turn(&[tally(a, &[5, 45]), tally(b, &[3, 27])]), (1, None), "the one with the least time");
+}
+
+#[test]
+fn a_run_of_many_tasks_gets_all_of_them_at_once() {
+    let name = "cli::many::soak_a_run_of_many_tasks_ends_and_can_be_read";
+    assert_eq!(rounds(&tally(name, &[])), None);
+    assert_eq!(rounds(&tally(name, &[500])), Some(10_000));
+    assert_eq!(rounds(&tally(name, &[500, 10_000])), None);
+}
+
+#[test]
+fn what_a_storm_reports_is_added_up() {
+    let text = "running 1 test\nstorm: rounds=3 operations=40 kills=2 seed=7\ntest x ... storm: rounds=1 operations=2 kills=0\n";
+    let sum = storm::reported(text);
+    assert_eq!((sum.rounds, sum.operations, sum.kills), (4, 42, 2));
+    assert_eq!(storm::reported("nothing").rounds, 1);
+}
+
+#[test]
+fn a_storm_is_known_by_the_name_of_its_test() {
+    assert!(storm::is_storm("kill_nine::soak_a_run") && storm::is_storm("soak_a_run"));
+    assert!(storm::is_storm("crash::kill_nine_loses_nothing_that_was_acknowledged"));
+    assert!(!storm::is_storm("soak_module::a_test") && !storm::is_storm("a_test"));
+}
+
+#[test]
+fn test_binaries_are_those_that_cargo_names() {
+    let message = |test: bool| {
+        json!({
+            "reason": "compiler-artifact", "manifest_path": "/w/crates/cli/Cargo.toml",
+            "profile": {"test": test}, "executable": "/w/target/debug/deps/it-1",
+        })
+    };
+    let found = storm::binary(&message(true)).map(|binary| (binary.package, binary.path));
+    assert_eq!(found, Some(("cli".to_owned(), PathBuf::from("/w/target/debug/deps/it-1"))));
+    assert_eq!(storm::binary(&message(false)), None);
+}
+
+#[test]
+fn the_table_has_a_row_for_each_storm_and_one_for_all() {
+    let mut failed = tally("b", &[2]);
+    let call = Call { rounds: None, seed: 9, deadline: STORM_MAX };
+    failed.add(&call, Outcome { failure: Some("b failed".to_owned()), ..Outcome::default() });
+    let text = table::table(&[tally("a", &[1, 2]), failed]);
+    let rows: Vec<&str> = text.lines().skip(2).collect();
+    assert_eq!(
+        rows,
+        [
+            "| a | 2 | 3 | 0 | 0 | 7 | 0 | 3 s |",
+            "| b | 2 | 3 | 0 | 0 | 9 | 1 | 2 s |",
+            "| all | 4 | 6 | 0 | 0 |  | 1 | 5 s |"
+        ]
+    );
 }

@@ -23,7 +23,7 @@ use crate::hooks::handling::{Act, Handler, Input};
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::persona::{self, Persona};
-use crate::{env, host, project};
+use crate::{crash, env, host, project};
 
 /// How long an agent program may take to tell what happened.
 const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -71,7 +71,7 @@ pub(crate) fn run(call: &HandlerCall, globals: &Globals, output: &Output) -> Exi
 /// Makes a hook succeed even if this program panics.
 pub(crate) fn never_fail() {
     std::panic::set_hook(Box::new(|panic| {
-        complain(&panic.to_string().replace('\n', " "));
+        complain(&crash::report(&panic.to_string()));
         #[expect(clippy::exit, reason = "a panic has no way back to main, and the agent must see a success")]
         std::process::exit(0);
     }));

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
+use contract::domain::principal::Action;
 use ops::status::{Answer, Request, Show};
 use ops::{Error, Result};
 
@@ -58,7 +59,9 @@ pub(super) fn confirm(store: &Path) -> Result<()> {
         let message = "--purge deletes the store, and there is no terminal to ask on";
         return Err(Error::new(ErrorCode::Usage, message).hint("add --yes to delete it; nothing was changed"));
     }
-    if person::ask(&format!("Delete the store {} and everything in it?", store.display()))? {
+    let question = format!("Delete the store {} and everything in it", store.display());
+    let action = Action::new("uninstall --purge", question);
+    if action.is_confirmed_by(&person::ask(&action)?) {
         return Ok(());
     }
     Err(Error::new(ErrorCode::Denied, "the store was not deleted, and nothing else was changed")

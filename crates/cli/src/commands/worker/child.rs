@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use contract::secrets::{Hidden, Tail};
 use engine::StopSignal;
 use engine::launcher::{self, RunError, Seen, Wish};
 use engine::supervisor::Exit;
@@ -24,7 +25,7 @@ pub(super) enum Ending {
     Fault(String),
 }
 
-/// How the command ended, and the end of what it printed.
+/// How the command ended, and the end of what it printed, without secrets.
 pub(super) struct Ended {
     pub(super) ending: Ending,
     pub(super) tail: String,
@@ -40,11 +41,18 @@ pub(super) enum Hold {
 /// Runs the command to its end. What it prints goes to standard error; `beat` is called several times a second.
 pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hold) -> Ended {
     let (spec, bounds) = child.launch();
-    let mut tail = Vec::new();
+    let mut tail = Tail::new(&Hidden::default(), TAIL_BYTES);
     let mut hold = Hold::Kept;
     let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
         match seen {
-            Seen::Stdout(bytes) | Seen::Stderr(bytes) => pass_on(bytes, &mut tail),
+            Seen::Stdout(bytes) => {
+                pass_on(bytes);
+                tail.stdout(bytes);
+            }
+            Seen::Stderr(bytes) => {
+                pass_on(bytes);
+                tail.stderr(bytes);
+            }
             Seen::Tick if hold == Hold::Kept => hold = beat(),
             Seen::Tick => {}
         }
@@ -61,14 +69,11 @@ pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hol
         (Err(RunError::Stopped), Hold::Kept) => Ending::Interrupted,
         (Err(error), Hold::Kept) => Ending::Fault(error.to_string()),
     };
-    Ended { ending, tail: String::from_utf8_lossy(&tail).into_owned() }
+    Ended { ending, tail: tail.finish() }
 }
 
 /// The worker's answer is the only thing on standard output.
-fn pass_on(bytes: &[u8], tail: &mut Vec<u8>) {
+fn pass_on(bytes: &[u8]) {
     // Nobody can be told that standard error is gone.
     std::io::stderr().write_all(bytes).ok();
-    tail.extend_from_slice(bytes);
-    let surplus = tail.len().saturating_sub(TAIL_BYTES);
-    tail.drain(..surplus);
 }

@@ -27,6 +27,7 @@ pub(super) struct Report {
 #[derive(Debug, Serialize)]
 pub(super) struct Worked {
     pub(super) task_id: String,
+    /// The number of the token.
     pub(super) token: i64,
     /// `done`, `blocked`, `failed`, or `lost` if another worker may have the task.
     pub(super) status: &'static str,

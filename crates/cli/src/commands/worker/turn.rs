@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
 use contract::domain::scope::Scope;
 use contract::json::Value;
@@ -27,7 +28,7 @@ pub(super) struct Turn {
     number: u32,
     pub(super) task_id: String,
     pub(super) title: String,
-    pub(super) token: i64,
+    pub(super) token: LockToken,
     pub(super) packet: Value,
     /// The run's and the task's ids in the store.
     ids: (String, String),

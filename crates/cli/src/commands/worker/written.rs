@@ -83,7 +83,7 @@ fn result(turn: &Turn, outcome: Outcome, changes: Vec<Value>, notes: &[String]) 
         "schema_version": SCHEMA_VERSION, "run_id": turn.packet["run_id"], "task_id": turn.task_id,
         "status": outcome, "changes": changes, "acceptance_check": [],
         "worklog_path": turn.packet["task"]["worklog_path"], "notes_for_orchestrator": notes,
-        "x_fencing_token": turn.token,
+        "x_fencing_token": turn.token.number,
     })
 }
 
@@ -91,7 +91,7 @@ fn result(turn: &Turn, outcome: Outcome, changes: Vec<Value>, notes: &[String]) 
 fn with_own(mut result: Value, own: Option<&Value>) -> Value {
     for (name, value) in own.and_then(Value::as_object).into_iter().flatten() {
         let is_open = OPEN_FIELDS.contains(&name.as_str());
-        let is_extension = name.starts_with("x_") && name != "x_fencing_token";
+        let is_extension = name.starts_with("x_") && !matches!(name.as_str(), "x_fencing_token" | "x_token");
         if is_open || is_extension {
             result[name] = value.clone();
         }

@@ -5,9 +5,6 @@ use std::borrow::Cow;
 use contract::secrets;
 use serde_json::Value;
 
-/// How much of a text is searched for secrets. A cut through the middle of one would hide it from the search, so this
-/// is far more than any excerpt keeps.
-const SEARCHED_BYTES_MAX: usize = 64 * 1024;
 const ELLIPSIS: &str = " … ";
 /// Words of lines that say why something failed.
 const TELLING: [&str; 14] = [
@@ -29,14 +26,13 @@ const TELLING: [&str; 14] = [
 
 /// The first characters of a text, on one line.
 pub(super) fn line(text: &str, chars: usize) -> String {
-    let clean = secrets::scrub(begin(text, SEARCHED_BYTES_MAX));
-    let plain: String = clean.chars().filter_map(on_one_line).collect();
-    plain.trim().chars().take(chars).collect()
+    let clean: String = plain(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    clean.trim().chars().take(chars).collect()
 }
 
 /// The first characters of a text, with its lines.
 pub(super) fn head(text: &str, chars: usize) -> String {
-    secrets::scrub(begin(text, SEARCHED_BYTES_MAX)).chars().filter(|c| is_plain(*c)).take(chars).collect()
+    plain(text).chars().take(chars).collect()
 }
 
 /// The beginning and the end of a text that is too long.
@@ -56,22 +52,17 @@ pub(super) fn ends(text: &str, chars: usize) -> String {
 
 /// The beginning of a value, in so many bytes.
 pub(super) fn preview(value: Option<&Value>, bytes: usize) -> String {
-    let text = text_of(value);
-    let clean: String =
-        secrets::scrub(begin(&text, SEARCHED_BYTES_MAX)).chars().filter(|c| is_plain(*c)).collect();
-    begin(&clean, bytes).to_owned()
+    begin(&plain(&text_of(value)), bytes).to_owned()
 }
 
 /// The end of a text, in so many bytes: tools say last why they failed.
 pub(super) fn tail(text: &str, bytes: usize) -> String {
-    let clean: String =
-        secrets::scrub(end(text, SEARCHED_BYTES_MAX)).chars().filter(|c| is_plain(*c)).collect();
-    end(&clean, bytes).to_owned()
+    end(&plain(text), bytes).to_owned()
 }
 
 /// The line of a failed tool's output that says most about the failure: the first that names an error, else the last.
 pub(super) fn telling_line(output: &str, chars: usize) -> Option<String> {
-    let clean = secrets::scrub(end(output, SEARCHED_BYTES_MAX));
+    let clean = plain(output);
     let lines = || clean.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
     let names_error = |text: &&str| {
         let lower = text.to_lowercase();
@@ -90,18 +81,15 @@ pub(super) fn text_of(value: Option<&Value>) -> Cow<'_, str> {
     }
 }
 
+/// The whole text: without what a terminal would obey, then without secrets. In this order, because a character that is
+/// taken out could have hidden a secret; and before anything is cut, because a cut could too.
 fn plain(text: &str) -> String {
-    if text.len() <= SEARCHED_BYTES_MAX {
-        return secrets::scrub(text).chars().filter(|c| is_plain(*c)).collect();
+    let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+    let shown: String = lines.chars().filter(|c| is_plain(*c)).collect();
+    match secrets::scrub(&shown) {
+        Cow::Borrowed(_) => shown,
+        Cow::Owned(clean) => clean,
     }
-    // Only the two ends are kept, so only they are searched.
-    let half = SEARCHED_BYTES_MAX / 2;
-    let parts = [begin(text, half), end(text, half)].map(secrets::scrub);
-    parts.join(ELLIPSIS).chars().filter(|c| is_plain(*c)).collect()
-}
-
-fn on_one_line(c: char) -> Option<char> {
-    if matches!(c, '\n' | '\t' | '\r') { Some(' ') } else { Some(c).filter(|c| is_plain(*c)) }
 }
 
 /// Whether a terminal shows the character and obeys nothing in it.

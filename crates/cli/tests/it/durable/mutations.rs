@@ -54,7 +54,6 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     on_the_template("lock.release", "lock release --run {ledger} --task T-1 --token {token}"),
     on_the_template("budget.set", "budget set --run {ledger} --cost 5 --tokens 100"),
     on_the_template("approval.request", "approval request --run {ledger} --task T-1"),
-    on_the_template("approval.decide", "approval grant {approval}"),
     Mutation {
         operation: "handoff.import",
         words: "handoff import --workspace /usr",
@@ -73,14 +72,18 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     ),
 ];
 
-/// Verbs that are not cut off here: only hooks call the first three, a person at a terminal decides the next two, and
-/// the others work in several transactions, or with files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 20] = [
+/// Verbs that are not cut off here: only hooks call the first three, a person decides the next seven, and the others work in
+/// several transactions, or with files and processes in between, which have tests of their own.
+pub(crate) const NOT_CUT_OFF: [&str; 24] = [
     "agent.leave",
     "event.note",
     "session.checkpoint",
     "trust.grant",
     "trust.revoke",
+    "token.create",
+    "token.revoke",
+    "approval.decide",
+    "lock.force",
     "budget.settle",
     "assignment.issue",
     "ledger.apply",
@@ -101,6 +104,8 @@ pub(crate) const NOT_CUT_OFF: [&str; 20] = [
 /// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
 pub(crate) struct Template {
     pub(crate) store: Vec<u8>,
+    /// The key of the store, which proves the token.
+    pub(crate) key: Vec<u8>,
     pub(crate) names: Vec<(&'static str, String)>,
 }
 
@@ -141,7 +146,7 @@ pub(crate) fn template() -> &'static Template {
             );
         }
         let mut names = vec![("todo", todo), ("begun", begun), ("waits", waits)];
-        names.push(("token", author.ledger().to_string()));
+        names.push(("token", author.ledger()));
         names.push(("ledger", LEDGER.to_owned()));
         names.push(("bundle", author.bundle()));
         drop(author);
@@ -150,7 +155,8 @@ pub(crate) fn template() -> &'static Template {
         let asked = late.call("approval.request", json!({"run": LEDGER, "task": "T-1"}));
         names.push(("approval", asked["id"].as_str().unwrap().to_owned()));
         drop(late);
-        Template { store: std::fs::read(&path).unwrap(), names }
+        let key = std::fs::read(path.with_extension("db.key")).unwrap();
+        Template { store: std::fs::read(&path).unwrap(), key, names }
     })
 }
 
@@ -172,13 +178,13 @@ impl Author {
     }
 
     /// A ledger with one task that holds a lock; the token of it.
-    fn ledger(&mut self) -> i64 {
+    fn ledger(&mut self) -> String {
         let delta =
             json!({"task_id": "T-1", "status": "todo", "owner": "", "reason": "new", "delta_id": "d"});
         let document = json!({"schema_version": "1.0.0", "run_id": LEDGER, "ledger_delta": [delta]});
         self.call("ledger.apply", json!({"document": document, "workspace": "/nowhere"}));
         let request = json!({"run": LEDGER, "task": "T-1", "resources": ["src"]});
-        self.call("lock.acquire", request)["token"].as_i64().unwrap()
+        self.call("lock.acquire", request)["token"].as_str().unwrap().to_owned()
     }
 
     /// The ledger as another store would hand it on.

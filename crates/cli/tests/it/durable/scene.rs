@@ -58,6 +58,7 @@ impl Scene {
             scene.before = Image::from([
                 ("data".to_owned(), None),
                 ("data/writ.db".to_owned(), Some(template().store.clone())),
+                ("data/writ.db.key".to_owned(), Some(template().key.clone())),
             ]);
         }
         scene.again();

@@ -34,13 +34,13 @@ fn assigned(cli: &Cli) -> (String, Value) {
 /// A verb about the assigned task, and its command.
 fn about_task(cli: &Cli, words: &[&str], more: Value) -> Example {
     let (run, packet) = assigned(cli);
-    let token = packet["x_fencing_token"].to_string();
+    let token = packet["x_token"].as_str().unwrap();
     let mut request = json!({"run": run, "task": "T-1"});
     request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut argv = [words, &["--run", &run, "--task", "T-1"]].concat();
     if !request["token"].is_null() {
-        request["token"] = packet["x_fencing_token"].clone();
-        argv.extend(["--token", &token]);
+        request["token"] = packet["x_token"].clone();
+        argv.extend(["--token", token]);
     }
     Example::new(request, &argv)
 }
@@ -52,7 +52,7 @@ fn done(run: &str, packet: &Value) -> Value {
         "changes": [{"resource": "src/a/a.txt", "action": "create"}],
         "acceptance_check": [{"criterion": criterion, "status": "pass", "evidence": "looked at it"}],
         "worklog_path": packet["task"]["worklog_path"], "notes_for_orchestrator": [],
-        "x_fencing_token": packet["x_fencing_token"],
+        "x_token": packet["x_token"],
     })
 }
 
@@ -186,9 +186,20 @@ pub(super) const ROWS: &[Row] = &[
         verb: "lock.release",
         prepare: |cli| {
             let run = opened(cli, PLAN);
-            cli.run(["lock", "acquire", "--run", &run, "--task", "T-1", "src/a"]).success();
-            let request = json!({"run": run, "task": "T-1", "token": 1});
-            Example::new(request, &["lock", "release", "--run", &run, "--task", "T-1", "--token", "1"])
+            let taken =
+                cli.run(["lock", "acquire", "--run", &run, "--task", "T-1", "src/a"]).success().json();
+            let token = taken["data"]["token"].as_str().unwrap();
+            let request = json!({"run": run, "task": "T-1", "token": token});
+            Example::new(request, &["lock", "release", "--run", &run, "--task", "T-1", "--token", token])
+        },
+    },
+    Row {
+        verb: "lock.force",
+        // Nothing is held, so nobody is asked.
+        prepare: |cli| {
+            let run = opened(cli, PLAN);
+            let words = ["lock", "release", "--run", &run, "--task", "T-1", "--force", "--reason", "r"];
+            Example::new(json!({"run": run, "task": "T-1", "reason": "r"}), &words)
         },
     },
     Row {
@@ -269,6 +280,7 @@ pub(super) const ROWS: &[Row] = &[
             cli.run(["ledger", "apply", file.to_str().unwrap()]).success();
             let request = json!({"run": run, "task": "T-1", "cost": 500_000, "tokens": 7});
             Example::new(request, &["budget", "settle", &run, "T-1", "--cost", "0.5", "--tokens", "7"])
+                .decided(cli)
         },
     },
     Row {
@@ -292,7 +304,7 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             let (_, id) = approval(cli);
             let request = json!({"id": id, "granted": true, "reason": "fine"});
-            Example::new(request, &["approval", "grant", &id, "--reason", "fine"])
+            Example::new(request, &["approval", "grant", &id, "--reason", "fine"]).decided(cli)
         },
     },
     Row {

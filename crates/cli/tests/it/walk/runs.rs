@@ -6,6 +6,7 @@ use testkit::Cli;
 
 use super::{Example, Row};
 use crate::bad_stores::sqlite;
+use crate::decisions;
 use crate::documents::{aop, plan, shell};
 use crate::vybe_import::VYBE;
 
@@ -178,6 +179,29 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             create_task(cli);
             Example::new(json!({}), &["gc", "--dry-run"])
+        },
+    },
+    Row {
+        verb: "token.create",
+        prepare: |cli| {
+            // A person created it under this request id, so both doors give the stored answer.
+            decisions::created(cli, "ci", super::AGENT, super::REQUEST_ID);
+            let request = json!({"name": "ci", "scope": "approve"});
+            Example::new(request, &["token", "create", "ci", "--scope", "approve"])
+        },
+    },
+    Row {
+        verb: "token.list",
+        prepare: |cli| {
+            decisions::token(cli);
+            Example::new(json!({}), &["token", "list"])
+        },
+    },
+    Row {
+        verb: "token.revoke",
+        prepare: |cli| {
+            decisions::created(cli, "ci", "ann", "create");
+            Example::new(json!({"token": "ci"}), &["token", "revoke", "ci"])
         },
     },
     Row {

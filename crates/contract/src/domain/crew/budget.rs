@@ -201,6 +201,11 @@ impl Purse {
     }
 
     /// Whether the limit may become `limit`.
+    /// Whether this limit permits more than the one that the run has.
+    pub fn is_raised_by(&self, limit: Amount) -> bool {
+        limit.cost > self.limit.cost || limit.tokens > self.limit.tokens
+    }
+
     pub fn decide_limit(&self, limit: Amount) -> Result<(), BudgetFault> {
         if limit.is_negative() {
             return Err(BudgetFault::Negative);

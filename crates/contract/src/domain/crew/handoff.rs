@@ -91,6 +91,9 @@ pub struct CarriedAssignment {
     /// What is reserved for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Amount>,
+    /// The digest of its worker's token, with which the worker goes on in the other store. A bundle has no token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_hash: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

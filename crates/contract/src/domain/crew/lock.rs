@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::process::ProcessIdentity;
 use crate::domain::run::RunId;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::task::TaskId;
@@ -26,6 +27,10 @@ pub struct Grant {
     /// A holder that sends no heartbeat for longer than this is considered dead.
     pub timeout_ms: u64,
     pub lease: Lease,
+    /// The engine that works under these locks. They are its as long as it or anything that it started exists, whatever
+    /// the lease says. Without one, the lease alone counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<ProcessIdentity>,
 }
 
 /// A path in the workspace and the lock mode.
@@ -50,9 +55,22 @@ pub struct Held {
     pub active: bool,
     pub timeout_ms: u64,
     pub lease: Lease,
+    /// The engine that works under it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<ProcessIdentity>,
     pub granted_at: Timestamp,
     pub released_at: Option<Timestamp>,
     pub release_reason: Option<String>,
+}
+
+/// How the reason begins with which a sweep took a lock from an engine that is gone.
+pub const ENGINE_GONE: &str = "its engine is gone";
+/// How the reason begins with which a person took a lock from its holder.
+pub const FORCED: &str = "forced";
+
+/// Whether a lock was taken from its holder, and not released by it.
+pub fn was_taken(release_reason: &str) -> bool {
+    release_reason.starts_with(ENGINE_GONE) || release_reason.starts_with(FORCED)
 }
 
 /// A scope as an absolute path, so that scopes of different workspaces can be compared.

@@ -55,6 +55,7 @@ fn scopes_of_nested_workspaces_have_one_absolute_path() {
         active: true,
         timeout_ms: 1,
         lease: Lease { boot_id: "gone".to_owned(), until_millis: 0 },
+        holder: None,
         granted_at: Timestamp::from_millis(0),
         released_at: None,
         release_reason: None,

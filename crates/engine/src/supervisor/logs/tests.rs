@@ -4,15 +4,21 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn plain() -> Scrub {
-    Box::new(|line| line.into())
+fn plain() -> Hidden {
+    Hidden::default()
+}
+
+fn hiding(value: &str) -> Hidden {
+    let mut hidden = Hidden::default();
+    hidden.add(value);
+    hidden
 }
 
 /// Writes `input` to a new log and gives what is read back, neighbours joined.
-fn kept(scrub: Scrub, input: &[(Stream, &[u8])]) -> (Vec<Piece>, LogSummary) {
+fn kept(hidden: Hidden, input: &[(Stream, &[u8])]) -> (Vec<Piece>, LogSummary) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    let mut writer = LogWriter::create(&path, scrub).unwrap();
+    let mut writer = LogWriter::create(&path, &hidden).unwrap();
     for (stream, bytes) in input {
         writer.write(*stream, bytes);
     }
@@ -65,18 +71,35 @@ fn both_streams_are_read_in_the_order_of_their_lines() {
 
 #[test]
 fn a_secret_is_scrubbed_even_when_it_comes_in_pieces() {
-    let scrub: Scrub = Box::new(|line| {
-        assert!(!line.contains('\n'), "a line comes without its end");
-        line.replace("hunter2", "***").into()
-    });
     let input: [(Stream, &[u8]); 4] = [
-        (Stream::Stdout, b"password: hun"),
+        (Stream::Stdout, b"it is: hun"),
         (Stream::Stderr, b"hunter2\n"),
         (Stream::Stdout, b"ter2\nplain\n"),
         (Stream::Stdout, b"hunter2"),
     ];
-    let (pieces, _) = kept(scrub, &input);
-    assert_eq!(pieces, [err("***\n"), out("password: ***\nplain\n***")]);
+    let (pieces, _) = kept(hiding("hunter2"), &input);
+    let marker = "[REDACTED:env]";
+    assert_eq!(pieces, [err(&format!("{marker}\n")), out(&format!("it is: {marker}\nplain\n{marker}"))]);
+}
+
+#[test]
+fn a_private_key_over_many_lines_is_in_no_part_of_a_log() {
+    let body = "MIIEpAIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyz\n".repeat(12);
+    let key =
+        ["-----BEGIN RSA ", "PRIVATE KEY-----\n", &body, "-----END RSA ", "PRIVATE KEY-----\n"].concat();
+    // As much before it as the head takes, so that the cut between head and tail is inside the key.
+    let before = "x\n".repeat(LOG_HEAD_BYTES_MAX / 2 - 200);
+    let whole = format!("{before}{key}{key}after\n");
+    let input: Vec<(Stream, &[u8])> =
+        whole.as_bytes().chunks(37).map(|piece| (Stream::Stdout, piece)).collect();
+    let (pieces, _) = kept(plain(), &input);
+    let text: Vec<u8> = pieces
+        .into_iter()
+        .flat_map(|piece| if let Piece::Output(_, bytes) = piece { bytes } else { Vec::new() })
+        .collect();
+    let text = String::from_utf8(text).unwrap();
+    assert!(!text.contains("MII") && !text.contains("0123"), "a part of the key is in the log");
+    assert!(text.ends_with("[REDACTED:private_key_block]\nafter\n"), "{}", &text[text.len() - 80..]);
 }
 
 #[test]
@@ -98,9 +121,18 @@ fn a_flood_keeps_its_beginning_and_its_end() {
 fn a_line_without_an_end_is_cut_between_words() {
     let word = "secret-of-some-length ";
     let line = word.repeat(3 * LINE_BYTES_MAX / word.len());
-    let scrub: Scrub = Box::new(|line| line.replace("secret-of-some-length", "x").into());
-    let (pieces, _) = kept(scrub, &[(Stream::Stdout, line.as_bytes())]);
-    assert_eq!(pieces, [out(&"x ".repeat(3 * LINE_BYTES_MAX / word.len()))]);
+    let (pieces, _) = kept(hiding(word.trim()), &[(Stream::Stdout, line.as_bytes())]);
+    let clean = "[REDACTED:env] ".repeat(3 * LINE_BYTES_MAX / word.len());
+    let whole = |piece: &Piece| match piece {
+        Piece::Output(_, bytes) => String::from_utf8(bytes.clone()).unwrap(),
+        Piece::Dropped(_) => panic!("everything fits into head and tail"),
+    };
+    assert!(pieces.len() > 1 || whole(&pieces[0]) == clean);
+    assert!(
+        pieces.iter().all(
+            |piece| !matches!(piece, Piece::Output(_, bytes) if bytes.windows(6).any(|w| w == b"secret"))
+        )
+    );
 }
 
 #[test]
@@ -120,7 +152,7 @@ fn a_line_without_words_is_cut_between_characters() {
 fn a_torn_log_is_read_up_to_the_tear() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    let mut writer = LogWriter::create(&path, plain()).unwrap();
+    let mut writer = LogWriter::create(&path, &plain()).unwrap();
     writer.write(Stream::Stdout, b"first\n");
     writer.write(Stream::Stderr, b"second\n");
     drop(writer);
@@ -141,15 +173,15 @@ fn a_log_is_private_and_never_overwritten() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
-    LogWriter::create(&path, plain()).unwrap();
+    LogWriter::create(&path, &plain()).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(LogWriter::create(&path, plain()).is_err());
+    assert!(LogWriter::create(&path, &plain()).is_err());
 }
 
 #[test]
 fn a_full_disk_is_told_and_the_digest_is_whole() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut writer = LogWriter::onto(full, plain());
+    let mut writer = LogWriter::onto(full, &plain());
     writer.write(Stream::Stdout, b"one\n");
     writer.write(Stream::Stdout, b"two\n");
     let summary = writer.finish();

@@ -5,7 +5,7 @@ use super::*;
 const LINE: &str = "8432 (cat) R 8427 8426 6552 0 -1 4194304 99 0 0 0 0 0 0 0 20 0 1 0 111182 3133440 359";
 
 fn process(pid: u32, parent: u32) -> Process {
-    Process { pid, parent, group: pid, session: pid, is_zombie: false, start_time: 1 }
+    Process { pid, parent, group: pid, session: pid, is_zombie: false, is_stopped: false, start_time: 1 }
 }
 
 #[test]
@@ -16,6 +16,7 @@ fn a_line_of_the_kernel_is_read() {
         group: 8426,
         session: 6552,
         is_zombie: false,
+        is_stopped: false,
         start_time: 111_182,
     };
     assert_eq!(parse_stat(LINE.as_bytes()), Some(expected));

@@ -1,7 +1,7 @@
 use super::*;
 
 fn process(pid: u32, parent: u32) -> Process {
-    Process { pid, parent, group: pid, session: pid, is_zombie: false, start_time: 1 }
+    Process { pid, parent, group: pid, session: pid, is_zombie: false, is_stopped: false, start_time: 1 }
 }
 
 #[test]

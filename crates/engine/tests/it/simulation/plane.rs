@@ -237,6 +237,7 @@ impl Plane {
             active: true,
             timeout_ms: u64::try_from(TIMEOUT.as_millis()).unwrap(),
             lease: lease(&self.now, TIMEOUT),
+            holder: None,
             granted_at: self.now.at,
             released_at: None,
             release_reason: None,

@@ -8,12 +8,13 @@ mod plan;
 mod seams;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use contract::domain::code::ErrorCode;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, RunId};
 use engine::{Ending, Executors, Policy, Settings, StopSignal, drive};
@@ -166,18 +167,32 @@ impl Simulation {
             Err(Crash) => {
                 let engine = self.engines;
                 self.roll(|world| {
-                    let is_unseen = world.dice.one_in(4);
+                    let fate = world.dice.below(4);
                     let mut engines = world.engines.lock().unwrap_or_else(PoisonError::into_inner);
                     engines.alive = None;
-                    engines.unseen.extend(is_unseen.then_some(engine));
+                    engines.unseen.extend((fate == 0).then_some(engine));
                     drop(engines);
                     world.tell("crash".to_owned());
+                    match fate {
+                        0 => world.end_unlocked(engine),
+                        1 => world.stop_engine(engine),
+                        _ => {}
+                    }
                 });
                 false
             }
-            Ok(Ending::Ended(_)) => true,
-            Ok(Ending::Interrupted { .. }) => false,
-            Ok(Ending::Stopped(_)) => {
+            // The engine before it is stopped, cannot be seen, or left something behind.
+            Ok(Err(error)) => {
+                let expected = [ErrorCode::HeldByAnother, ErrorCode::Timeout];
+                assert!(expected.contains(&error.code), "{error:?}");
+                if error.message.contains("cannot be seen") {
+                    self.release_by_force(run);
+                }
+                false
+            }
+            Ok(Ok(Ending::Ended(_))) => true,
+            Ok(Ok(Ending::Interrupted { .. })) => false,
+            Ok(Ok(Ending::Stopped(_))) => {
                 // It waits for a person, who gives up sometimes, and always in the end.
                 if self.engines > 20 || self.roll(|world| world.dice.one_in(3)) {
                     self.cancel(run);
@@ -187,7 +202,23 @@ impl Simulation {
         }
     }
 
-    fn with_engine(&mut self, run: &RunId, rerun_parked: bool) -> Result<Ending, Crash> {
+    /// A person goes to the other machine, ends everything there, and takes the locks.
+    fn release_by_force(&mut self, run: &RunId) {
+        self.roll(World::clean_elsewhere);
+        let mut cx = self.open();
+        let request = ops::lock::list::Request { run: Some(run.to_string()), history: false };
+        let held = ops::lock::list::list(&mut cx, &request).unwrap().locks;
+        let names: BTreeSet<String> = held.into_iter().map(|lock| lock.held.reference.to_string()).collect();
+        for task in names {
+            let reason = "that container was deleted".to_owned();
+            let request = ops::lock::force::Request { run: run.to_string(), task, reason };
+            let forced = ops::lock::force::force(&mut cx, &self.key(), &request);
+            // Another holder of the run may be stopped or have left something; the next engine meets it.
+            self.roll(|world| world.tell(format!("forced {}: {}", request.task, forced.is_ok())));
+        }
+    }
+
+    fn with_engine(&mut self, run: &RunId, rerun_parked: bool) -> Result<ops::Result<Ending>, Crash> {
         self.engines += 1;
         let engine = self.engines;
         let fuse = Fuse::new(self.next_crash());
@@ -218,7 +249,7 @@ impl Simulation {
             let ids = Box::new(FusedIds(SeededIds::new(seed), fuse.clone()));
             let mut cx = Context::open(&store, clock, ids, host_of(launcher)).unwrap();
             let mut observer = FusedObserver { fuse: fuse.clone(), story };
-            drive(&mut cx, &settings, run, &mut observer).unwrap()
+            drive(&mut cx, &settings, run, &mut observer)
         }));
         worked.map_err(|thrown| match thrown.downcast::<Crash>() {
             Ok(crash) => *crash,
@@ -248,7 +279,10 @@ impl Simulation {
         let mut cx = self.open();
         // A run that is canceled after its engine died leaves its locks to their leases: children may live a moment
         // longer than their engine.
-        self.roll(|world| world.clock.advance(LEASES_MAX));
+        self.roll(|world| {
+            world.end_everything();
+            world.clock.advance(LEASES_MAX);
+        });
         ops::watchdog::tick(&mut cx, &self.key().caller).unwrap();
         for run in &self.runs {
             self.roll(|world| invariants::check_run(&mut cx, world, run, self.a_person_reran));
@@ -281,6 +315,13 @@ fn part(number: u64) {
     let bench = Bench::new();
     let bench = AssertUnwindSafe(&bench);
     super::each_seed(SEEDS, PARTS, number, move |seed| drop(simulate(*bench, seed)));
+}
+
+#[test]
+fn soak_no_run_of_a_fresh_seed_breaks_an_invariant() {
+    let bench = Bench::new();
+    let bench = AssertUnwindSafe(&bench);
+    super::fresh_seeds(20, move |seed| drop(simulate(*bench, seed)));
 }
 
 macro_rules! parts {

@@ -55,9 +55,18 @@ pub(super) fn assignments(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<Carrie
             ended,
             snapshot: issued.snapshot.filter(|_| is_open),
             reserved: if is_open { reserved(tx, task, issued.token)? } else { None },
+            token_hash: if is_open { Some(hash(tx, task, issued.token, issued.token_hash)?) } else { None },
         });
     }
     Ok(found)
+}
+
+/// The digest of the token that the worker has: another store's, or this one's.
+fn hash(tx: &Tx<'_>, task: &Task, token: i64, imported: Option<String>) -> Result<String> {
+    match imported {
+        Some(hash) => Ok(hash),
+        None => Ok(crate::crew::token::proved(tx, &task.id, token)?.hash()),
+    }
 }
 
 fn reserved(tx: &Tx<'_>, task: &Task, token: i64) -> Result<Option<Amount>> {

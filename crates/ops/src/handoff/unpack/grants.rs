@@ -66,6 +66,7 @@ impl Unpacking<'_> {
             scopes: scopes.clone(),
             timeout: std::time::Duration::from_millis(timeout_ms),
             fold: self.view.folds_case(self.workspace)?,
+            holder: None,
         };
         if let Some(conflict) = grants::find_conflict(work.tx, &asked)? {
             return Err(grants::refusal(&run, name, &conflict));
@@ -81,6 +82,7 @@ impl Unpacking<'_> {
             scopes,
             timeout_ms,
             lease: lease_left(work.now, timeout_ms, silent),
+            holder: None,
         })
     }
 
@@ -106,6 +108,7 @@ impl Unpacking<'_> {
                 run_id: run_id.clone(),
                 task_id: task_id.clone(),
                 packet: given.packet.clone(),
+                token_hash: given.token_hash.clone(),
             };
             self.say(work, Some(&task_id), &format!("{} was assigned", given.task_id), issued)?;
             let mut more = Vec::new();

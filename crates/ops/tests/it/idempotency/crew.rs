@@ -39,6 +39,7 @@ fn acquire(name: &str) -> lock::acquire::Request {
         resources: vec![name.to_owned()],
         shared: false,
         timeout_seconds: None,
+        token: None,
     }
 }
 
@@ -64,17 +65,34 @@ pub(super) const LOCK_RELEASE: Verb = Verb {
     name: "lock.release",
     prepare: |world| {
         two_tasks(world);
-        for name in ["T-1", "T-2"] {
-            lock::acquire::acquire(&mut world.cx, &key("setup", name), &acquire(name)).unwrap();
-        }
+        let [first, second] = ["T-1", "T-2"].map(|name| {
+            lock::acquire::acquire(&mut world.cx, &key("setup", name), &acquire(name)).unwrap().answer.token
+        });
         let request = |name: &str, token| lock::release::Request {
             run: RUN.to_owned(),
             task: name.to_owned(),
             token,
             reason: None,
         };
-        let requests = [request("T-1", 1), request("T-2", 2), request("T-1", 2)];
+        let requests = [request("T-1", first), request("T-2", second), request("T-1", second)];
         Box::new(move |cx, key, which| lock::release::release(cx, key, &chosen(which, &requests)).map(plain))
+    },
+};
+
+pub(super) const LOCK_FORCE: Verb = Verb {
+    name: "lock.force",
+    prepare: |world| {
+        two_tasks(world);
+        for name in ["T-1", "T-2"] {
+            lock::acquire::acquire(&mut world.cx, &key("setup", name), &acquire(name)).unwrap();
+        }
+        let request = |name: &str| lock::force::Request {
+            run: RUN.to_owned(),
+            task: name.to_owned(),
+            reason: "its machine is gone".to_owned(),
+        };
+        let requests = [request("T-1"), request("T-2"), request("T-9")];
+        Box::new(move |cx, key, which| lock::force::force(cx, key, &chosen(which, &requests)).map(plain))
     },
 };
 
@@ -145,10 +163,10 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
     name: "result.submit",
     prepare: |world| {
         two_tasks(world);
-        for name in ["T-1", "T-2"] {
-            assignment::issue::issue(&mut world.cx, &key("setup", name), &issue(name)).unwrap();
-        }
-        let request = |name: &str, token: i64| result::submit::Request {
+        let [first, second] = ["T-1", "T-2"].map(|name| {
+            assignment::issue::issue(&mut world.cx, &key("setup", name), &issue(name)).unwrap().answer.token
+        });
+        let request = |name: &str, token| result::submit::Request {
             document: json!({
                 "schema_version": "1.0.0", "run_id": RUN, "task_id": name, "status": "done", "changes": [],
                 "acceptance_check": [{"criterion": "it works", "status": "pass", "evidence": "e"}],
@@ -159,7 +177,7 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
             tokens: None,
             strict: false,
         };
-        let requests = [request("T-1", 1), request("T-2", 2), request("T-1", 2)];
+        let requests = [request("T-1", first), request("T-2", second), request("T-1", second)];
         Box::new(move |cx, key, which| result::submit::submit(cx, key, &chosen(which, &requests)).map(plain))
     },
 };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use contract::domain::crew::token::LockToken;
 use ops::context::Key;
 use ops::{Context, assignment, ledger, lock, result, watchdog, worklog};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ struct Worker<'w> {
     chance: SeededIds,
     calls: u64,
     /// What it was ever granted, current or not.
-    grants: Vec<(String, i64)>,
+    grants: Vec<(String, LockToken)>,
 }
 
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
@@ -62,7 +63,7 @@ impl Worker<'_> {
         format!("T-{}", self.chance.below(TASKS as u64) + 1)
     }
 
-    fn any_grant(&mut self) -> Option<(String, i64)> {
+    fn any_grant(&mut self) -> Option<(String, LockToken)> {
         let count = u64::try_from(self.grants.len()).unwrap();
         (count > 0).then(|| self.grants[usize::try_from(self.chance.below(count)).unwrap()].clone())
     }
@@ -118,7 +119,7 @@ impl Worker<'_> {
             "schema_version": "1.0.0", "run_id": self.run, "task_id": task, "status": status, "changes": [],
             "acceptance_check": [{"criterion": "`true` gives EXIT_CODE_0", "status": "pass", "evidence": "seen"}],
             "worklog_path": format!("worklogs/{task}.jsonl"), "notes_for_orchestrator": [],
-            "x_fencing_token": token, "x_cost_micro_usd": self.chance.below(u64::try_from(SHARE).unwrap() + 1),
+            "x_fencing_token": token.number, "x_token": token, "x_cost_micro_usd": self.chance.below(u64::try_from(SHARE).unwrap() + 1),
         });
         let request =
             result::submit::Request { document, token: None, cost: None, tokens: None, strict: false };
@@ -158,9 +159,10 @@ impl Worker<'_> {
             resources: vec![super::scope(usize::try_from(self.chance.below(TASKS as u64)).unwrap())],
             shared: self.chance.below(2) == 0,
             timeout_seconds: Some(20),
+            token: None,
         };
         let given = lock::acquire::acquire(&mut self.cx, &key, &request)?;
-        let token = given.answer.grant.token;
+        let token = given.answer.token;
         if self.chance.below(2) == 0 {
             let key = self.key();
             let back = lock::release::Request { run: self.run.to_owned(), task, token, reason: None };

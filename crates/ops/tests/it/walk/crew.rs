@@ -1,5 +1,6 @@
 //! Samples of the crew's verbs.
 
+use contract::domain::crew::token::LockToken;
 use serde_json::{Value, json};
 
 use super::Sample;
@@ -7,7 +8,7 @@ use crate::crew_world::{Crew, WORKSPACE};
 use crate::handoff::exported;
 
 /// A run with one task, which is assigned. Returns the token.
-fn assigned(crew: &mut Crew) -> i64 {
+fn assigned(crew: &mut Crew) -> LockToken {
     crew.task("T-1", &["src/a"], json!({}));
     crew.issue("T-1").unwrap().token
 }
@@ -180,6 +181,15 @@ pub(super) const SAMPLES: &[Sample] = &[
             crew.task("T-1", &["src/a"], json!({}));
             let token = crew.acquire("T-1", &["src/a"]).unwrap();
             let request = with(crew, json!({"token": token, "reason": "not needed"}));
+            (Some(crew.key()), request)
+        },
+    },
+    Sample {
+        verb: "lock.force",
+        prepare: |crew| {
+            crew.task("T-1", &["src/a"], json!({}));
+            crew.acquire("T-1", &["src/a"]).unwrap();
+            let request = with(crew, json!({"reason": "its machine is gone"}));
             (Some(crew.key()), request)
         },
     },

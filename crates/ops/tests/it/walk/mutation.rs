@@ -25,7 +25,7 @@ pub(super) fn all(request: &Value) -> Vec<Value> {
     made
 }
 
-fn with(request: &Value, path: &str, change: impl FnOnce(&mut Value)) -> Value {
+pub(super) fn with(request: &Value, path: &str, change: impl FnOnce(&mut Value)) -> Value {
     let mut changed = request.clone();
     change(changed.pointer_mut(path).expect("BUG: the path was found"));
     changed
@@ -39,7 +39,7 @@ fn others(found: &Value) -> Vec<Value> {
 }
 
 /// The JSON pointers of all values.
-fn paths(value: &Value, here: String) -> Vec<String> {
+pub(super) fn paths(value: &Value, here: String) -> Vec<String> {
     let below: Vec<String> = match value {
         Value::Object(fields) => {
             let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");

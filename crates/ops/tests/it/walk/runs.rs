@@ -140,6 +140,24 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "token.create",
+        prepare: |crew| {
+            let name = format!("made-{}", crew.world.round);
+            (Some(crew.key()), json!({"name": name, "scope": "approve", "expires_in_seconds": 60}))
+        },
+    },
+    Sample { verb: "token.list", prepare: |_| (None, json!({})) },
+    Sample {
+        verb: "token.revoke",
+        prepare: |crew| {
+            let name = format!("old-{}", crew.world.round);
+            let request = crate::idempotency::new_token(&name);
+            let key = crate::world::key("person", &name);
+            ops::token::create::create(&mut crew.world.cx, &key, &request).unwrap();
+            (Some(crew.key()), json!({"token": name}))
+        },
+    },
+    Sample {
         verb: "trust.grant",
         prepare: |crew| {
             crew.world.host.paper.borrow_mut().project = Some(commands());

@@ -137,7 +137,7 @@ fn send(
 fn lost(turn: &Turn) -> Worked {
     Worked {
         task_id: turn.task_id.clone(),
-        token: turn.token,
+        token: turn.token.number,
         status: "lost",
         evidence: None,
         code: Some(Code::TaskTimeout.as_str().to_owned()),

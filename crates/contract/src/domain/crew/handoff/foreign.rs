@@ -335,7 +335,8 @@ impl Draft<'_> {
         self.assume(format!("$.x_assignments[{}]", row.task_id), packet.clone(), reason);
         let token = i64::try_from(token).unwrap_or(i64::MAX);
         let task_id = row.task_id.clone();
-        Ok(CarriedAssignment { task_id, token, packet, ended: None, snapshot: None, reserved: None })
+        let (ended, snapshot, reserved, token_hash) = (None, None, None, None);
+        Ok(CarriedAssignment { task_id, token, packet, ended, snapshot, reserved, token_hash })
     }
 }
 

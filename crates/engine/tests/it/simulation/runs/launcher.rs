@@ -1,14 +1,21 @@
 //! The launcher of a simulated engine: children from the world, and time that passes only while the engine waits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use contract::domain::run::Owner;
-use engine::host::{LocalHost, PlainDoor};
+use contract::domain::principal::Action;
+use contract::domain::process::Remains;
+use contract::domain::run::{Owner, Run};
+use contract::domain::task::Task;
+use contract::intake::Executors;
+use engine::host::{Door, LocalHost, PlainDoor};
 use engine::launcher::{Children, Launcher};
 use engine::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
+use engine::{Observer, Policy, Settings};
+use ops::host::HowToWork;
 use ops::run::Liveness;
 
 use super::seams::Fuse;
@@ -24,21 +31,36 @@ pub(super) struct SimulatedLauncher {
     pub(super) engines: Arc<Mutex<Engines>>,
 }
 
-/// Which engine runs now, and which dead ones nobody can see, as in another container.
+/// Which engine runs now, which are stopped, and which dead ones nobody can see, as in another container.
 #[derive(Default)]
 pub(super) struct Engines {
     pub(super) alive: Option<u32>,
+    /// Until when they are stopped. Then they die.
+    pub(super) stopped: BTreeMap<u32, i64>,
     pub(super) unseen: BTreeSet<u32>,
+    /// Engines whose children run, for those who cannot look into the world.
+    pub(super) with_children: BTreeSet<u32>,
 }
 
 impl Engines {
     fn probe(&self, owner: &Owner) -> Liveness {
+        match self.look_at(owner) {
+            Remains::Running | Remains::Stopped => Liveness::Alive,
+            Remains::Unseen => Liveness::Unseen,
+            Remains::Gone | Remains::Left => Liveness::Dead,
+        }
+    }
+
+    /// A dead engine counts as gone.
+    pub(super) fn look_at(&self, owner: &Owner) -> Remains {
         if self.alive == Some(owner.pid) {
-            Liveness::Alive
+            Remains::Running
+        } else if self.stopped.contains_key(&owner.pid) {
+            Remains::Stopped
         } else if self.unseen.contains(&owner.pid) {
-            Liveness::Unseen
+            Remains::Unseen
         } else {
-            Liveness::Dead
+            Remains::Gone
         }
     }
 }
@@ -55,11 +77,36 @@ impl Launcher for SimulatedLauncher {
     }
 
     fn owner(&self) -> Owner {
-        Owner { pid: self.engine, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new() }
+        Owner {
+            pid: self.engine,
+            start_time: 1,
+            boot_id: BOOT.to_owned(),
+            within: Vec::new(),
+            machine: String::new(),
+        }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
         self.engines.lock().unwrap_or_else(PoisonError::into_inner).probe(owner)
+    }
+
+    fn settle(&self, engine: &Owner) -> Remains {
+        self.fuse.touch();
+        let remains = self.look_at(engine);
+        if remains != Remains::Gone {
+            return remains;
+        }
+        let remains = self.world().settle(engine.pid);
+        self.fuse.touch();
+        remains
+    }
+
+    fn look_at(&self, engine: &Owner) -> Remains {
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).look_at(engine)
+    }
+
+    fn end_engine(&self, engine: &Owner) -> Remains {
+        self.settle(engine)
     }
 
     fn end_leftovers(&self) {
@@ -94,11 +141,27 @@ impl Launcher for Bystander {
     }
 
     fn owner(&self) -> Owner {
-        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new() }
+        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new(), machine: String::new() }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).probe(owner)
+    }
+
+    fn settle(&self, engine: &Owner) -> Remains {
+        let engines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match engines.look_at(engine) {
+            Remains::Gone if engines.with_children.contains(&engine.pid) => Remains::Left,
+            remains => remains,
+        }
+    }
+
+    fn look_at(&self, engine: &Owner) -> Remains {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).look_at(engine)
+    }
+
+    fn end_engine(&self, engine: &Owner) -> Remains {
+        self.settle(engine)
     }
 
     fn end_leftovers(&self) {}
@@ -120,7 +183,36 @@ pub(super) fn bystander(engines: &Arc<Mutex<Engines>>) -> Rc<LocalHost> {
 }
 
 pub(super) fn host_of(launcher: Arc<dyn Launcher>) -> Rc<LocalHost> {
-    Rc::new(LocalHost { launcher, door: Box::new(PlainDoor) })
+    Rc::new(LocalHost { launcher, door: Box::new(WithPerson) })
+}
+
+/// A door with a person who agrees to everything.
+struct WithPerson;
+
+impl Door for WithPerson {
+    fn policy(&self, workspace: &Path) -> ops::Result<Policy> {
+        PlainDoor.policy(workspace)
+    }
+
+    fn executors(&self, directory: &Path) -> ops::Result<Executors> {
+        PlainDoor.executors(directory)
+    }
+
+    fn logs(&self) -> ops::Result<PathBuf> {
+        PlainDoor.logs()
+    }
+
+    fn settings(&self, workspace: &Path, how: &HowToWork) -> ops::Result<Settings> {
+        PlainDoor.settings(workspace, how)
+    }
+
+    fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
+        PlainDoor.observer(run, tasks)
+    }
+
+    fn ask_person(&self, action: &Action) -> ops::Result<String> {
+        Ok(action.digits().to_owned())
+    }
 }
 
 struct SimulatedChildren {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use contract::domain::process::Remains;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::scope::Scope;
 use contract::domain::time::Clock;
@@ -21,6 +22,8 @@ use crate::simulation::dice::Dice;
 
 /// How long an orphan can live: its shim sees that its engine is dead, and has this long.
 const ORPHAN_MS_MAX: u64 = 10_000;
+/// How long one lives that nobody ends.
+const SURVIVOR_MS: u64 = 86_400_000;
 const DAY_MS: i64 = 86_400_000;
 
 /// A process: the number of its group, and its number in it.
@@ -261,7 +264,12 @@ impl World {
         let now_ms = self.now_ms();
         for ((of, _), process) in &mut self.processes {
             if *of == group {
-                let left_ms = if self.dice.one_in(2) { 0 } else { self.dice.below(ORPHAN_MS_MAX) };
+                let left_ms = match self.dice.below(4) {
+                    0 | 1 => 0,
+                    2 => self.dice.below(ORPHAN_MS_MAX),
+                    // Its shim died too, or cannot act.
+                    _ => SURVIVOR_MS,
+                };
                 process.dies_at_ms = Some(now_ms + i64::try_from(left_ms).unwrap());
             }
         }
@@ -271,7 +279,59 @@ impl World {
     pub(super) fn end_leftovers(&mut self, by: u32) {
         self.bury();
         let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
-        self.processes.retain(|_, process| process.engine == by || engines.unseen.contains(&process.engine));
+        let stays = |engine: u32| engines.unseen.contains(&engine) || engines.stopped.contains_key(&engine);
+        self.processes.retain(|_, process| process.engine == by || stays(process.engine));
+    }
+
+    /// Ends what a dead engine left behind. Sometimes that does not succeed at once.
+    pub(super) fn settle(&mut self, engine: u32) -> Remains {
+        self.bury();
+        let has_children = self.processes.values().any(|process| process.engine == engine);
+        if has_children && self.dice.one_in(4) {
+            return Remains::Left;
+        }
+        self.processes.retain(|_, process| process.engine != engine);
+        Remains::Gone
+    }
+
+    /// An engine is stopped: its process exists, and what it started goes on.
+    pub(super) fn stop_engine(&mut self, engine: u32) {
+        let until_ms = self.now_ms() + self.dice.pick(&[1_000, 30_000, 90_000]);
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).stopped.insert(engine, until_ms);
+        self.tell(format!("engine {engine} is stopped"));
+    }
+
+    /// Without locks only the lease tells when a task of an engine that nobody can see may run again. writ assumes that
+    /// such an engine's shims have ended everything by then.
+    pub(super) fn end_unlocked(&mut self, engine: u32) {
+        let latest_ms = self.now_ms() + i64::try_from(ORPHAN_MS_MAX).unwrap();
+        for process in self.processes.values_mut() {
+            if process.engine == engine && self.writes[&process.task].is_empty() {
+                process.dies_at_ms = process.dies_at_ms.map(|at_ms| at_ms.min(latest_ms));
+            }
+        }
+    }
+
+    /// A person makes sure that nothing of the engines runs that nobody can see.
+    pub(super) fn clean_elsewhere(&mut self) {
+        let unseen = self.engines.lock().unwrap_or_else(PoisonError::into_inner).unseen.clone();
+        self.processes.retain(|_, process| !unseen.contains(&process.engine));
+        self.note_children();
+    }
+
+    /// In the end every engine is dead, nothing of it is left, and everybody can see that.
+    pub(super) fn end_everything(&mut self) {
+        self.processes.clear();
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        engines.alive = None;
+        engines.stopped.clear();
+        engines.unseen.clear();
+        engines.with_children.clear();
+    }
+
+    fn note_children(&mut self) {
+        let with_children = self.processes.values().map(|process| process.engine).collect();
+        self.engines.lock().unwrap_or_else(PoisonError::into_inner).with_children = with_children;
     }
 
     /// Orphans whose time is over are gone. Some of them finished their work before.
@@ -292,6 +352,10 @@ impl World {
 
     /// What other people and the machine do meanwhile.
     pub(super) fn disturb(&mut self) {
+        let now_ms = self.now_ms();
+        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        engines.stopped.retain(|_, until_ms| *until_ms > now_ms);
+        drop(engines);
         if self.disturbances_left == 0 || !self.dice.one_in(12) {
             return;
         }
@@ -331,6 +395,7 @@ impl World {
 
     /// Another process opens the store. It could not write if an engine waited inside a transaction.
     fn outside(&mut self) -> (Context, Key) {
+        self.note_children();
         let ids = SeededIds::new(self.dice.below(u64::MAX));
         let cx =
             Context::open(&self.store, Arc::new(self.clock.clone()), Box::new(ids), bystander(&self.engines))

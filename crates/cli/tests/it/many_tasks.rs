@@ -1,0 +1,68 @@
+//! Runs with very many tasks: they end, and everything about them can be read.
+
+use serde_json::{Value, json};
+use testkit::Cli;
+
+use crate::documents::writ;
+use crate::run_view::SOON;
+
+fn submit(cli: &Cli, tasks: Vec<Value>) -> Value {
+    let document = json!({"objective": "Many", "workspace": ".", "max_parallel": 8, "task": tasks});
+    cli.scratch().write("project/plan.json", document.to_string());
+    let call = cli.call(["run", "plan.json", "--output", "json"]).deadline(SOON * 60);
+    call.run().json()
+}
+
+/// Everything that shows a run works for this one.
+#[track_caller]
+fn is_readable(cli: &Cli, run: &str, tasks: usize) {
+    let read = |words: &[&str]| {
+        let output = cli.call(words).deadline(SOON * 4).run();
+        output.success();
+        output.stdout
+    };
+    let shown: Value = serde_json::from_str(&read(&["runs", "show", run, "--output", "json"])).unwrap();
+    assert_eq!(shown["data"]["tasks"].as_array().unwrap().len(), tasks);
+    assert!(read(&["runs", "show", run]).contains("Many"));
+    assert!(read(&["runs", "list"]).contains(run));
+    assert!(!read(&["trace", run]).is_empty());
+    assert!(!read(&["trace", run, "--output", "ndjson"]).is_empty());
+    let listed: Value =
+        serde_json::from_str(&read(&["task", "list", "--agent", "ann", "--output", "json"])).unwrap();
+    assert!(!listed["data"]["tasks"].as_array().unwrap().is_empty(), "{listed}");
+    assert!(!read(&["status"]).is_empty());
+}
+
+#[test]
+fn soak_a_run_of_many_tasks_ends_and_can_be_read() {
+    let tasks = testkit::rounds(500);
+    let cli = writ();
+    let made = |number: u32| match number {
+        0 => json!({"id": "t0", "command": ["true"]}),
+        _ => {
+            json!({"id": format!("t{number}"), "command": ["true"], "depends_on": [format!("t{}", number / 2)]})
+        }
+    };
+    let answer = submit(&cli, (0..tasks).map(made).collect());
+    assert_eq!(answer["success"], true, "{}", answer["error"]);
+    let listed = (tasks as usize).min(contract::domain::limits::RUN_TASKS_LISTED_MAX);
+    assert_eq!(answer["data"]["tasks"].as_array().unwrap().len(), listed);
+    is_readable(&cli, answer["data"]["run_id"].as_str().unwrap(), tasks as usize);
+    testkit::Storm { rounds: tasks.into(), operations: tasks.into(), ..testkit::Storm::default() }.report();
+}
+
+#[test]
+fn a_run_of_as_many_tasks_as_are_allowed_can_be_submitted_and_read() {
+    let cli = writ();
+    let tasks = contract::domain::limits::PLAN_TASKS_MAX;
+    // All others need the first, which fails: they are skipped, and no process is started for them.
+    let made = |number: usize| match number {
+        0 => json!({"id": "t0", "command": ["false"]}),
+        _ => json!({"id": format!("t{number}"), "command": ["true"], "depends_on": ["t0"]}),
+    };
+    let answer = submit(&cli, (0..tasks).map(made).collect());
+    assert_eq!(answer["error_code"], "RUN_FAILED", "{}", answer["error"]);
+    let listed = cli.run(["runs", "list", "--output", "json"]).success().json();
+    let run = listed["data"]["runs"][0]["id"].as_str().unwrap().to_owned();
+    is_readable(&cli, &run, tasks);
+}

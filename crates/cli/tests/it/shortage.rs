@@ -1,0 +1,61 @@
+//! The machine has too few descriptors or processes for all tasks of a run at once: they wait, and none fails.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::{Background, Cli, eventually};
+
+use crate::documents::{plan, shell, with, writ};
+use crate::run_view::{RunView, SOON, file, write_plan};
+
+/// Many tasks at once, each with a check. None ends before `go` is there.
+fn crowd(cli: &Cli, tasks: usize) {
+    let line = "echo x >> begun.txt; until [ -e go ]; do sleep 0.05; done; echo x >> ended.txt";
+    let task = |number: usize| {
+        with(shell(&format!("t{number:02}"), line), json!({"checks": [{"command": ["true"]}]}))
+    };
+    let document = with(plan((0..tasks).map(task)), json!({"workspace": ".", "max_parallel": tasks}));
+    write_plan(cli, "");
+    cli.scratch().write("project/plan.json", document.to_string());
+}
+
+#[track_caller]
+fn waits_and_then_does_all(cli: &Cli, writ: Background<'_>, (awaited, tasks): (&str, usize)) {
+    eventually(SOON, "a task waits", || writ.stderr().contains(awaited));
+    fs::write(cli.project().join("go"), "").unwrap();
+    writ.wait(SOON * 2).success();
+    let view = RunView::only(cli).unwrap();
+    assert_eq!(view.statuses(), vec!["done, verified"; tasks], "{view:?}");
+    assert!(view.tasks.values().all(|task| task.attempts() == ["succeeded"]), "no attempt failed: {view:?}");
+    assert_eq!(file(cli, "ended.txt").lines().count(), tasks, "each ran once");
+}
+
+#[test]
+fn tasks_wait_for_descriptors_and_none_fails() {
+    const TASKS: usize = 12;
+    let cli = writ();
+    crowd(&cli, TASKS);
+    let script = "ulimit -n 40; exec \"$0\" run plan.json";
+    let writ = cli.call(["-c", script, env!("CARGO_BIN_EXE_writ")]).program("sh").deadline(SOON * 4).spawn();
+    waits_and_then_does_all(&cli, writ, ("waiting for free file descriptors", TASKS));
+}
+
+#[test]
+fn tasks_wait_for_processes_and_none_fails() {
+    const TASKS: usize = 12;
+    let cli = writ();
+    crowd(&cli, TASKS);
+    // Nobody counts the processes of root. Other users have processes of their own, but not in a new namespace.
+    let script = "if [ $(id -u) = 0 ]; then
+            chown -R 65534:65534 \"$1\" && exec setpriv --reuid=65534 --regid=65534 --clear-groups \\
+                prlimit --nproc=30:30 \"$0\" run plan.json
+        fi
+        exec unshare -Ur prlimit --nproc=30:30 \"$0\" run plan.json";
+    // The program must be reachable for another user.
+    let program = cli.scratch().join("writ");
+    fs::copy(env!("CARGO_BIN_EXE_writ"), &program).unwrap();
+    let scratch = cli.scratch().path().to_str().unwrap().to_owned();
+    let call = cli.call(["-c", script, program.to_str().unwrap(), &scratch]).program("sh");
+    let writ = call.deadline(SOON * 4).spawn();
+    waits_and_then_does_all(&cli, writ, ("waiting for free processes", TASKS));
+}

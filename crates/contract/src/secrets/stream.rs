@@ -1,0 +1,214 @@
+//! Scrubs a stream as a stream: a secret is found whatever the pieces it arrives in, and before anything is cut.
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use super::hidden::Hidden;
+use super::{scrub, spanning};
+use crate::domain::limits::LINE_BYTES_MAX;
+
+/// A secret without spaces is recognized from this many bytes at most.
+const SECRET_BYTES_MAX: usize = 4 * 1024;
+/// A key block without an end is taken for something else behind this many bytes. The longest keys in use have a
+/// quarter of it.
+const KEY_BLOCK_BYTES_MAX: usize = 64 * 1024;
+/// Long enough for the last line of a key block.
+const LAST_LINE_BYTES_MAX: usize = 128;
+/// How far back a line is looked at to see whether its value is on the next one.
+const ASSIGNMENT_BYTES_MAX: usize = 256;
+
+/// Scrubs one stream. Text is given out line by line, or later where a secret may go on in the next line.
+#[derive(Debug, Default)]
+pub struct Scrubber {
+    hidden: Hidden,
+    /// What has not been given out.
+    pending: Vec<u8>,
+    inside: Inside,
+}
+
+/// A secret whose beginning was replaced and whose end has not arrived.
+#[derive(Debug, Default, Clone, Copy)]
+enum Inside {
+    #[default]
+    Nothing,
+    /// A private key, with the number of bytes dropped so far.
+    KeyBlock(usize),
+    /// A secret that is longer than any line. It ends at the next space.
+    Word,
+}
+
+impl Scrubber {
+    pub fn new(hidden: Hidden) -> Self {
+        Self { hidden, ..Self::default() }
+    }
+
+    /// Takes in what arrived and calls `give` with the text that is certain now.
+    pub fn push(&mut self, bytes: &[u8], mut give: impl FnMut(&str)) {
+        // In pieces, so that no more is kept than a line and a piece.
+        for piece in bytes.chunks(LINE_BYTES_MAX) {
+            self.pending.extend_from_slice(piece);
+            while self.advance(&mut give) {}
+        }
+    }
+
+    /// Calls `give` with what is left.
+    pub fn finish(&mut self, mut give: impl FnMut(&str)) {
+        while self.advance(&mut give) {}
+        let inside = std::mem::take(&mut self.inside);
+        if matches!(inside, Inside::Nothing) {
+            self.give_out(self.pending.len(), &mut give);
+        }
+        self.inside = Inside::Nothing;
+        self.pending.clear();
+    }
+
+    /// One step; true if another one may be possible with the same input.
+    fn advance(&mut self, give: &mut impl FnMut(&str)) -> bool {
+        match self.inside {
+            Inside::KeyBlock(dropped) => return self.skip_key_block(dropped),
+            Inside::Word => return self.skip_word(),
+            Inside::Nothing => {}
+        }
+        let lines = self.pending.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let certain = self.certain(lines);
+        if certain > 0 {
+            self.give_out(certain, give);
+            return !matches!(self.inside, Inside::Nothing);
+        }
+        if self.pending.len() > LINE_BYTES_MAX {
+            self.cut_line(give);
+            return true;
+        }
+        false
+    }
+
+    /// How much of these whole lines holds nothing that may go on behind them.
+    fn certain(&self, lines: usize) -> usize {
+        let text = &self.pending[..lines];
+        let mut end = self.hidden.open_end(text);
+        let from = lines.saturating_sub(ASSIGNMENT_BYTES_MAX);
+        if let Some(name) = name_without_value(&text[from..]) {
+            let before = text[..from + name].iter().rposition(|&byte| byte == b'\n');
+            end = end.min(before.map_or(0, |at| at + 1));
+        }
+        // Whoever waits for a value of that many bytes waits in vain.
+        if lines - end > LINE_BYTES_MAX { lines } else { end }
+    }
+
+    /// Gives out the first `end` bytes, scrubbed. A key block that does not end there is skipped from then on.
+    fn give_out(&mut self, end: usize, give: &mut impl FnMut(&str)) {
+        let text = String::from_utf8_lossy(&self.pending[..end]);
+        let text = self.hidden.without_values(&text);
+        if has_open_key_block(&text) {
+            self.inside = Inside::KeyBlock(0);
+        }
+        if !text.is_empty() {
+            give(&scrub(&text));
+        }
+        self.pending.drain(..end);
+    }
+
+    /// A line without an end: gives out what comes before the last secret that may not be whole.
+    fn cut_line(&mut self, give: &mut impl FnMut(&str)) {
+        let mut cut = cut_of(&self.pending);
+        let mut marker = None;
+        let text = String::from_utf8_lossy(&self.pending);
+        // Only text that is valid has the same places as its bytes; what is not text is cut without a second look.
+        if let std::borrow::Cow::Borrowed(text) = text {
+            while let Some((secret, rule)) = spanning(text, cut) {
+                if secret.start == 0 || secret.len() > LINE_BYTES_MAX - SECRET_BYTES_MAX {
+                    marker = Some((secret, rule));
+                    break;
+                }
+                cut = secret.start;
+            }
+        }
+        let Some((secret, rule)) = marker else {
+            let open = self.hidden.open_end(&self.pending[..cut]);
+            return self.give_out(if open == 0 { cut } else { open }, give);
+        };
+        self.give_out(secret.start, give);
+        if !matches!(self.inside, Inside::KeyBlock(_)) {
+            give(&format!("[REDACTED:{rule}]"));
+        }
+        self.pending.drain(..secret.len());
+        self.inside = if rule == "private_key_block" { Inside::KeyBlock(0) } else { Inside::Word };
+    }
+
+    /// Drops a key block up to its end, the last line included.
+    fn skip_key_block(&mut self, dropped: usize) -> bool {
+        static END: OnceLock<regex::bytes::Regex> = OnceLock::new();
+        let end = END.get_or_init(|| {
+            regex::bytes::Regex::new("-----END [A-Z0-9 ]*PRIVATE KEY-----")
+                .expect("BUG: the expression is valid")
+        });
+        if let Some(found) = end.find(&self.pending) {
+            self.pending.drain(..found.end());
+            self.inside = Inside::Nothing;
+            return true;
+        }
+        let surplus = self.pending.len().saturating_sub(LAST_LINE_BYTES_MAX);
+        self.pending.drain(..surplus);
+        let dropped = dropped + surplus;
+        let is_over = dropped > KEY_BLOCK_BYTES_MAX;
+        self.inside = if is_over { Inside::Nothing } else { Inside::KeyBlock(dropped) };
+        is_over
+    }
+
+    fn skip_word(&mut self) -> bool {
+        match self.pending.iter().position(u8::is_ascii_whitespace) {
+            Some(end) => {
+                self.pending.drain(..end);
+                self.inside = Inside::Nothing;
+                true
+            }
+            None => {
+                self.pending.clear();
+                false
+            }
+        }
+    }
+}
+
+/// Whether a private key begins in the text and does not end in it.
+fn has_open_key_block(text: &str) -> bool {
+    static BEGIN: OnceLock<Regex> = OnceLock::new();
+    if !text.contains("-----BEGIN") {
+        return false;
+    }
+    let begin = BEGIN.get_or_init(|| {
+        Regex::new("-----(BEGIN|END) [A-Z0-9 ]*PRIVATE KEY-----").expect("BUG: the expression is valid")
+    });
+    begin.captures_iter(text).last().is_some_and(|found| &found[1] == "BEGIN")
+}
+
+/// Where the last words name a password, a token or a key whose value may be on the next line.
+fn name_without_value(end: &[u8]) -> Option<usize> {
+    static NAME: OnceLock<regex::bytes::Regex> = OnceLock::new();
+    let last = end.trim_ascii_end().last();
+    if !last.is_some_and(|byte| matches!(byte, b'=' | b':' | b'"' | b'\'') || b"yntdsYNTDS".contains(byte)) {
+        return None;
+    }
+    let name = NAME.get_or_init(|| {
+        let pattern =
+            r#"(?i-u)(?:key|secret|token|password|passwd|pwd|credentials?)["']?\s*(?::=|=|:)?\s*["']?\s*\z"#;
+        regex::bytes::Regex::new(pattern).expect("BUG: the expression is valid")
+    });
+    name.find(end).map(|found| found.start())
+}
+
+/// Where to cut a line that is too long: behind a space near its end, else where a secret would still be recognized
+/// from what is kept, and not inside a character.
+fn cut_of(line: &[u8]) -> usize {
+    let window = line.len() - SECRET_BYTES_MAX;
+    if let Some(space) = line[window..].iter().rposition(u8::is_ascii_whitespace) {
+        return window + space + 1;
+    }
+    // A character has at most four bytes; a longer row of continuations is no text anyway.
+    let starts = |&at: &usize| line[at] & 0b1100_0000 != 0b1000_0000;
+    (window - 3..=window).rev().find(starts).unwrap_or(window)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// What comes out if the text arrives in pieces of this many bytes.
+fn scrubbed(hidden: &Hidden, text: &str, piece: usize) -> String {
+    let mut scrubber = Scrubber::new(hidden.clone());
+    let mut clean = String::new();
+    for piece in text.as_bytes().chunks(piece) {
+        scrubber.push(piece, |text| clean.push_str(text));
+    }
+    scrubber.finish(|text| clean.push_str(text));
+    clean
+}
+
+fn key_block() -> String {
+    let body = "MIIEpAIBAAKCAQEA0123456789abcdefghijklmnopqrstuvwxyz\n".repeat(24);
+    ["-----BEGIN RSA ", "PRIVATE KEY-----\n", &body, "-----END RSA ", "PRIVATE KEY-----\n"].concat()
+}
+
+#[test]
+fn a_private_key_over_many_lines_is_removed_whatever_the_pieces() {
+    let text = format!("before\n{}after\n{}", key_block(), key_block());
+    for piece in [1, 7, 64, 1000, text.len()] {
+        let clean = scrubbed(&Hidden::default(), &text, piece);
+        let marker = "[REDACTED:private_key_block]";
+        assert_eq!(clean, format!("before\n{marker}\nafter\n{marker}\n"), "pieces of {piece}");
+    }
+}
+
+#[test]
+fn a_private_key_without_an_end_is_removed_and_does_not_hide_everything_behind_it() {
+    let block = key_block();
+    let (begun, _) = block.split_at(block.len() / 2);
+    let clean = scrubbed(&Hidden::default(), &format!("before\n{begun}"), 100);
+    assert_eq!(clean, "before\n[REDACTED:private_key_block]");
+    let prose = "nothing to see here\n".repeat(8000);
+    let clean = scrubbed(&Hidden::default(), &format!("-----BEGIN {}-----\n{prose}", "PRIVATE KEY"), 4096);
+    assert!(clean.len() > prose.len() / 2, "{} bytes", clean.len());
+}
+
+#[test]
+fn a_value_on_several_lines_is_removed_whatever_the_pieces() {
+    let mut hidden = Hidden::default();
+    let value = "first line of it\nsecond line of it\n\nlast";
+    hidden.add(value);
+    let text = format!("a {value} b\nfirst line of it\nother\n{value}");
+    for piece in 1..text.len() {
+        let clean = scrubbed(&hidden, &text, piece);
+        assert_eq!(clean, "a [REDACTED:env] b\n[REDACTED:env]\nother\n[REDACTED:env]", "pieces of {piece}");
+    }
+}
+
+#[test]
+fn a_value_on_the_line_behind_its_name_is_removed() {
+    for text in ["the password:\n  hunter2hunter2\nmore\n", "Password\n\n=\n\"hunter2hunter2\"\n"] {
+        for piece in 1..text.len() {
+            let clean = scrubbed(&Hidden::default(), text, piece);
+            assert!(!clean.contains("hunter2"), "pieces of {piece}: {clean}");
+        }
+    }
+    let text = "the key\nis lost: the token:\nrefreshed\n";
+    assert_eq!(scrubbed(&Hidden::default(), text, 5), text);
+}
+
+#[test]
+fn a_secret_at_the_cut_of_an_endless_line_is_removed() {
+    let token = ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
+    for before in [0, 1, 20, 39, 40, SECRET_BYTES_MAX - 20, SECRET_BYTES_MAX, SECRET_BYTES_MAX + 20] {
+        let filler = "/".repeat(LINE_BYTES_MAX - before);
+        let text = format!("{filler}{token}/{}", "/".repeat(LINE_BYTES_MAX));
+        let clean = scrubbed(&Hidden::default(), &text, 8192);
+        assert!(!clean.contains("0123456789") && !clean.contains("012345"), "{before} before the limit");
+        assert!(clean.contains("[REDACTED:github_token]"), "{before} before the limit");
+    }
+}
+
+#[test]
+fn a_secret_longer_than_any_line_is_removed_to_its_end() {
+    let text = format!("sk-{}tail end\n", "a1B2".repeat(LINE_BYTES_MAX / 2));
+    assert_eq!(scrubbed(&Hidden::default(), &text, 8192), "[REDACTED:openai_api_key] end\n");
+}
+
+#[test]
+fn a_hidden_value_at_the_cut_of_an_endless_line_is_removed() {
+    let mut hidden = Hidden::default();
+    hidden.add("correct-horse-battery");
+    for before in [0, 5, 10, SECRET_BYTES_MAX - 7, SECRET_BYTES_MAX, SECRET_BYTES_MAX + 7] {
+        let text = format!(
+            "{}correct-horse-battery{}",
+            "/".repeat(LINE_BYTES_MAX - before),
+            "/".repeat(LINE_BYTES_MAX)
+        );
+        let clean = scrubbed(&hidden, &text, 8192);
+        assert!(!clean.contains("horse") && clean.contains("[REDACTED:env]"), "{before} before the limit");
+    }
+}
+
+#[test]
+fn lines_are_given_out_as_soon_as_they_are_whole() {
+    let mut scrubber = Scrubber::default();
+    let mut clean = Vec::new();
+    for piece in ["one\ntw", "o\nthree\n", "fo"] {
+        scrubber.push(piece.as_bytes(), |text| clean.push(text.to_owned()));
+    }
+    assert_eq!(clean, ["one\n", "two\nthree\n"]);
+    scrubber.finish(|text| clean.push(text.to_owned()));
+    assert_eq!(clean, ["one\n", "two\nthree\n", "fo"]);
+}
+
+proptest! {
+    #[test]
+    fn pieces_make_no_difference(
+        lines in prop::collection::vec(prop_oneof![
+            "[a-z =:]{0,30}", Just("password:".to_owned()), Just("hunter2hunter2".to_owned()),
+            Just("first value".to_owned()), Just("second value".to_owned()),
+        ], 0..20),
+        piece in 1usize..40,
+    ) {
+        let mut hidden = Hidden::default();
+        hidden.add("first value\nsecond value");
+        let text = lines.join("\n");
+        prop_assert_eq!(scrubbed(&hidden, &text, piece), hidden.clean(&text).into_owned());
+    }
+}

@@ -1,0 +1,156 @@
+//! What is left of an engine. Others get nothing of what it holds before nothing is left.
+
+use std::time::{Duration, Instant};
+
+use contract::digest;
+use contract::domain::limits::KILL_DEADLINE;
+use contract::domain::process::{ProcessIdentity, Remains};
+use rustix::process::Signal;
+
+use super::mark::OwnerIdentity;
+use super::marked::Trace;
+use super::process_table::{self, Process};
+use super::{marked, namespaces, reap};
+
+/// Processes that are ending have no mark any more. That is how long one may take to be gone.
+const ENDING_DEADLINE: Duration = Duration::from_secs(2);
+/// Between two looks at them.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+/// Of the name of a machine that is kept.
+const MACHINE_CHARS: usize = 16;
+
+/// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+pub fn settle(engine: &ProcessIdentity) -> Remains {
+    judge(engine, end_all_of)
+}
+
+/// The same without ending anything: a dead engine counts as gone.
+pub fn look_at(engine: &ProcessIdentity) -> Remains {
+    judge(engine, |_| Remains::Gone)
+}
+
+/// `when_dead` says what is left of an engine that is known to be dead.
+fn judge(engine: &ProcessIdentity, when_dead: impl Fn(&OwnerIdentity) -> Remains) -> Remains {
+    let own = reap::own_identity();
+    if engine.boot_id == whereabouts(&own) {
+        let identity = OwnerIdentity { pid: engine.pid, start_time: engine.start_time, boot_id: own.boot_id };
+        return standing(&identity).unwrap_or_else(|| when_dead(&identity));
+    }
+    if let Some((boot_id, namespace)) = engine.boot_id.split_once(' ')
+        && boot_id == own.boot_id
+    {
+        return namespaces::remains_inside(engine, namespace);
+    }
+    // Nothing outlives a restart of the machine. Another machine may well be running.
+    let is_here = !engine.machine.is_empty() && engine.machine == machine();
+    if is_here { Remains::Gone } else { Remains::Unseen }
+}
+
+/// Ends an engine and everything that it started, where it can be seen from here, and says what is left.
+#[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
+pub fn end_engine(engine: &ProcessIdentity) -> Remains {
+    let own = reap::own_identity();
+    let is_own = engine.pid == own.pid && engine.start_time == own.start_time;
+    if engine.boot_id == whereabouts(&own) && !is_own {
+        let deadline = Instant::now() + KILL_DEADLINE;
+        while let Some(process) = process_table::read(engine.pid).filter(|found| is_it(found, engine))
+            && Instant::now() < deadline
+        {
+            process_table::signal(&process, Signal::KILL);
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+    settle(engine)
+}
+
+/// The machine's own name, whatever its boot: only a digest of it, because it is nobody else's business. Empty where
+/// it has none.
+pub fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());
+    let id = read("/etc/machine-id").ok().filter(|id| !id.is_empty());
+    let id = id.or_else(|| read("/proc/sys/kernel/hostname").ok()).unwrap_or_default();
+    if id.is_empty() {
+        return String::new();
+    }
+    let digest = digest::of_bytes(format!("writ machine {id}").as_bytes());
+    digest.rsplit(':').next().unwrap_or_default().chars().take(MACHINE_CHARS).collect()
+}
+
+/// Where a pid means the same process: on one boot, and in one pid namespace. Two containers share only the first,
+/// and a living engine in one must not look dead from the other.
+pub fn whereabouts(own: &OwnerIdentity) -> String {
+    let namespace = marked::own_pid_namespace().unwrap_or_default();
+    format!("{} {namespace}", own.boot_id).trim_end().to_owned()
+}
+
+fn is_it(process: &Process, engine: &ProcessIdentity) -> bool {
+    process.start_time == engine.start_time && !process.is_zombie
+}
+
+/// A process that exists, or whose state cannot be found out. `None` if it is certainly dead.
+fn standing(engine: &OwnerIdentity) -> Option<Remains> {
+    if cfg!(not(target_os = "linux")) {
+        return reap::is_alive(engine).then_some(Remains::Running);
+    }
+    // Where this process cannot see itself, it cannot tell who is missing.
+    if process_table::read(std::process::id()).is_none() {
+        return Some(Remains::Unseen);
+    }
+    match process_table::look(engine.pid) {
+        Ok(Some(process)) if process.start_time == engine.start_time && !process.is_zombie => {
+            Some(if process.is_stopped { Remains::Stopped } else { Remains::Running })
+        }
+        Ok(_) => None,
+        Err(_) => Some(Remains::Running),
+    }
+}
+
+fn end_all_of(engine: &OwnerIdentity) -> Remains {
+    let reaped = reap::reap_leftovers(|marker| marker.owner == *engine);
+    if reaped.survivors == 0 && has_nothing_left(engine) { Remains::Gone } else { Remains::Left }
+}
+
+/// Whether no process carries the engine's mark, at any depth of namespaces, and none is just ending that may have
+/// carried it: the first process of a namespace loses its mark before the others in it are dead.
+#[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
+fn has_nothing_left(engine: &OwnerIdentity) -> bool {
+    let deadline = Instant::now() + ENDING_DEADLINE;
+    // Whoever begins to end after the look in which nobody had a mark had none before either.
+    let mut ending: Option<Vec<Process>> = None;
+    loop {
+        ending = match ending {
+            Some(mut known) => {
+                known.retain(|process| {
+                    process_table::read(process.pid)
+                        .is_some_and(|now| now.key() == process.key() && !now.is_zombie)
+                });
+                Some(known)
+            }
+            None => look(engine),
+        };
+        if ending.as_ref().is_some_and(Vec::is_empty) {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+/// The processes that are ending and have no mark any more; `None` while one has a mark of the engine.
+fn look(engine: &OwnerIdentity) -> Option<Vec<Process>> {
+    let mut ending = Vec::new();
+    let table = process_table::snapshot();
+    for process in table.iter().filter(|process| process.start_time >= engine.start_time) {
+        match marked::trace_of(process, engine) {
+            Trace::Marked => return None,
+            Trace::Ending => ending.push(*process),
+            Trace::None => {}
+        }
+    }
+    Some(ending)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Decisions that only a person may make: confirmed at a terminal, or made with a token that a person created.
+//!
+//! A verb describes the exact action, asks for the decision while no transaction is open, and uses it in the transaction
+//! that acts. Nobody is asked for a request that was answered before.
+
+use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
+use contract::domain::principal::{Action, Principal};
+use contract::domain::priority::Priority;
+use contract::domain::request::Agent;
+use contract::domain::time::Timestamp;
+use contract::domain::token::{NotPermitted, Secret, Token, TokenScope};
+use serde_json::json;
+use store::Tx;
+
+use crate::context::{Caller, Context, Key};
+use crate::error::{Error, Result};
+use crate::record::{About, EventWriter, stream_of};
+
+/// A person's decision for one exact action, to be used in the transaction that acts.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    caller: Caller,
+    basis: Basis,
+}
+
+#[derive(Debug)]
+enum Basis {
+    /// The request was answered before, so nobody was asked and nothing will be done.
+    Answered,
+    /// A person typed the action's digits.
+    Person,
+    Token(Secret),
+}
+
+/// Who may decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decider {
+    /// A person at a terminal, or a token with the scope `approve`.
+    PersonOrToken,
+    /// Only a person at a terminal.
+    Person,
+}
+
+impl Context {
+    /// A person's decision for this action. Refused if there is neither a person at a terminal who confirms it nor a
+    /// token that permits it.
+    pub(crate) fn decision(&mut self, key: &Key, action: &Action) -> Result<Decision> {
+        self.decision_by(Decider::PersonOrToken, key, action)
+    }
+
+    pub(crate) fn decision_by(&mut self, decider: Decider, key: &Key, action: &Action) -> Result<Decision> {
+        if self.was_answered(key)? {
+            return Ok(Decision { caller: key.caller.clone(), basis: Basis::Answered });
+        }
+        let host = self.host();
+        if decider == Decider::PersonOrToken
+            && let Some(text) = host.access_token()?
+        {
+            let secret =
+                Secret::parse(&text).ok_or_else(|| not_permitted("the token", NotPermitted::Unknown))?;
+            let now = self.clock.now().at;
+            let token = permitted(&self.store.read()?, &secret, now)?;
+            let caller = Caller::of(&Principal::Token(token.name));
+            return Ok(Decision { caller, basis: Basis::Token(secret) });
+        }
+        if !action.is_confirmed_by(&host.ask_person(action)?) {
+            return Err(Error::new(ErrorCode::Denied, "the action was not confirmed, so nothing was done")
+                .details(json!({"rule": "not_confirmed"}))
+                .hint("type the digits that are shown with the action to confirm it"));
+        }
+        let person = Agent::parse(&host.person())
+            .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
+        let caller = Caller::of(&Principal::Person(person));
+        Ok(Decision { caller, basis: Basis::Person })
+    }
+}
+
+impl Decision {
+    /// Writes for the principal that decided. A token must still be valid, and its use is recorded.
+    pub(crate) fn act<'a, 't>(&'a self, work: &'a mut EventWriter<'_, 't>) -> Result<EventWriter<'a, 't>> {
+        let mut work = work.acting_as(&self.caller);
+        match &self.basis {
+            Basis::Answered => {
+                return Err(Error::new(
+                    ErrorCode::Busy,
+                    "the stored answer of this request was pruned meanwhile",
+                )
+                .hint("repeat the call"));
+            }
+            Basis::Person => {}
+            Basis::Token(secret) => {
+                let token = permitted(work.tx, secret, work.now.at)?;
+                let message = format!("Token {} was used for a decision", token.name);
+                work.change(&about(&token), &message, &Change::TokenUsed { token_id: token.id.clone() })?;
+            }
+        }
+        Ok(work)
+    }
+}
+
+/// The token of this secret, if it may decide for a person now.
+fn permitted(tx: &Tx<'_>, secret: &Secret, now: Timestamp) -> Result<Token> {
+    let Some(token) = tx.access_token(secret.id())? else {
+        return Err(not_permitted("the token", NotPermitted::Unknown));
+    };
+    let named = format!("token `{}`", token.name);
+    token.permits(secret, TokenScope::Approve, now).map_err(|fault| {
+        // A wrong secret must not show that its id exists.
+        let named = if fault == NotPermitted::Unknown { "the token" } else { &named };
+        not_permitted(named, fault)
+    })?;
+    Ok(token)
+}
+
+fn not_permitted(named: &str, fault: NotPermitted) -> Error {
+    Error::new(ErrorCode::Denied, format!("{named} permits nothing: {fault}"))
+        .details(json!({"rule": fault.rule()}))
+        .hint(
+            "`writ token list` shows the tokens; a person creates one with `writ token create` at a terminal",
+        )
+}
+
+/// Tokens belong to the store, not to a project.
+pub(crate) fn about(token: &Token) -> About {
+    about_id(token.id.as_str())
+}
+
+pub(crate) fn about_id(id: &str) -> About {
+    About {
+        stream: stream_of(None),
+        corr: id.to_owned(),
+        reply_to: None,
+        priority: Priority::Normal,
+        project_id: None,
+        task_id: None,
+        run_id: None,
+    }
+}

@@ -1,0 +1,181 @@
+//! Plants a secret in every field of every verb's request: it is refused or scrubbed, and in no file of the store.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use contract::domain::code::ErrorCode;
+use contract::json::{Map, Value};
+use serde_json::json;
+
+use super::{Sample, mutation, samples};
+use crate::crew_world::Crew;
+
+/// Only the canary has these letters in this order. They are looked for in lower case: names are folded.
+const NEEDLE: &str = "c4n4ry";
+
+/// A made-up token, kept in parts so that scanners of the repository stay quiet.
+fn canary() -> String {
+    ["gh", "p_", &NEEDLE.repeat(7)].concat()
+}
+
+fn key_block() -> String {
+    let body = format!("{}\n", NEEDLE.repeat(9)).repeat(9);
+    ["-----BEGIN ", "PRIVATE KEY-----\n", &body, "-----END ", "PRIVATE KEY-----"].concat()
+}
+
+/// The forms in which a secret comes: alone, among other words, on many lines, and by the name of its field.
+fn forms() -> [Value; 4] {
+    let assigned = ["pass", "word=", NEEDLE, "1", NEEDLE].concat();
+    [json!(canary()), json!(format!("some words {} and more", canary())), json!(key_block()), json!(assigned)]
+}
+
+/// Every request with a canary in one place: in each text, each list and each map of the sample, inside texts that are
+/// documents, and in the fields that the schema has and the sample has not.
+fn planted(request: &Value, schema: &Value) -> Vec<Value> {
+    let mut made = Vec::new();
+    for path in mutation::paths(request, String::new()) {
+        match request.pointer(&path) {
+            Some(Value::String(text)) => {
+                let longer = forms().into_iter().map(|form| match &form {
+                    Value::String(secret) => json!(format!("{text}/{secret}")),
+                    _ => form,
+                });
+                let all: Vec<Value> = forms().into_iter().chain(longer).chain(inside(text)).collect();
+                made.extend(
+                    all.into_iter().map(|other| mutation::with(request, &path, |place| *place = other)),
+                );
+            }
+            Some(Value::Array(_)) => made.extend(forms().map(|form| {
+                mutation::with(request, &path, |place| place.as_array_mut().unwrap().push(form))
+            })),
+            Some(Value::Object(_)) => {
+                made.push(mutation::with(request, &path, |place| place[canary()] = json!(1)));
+                made.push(mutation::with(request, &path, |place| {
+                    place["password"] = json!(NEEDLE.repeat(3))
+                }));
+                made.push(mutation::with(request, &path, |place| {
+                    place["x_any"] = json!([{canary(): canary()}])
+                }));
+            }
+            Some(Value::Null) => {
+                made.extend(forms().map(|form| mutation::with(request, &path, |place| *place = form)));
+            }
+            Some(Value::Bool(_) | Value::Number(_)) | None => {}
+        }
+    }
+    for path in mutation::paths(request, String::new()) {
+        let Some(Value::Object(fields)) = request.pointer(&path) else { continue };
+        for name in names_at(schema, &path).into_iter().filter(|name| !fields.contains_key(name)) {
+            for form in forms().into_iter().chain([json!([canary()]), json!({canary(): canary()})]) {
+                made.push(mutation::with(request, &path, |place| place[&name] = form));
+            }
+        }
+    }
+    made
+}
+
+/// The documents that a text is, with a canary in each of their fields.
+fn inside(text: &str) -> Vec<Value> {
+    let Ok(document @ Value::Object(_)) = serde_json::from_str(text) else { return Vec::new() };
+    planted(&document, &Value::Null).into_iter().map(|document| json!(document.to_string())).collect()
+}
+
+/// The names of fields that a schema has at a path, wherever they are defined.
+fn names_at(schema: &Value, path: &str) -> BTreeSet<String> {
+    let mut here = vec![schema];
+    for step in path.split('/').skip(1) {
+        here = here
+            .into_iter()
+            .flat_map(|node| alternatives(schema, node))
+            .filter_map(|node| {
+                node["properties"]
+                    .get(step)
+                    .or_else(|| node.get("items"))
+                    .or_else(|| node.get("additionalProperties"))
+            })
+            .collect();
+    }
+    let objects = here.into_iter().flat_map(|node| alternatives(schema, node));
+    objects.filter_map(|node| node["properties"].as_object()).flat_map(Map::keys).cloned().collect()
+}
+
+/// A schema and what it refers to.
+fn alternatives<'s>(root: &'s Value, node: &'s Value) -> Vec<&'s Value> {
+    let referred = node["$ref"].as_str().and_then(|name| root.pointer(name.trim_start_matches('#')));
+    let several = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|name| node[name].as_array()).flatten();
+    let below = referred.into_iter().chain(several).flat_map(|node| alternatives(root, node));
+    std::iter::once(node).chain(below).collect()
+}
+
+/// The files below a directory that hold a canary.
+fn holding(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(holding(&path));
+            continue;
+        }
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).to_lowercase();
+        if text.contains(NEEDLE) || path.to_string_lossy().to_lowercase().contains(NEEDLE) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+/// Calls the verb with each planted request. Returns how many were refused for the secret.
+fn plant_all(sample: &Sample) -> usize {
+    let entry = sample.entry();
+    let schema = (entry.request_schema)();
+    let mut crew = Crew::new();
+    let (_, request) = (sample.prepare)(&mut crew);
+    let mut refused = 0;
+    for number in 0..planted(&request, &schema).len() {
+        crew.move_on();
+        let (key, request) = (sample.prepare)(&mut crew);
+        let Some(request) = planted(&request, &schema).into_iter().nth(number) else { continue };
+        let called = (entry.call)(&mut crew.world.cx, key.as_ref(), request.clone());
+        let Err(error) = called else { continue };
+        let said = format!("{error} {:?} {}", error.hint, error.details).to_lowercase();
+        assert!(!said.contains(NEEDLE), "{} repeats it: {said}", sample.verb);
+        assert_ne!(error.code, ErrorCode::Bug, "{}: {error}: {request}", sample.verb);
+        refused += usize::from(said.contains("secret"));
+    }
+    let found = holding(crew.world.temp.scratch().path());
+    if !found.is_empty() {
+        panic!("{}: {}", sample.verb, culprit(sample, &schema));
+    }
+    refused
+}
+
+/// The first planted request that leaves the canary in a file.
+fn culprit(sample: &Sample, schema: &Value) -> String {
+    let (_, request) = (sample.prepare)(&mut Crew::new());
+    for number in 0..planted(&request, schema).len() {
+        let mut crew = Crew::new();
+        let (key, request) = (sample.prepare)(&mut crew);
+        let request = planted(&request, schema).swap_remove(number);
+        let called = (sample.entry().call)(&mut crew.world.cx, key.as_ref(), request.clone());
+        let found = holding(crew.world.temp.scratch().path());
+        if !found.is_empty() {
+            return format!("{request} ({called:?}) leaves it in {found:?}");
+        }
+    }
+    "only several calls together leave it in a file".to_owned()
+}
+
+#[test]
+fn a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store() {
+    let changing = samples().filter(|sample| sample.entry().effect.mutates());
+    let refused: usize = changing.map(plant_all).sum();
+    assert!(refused > 100, "{refused} were refused");
+}
+
+#[test]
+fn a_secret_in_any_field_of_a_verb_that_reads_is_not_repeated() {
+    let reading = samples().filter(|sample| !sample.entry().effect.mutates());
+    reading.for_each(|sample| {
+        plant_all(sample);
+    });
+}
