@@ -50,21 +50,21 @@ writ=$1 run=$2 task=$3 token=$4 stop=${5:-never}
 mkdir -p "out/$task"
 for step in a b; do
     if "$writ" worklog show --run "$run" --task "$task" | grep -q "\"action\":\"step $step\""; then continue; fi
-    "$writ" heartbeat --run "$run" --task "$task" --token "$token" > worker.json
+    "$writ" heartbeat --run "$run" --task "$task" --token "$token" > ../worker.json
     echo "$step" >> "out/$task/effects"
     printf '{"action": "step %s", "files_touched": [], "decision": "go on", "result": "done",
         "next_step": "what follows %s"}' "$step" "$step" |
-        "$writ" worklog append --run "$run" --task "$task" --token "$token" --request-id "$task $step" > worker.json
+        "$writ" worklog append --run "$run" --task "$task" --token "$token" --request-id "$task $step" > ../worker.json
     if [ "$step" = "$stop" ]; then
-        echo here > stopped
+        echo here > ../stopped
         while :; do sleep 1; done
     fi
 done
 printf '{"schema_version": "1.0.0", "run_id": "%s", "task_id": "%s", "status": "done", "changes": [{"resource":
  "out/%s/effects", "action": "edit"}], "acceptance_check": [{"criterion": "`grep -qx b out/%s/effects` gives EXIT_CODE_0",
  "status": "pass", "evidence": "both steps"}], "worklog_path": "worklogs/%s.jsonl", "notes_for_orchestrator": ["done"],
- "x_token": "%s"}' "$run" "$task" "$task" "$task" "$task" "$token" > result.json
-"$writ" result submit result.json --strict --request-id "result $task ${token%%-*}"
+ "x_token": "%s"}' "$run" "$task" "$task" "$task" "$task" "$token" > ../result.json
+"$writ" result submit ../result.json --strict --request-id "result $task ${token%%-*}"
 "#;
 
 /// A shell on the machine of `cli`.
@@ -104,7 +104,7 @@ fn killed_in_the_middle() -> (Cli, String) {
     worker(&shell, &cli, &[&run, "T-1", &token]).deadline(DEADLINE).run().success();
     let token = issue(&cli, &run, "T-2");
     let background = worker(&shell, &cli, &[&run, "T-2", &token, "a"]).spawn();
-    eventually(DEADLINE, "the worker takes its first step", || cli.project().join("stopped").exists());
+    eventually(DEADLINE, "the worker takes its first step", || cli.scratch().join("stopped").exists());
     process::signal_group(background.pid(), Signal::KILL);
     assert_eq!(background.wait(DEADLINE).status.signal(), Some(Signal::KILL.as_raw()));
     assert_eq!(effects(&cli, "T-2"), "a ");
@@ -163,7 +163,7 @@ fn another_worker_elsewhere_finishes_what_a_killed_one_began_and_nothing_is_done
         "a dead worker that comes back is told so before it does anything"
     );
     worker(&shell, &other, &[&run, "T-2", &token]).deadline(DEADLINE).run().success();
-    let result = other.scratch().read(other.project().join("result.json")).replace(&token, &dead);
+    let result = other.scratch().read(other.scratch().join("result.json")).replace(&token, &dead);
     let stale = other.call(["result", "submit"]).stdin(result).run();
     assert_eq!(stale.fails_with(1).json()["error_code"], "CONCURRENCY_CONFLICT");
     let token = issue(&other, &run, "T-3");

@@ -279,6 +279,7 @@ title = "Send the letter"
 command = "echo sent >> letters.txt; touch begun; until [ -e go ]; do sleep 0.01; done"
 shell = true
 writes = ["letters.txt", "begun"]
+scratch = ["go", "checking", "approved"]
 
 [[task.checks]]
 command = "{check}"

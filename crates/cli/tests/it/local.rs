@@ -49,13 +49,17 @@ impl Door for TestDoor {
         Ok(self.logs.clone())
     }
 
+    fn index(&self) -> engine::index::Index {
+        engine::index::Index::at(self.logs.with_extension("index"))
+    }
+
     fn settings(&self, _: &Path, how: &HowToWork) -> Result<Settings> {
         std::fs::create_dir_all(&self.logs).unwrap();
         Ok(Settings {
             launcher: Arc::new(shim()),
             executors: engine::Executors::built_in(),
             logs: self.logs.clone(),
-            index: engine::index::Index::at(self.logs.with_extension("index")),
+            index: self.index(),
             policy: Policy::default(),
             environment: environment(),
             stop: StopSignal::default(),

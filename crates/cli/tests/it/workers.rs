@@ -49,8 +49,8 @@ fn a_command_that_exits_with_0_and_passes_the_checks_makes_its_task_done() {
     let run = opened(&cli, PLAN);
     let script = r#"
         set -e
-        cat > stdin.json
-        cmp stdin.json "$WRIT_PACKET"
+        cat > "$WRIT_PACKET.read"
+        cmp "$WRIT_PACKET.read" "$WRIT_PACKET"
         [ "$WRIT_TASK_ID" = T-1 ]
         grep -q "\"x_token\":\"$WRIT_ASSIGNMENT\"" "$WRIT_PACKET"
         grep -q "\"x_fencing_token\":${WRIT_ASSIGNMENT%%-*}" "$WRIT_PACKET"

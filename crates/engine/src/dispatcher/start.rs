@@ -51,6 +51,7 @@ impl Dispatcher<'_> {
             Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
             Preparation::Awaited => return Ok(()),
         };
+        let at = self.cx.now().at;
         let attempt = self.new_attempt(task, number);
         let task_id = self.tasks[task].id.clone();
         let took_over = self.note_takeover(task)?;
@@ -92,7 +93,7 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
-        self.begin_watch(task)?;
+        self.begin_watch(task, at)?;
         self.launch(task, attempt, executor, (shaped, took_over))
     }
 

@@ -31,14 +31,14 @@ pub(super) struct Watch {
 impl Dispatcher<'_> {
     /// Looks at the workspace before an executor starts. An attempt that repeats a failed one is compared with what was
     /// before the first: the change is the same one.
-    pub(super) fn begin_watch(&mut self, task: usize) -> Result<()> {
+    pub(super) fn begin_watch(&mut self, task: usize, at: Timestamp) -> Result<()> {
         let name = self.board.slot(task).name.clone();
         let met = self.live.keys().map(|&other| self.board.slot(other).name.clone()).collect();
         for watch in self.watches.values_mut() {
             watch.met.insert(name.clone());
         }
         let Some((scopes, fold)) = self.watched_scopes(task) else { return Ok(()) };
-        let since = meanwhile::begin(self.cx, &self.run.asked.workspace)?;
+        let since = meanwhile::begin(self.cx, &self.run.asked.workspace, at)?;
         let (root, kept_as) = self.watched_place(task);
         let index = &self.settings.index;
         let is_first = self.attempts[task].is_empty();

@@ -26,9 +26,8 @@ pub struct Since {
     pub at: Timestamp,
 }
 
-/// The beginning of an interval in this workspace: now.
-pub fn begin(cx: &mut Context, workspace: &str) -> Result<Since> {
-    let at = cx.clock.now().at;
+/// The beginning of an interval in this workspace.
+pub fn begin(cx: &mut Context, workspace: &str, at: Timestamp) -> Result<Since> {
     Ok(Since { oldest_grant: oldest_grant(&cx.store.read()?, workspace)?, at })
 }
 
