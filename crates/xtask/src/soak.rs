@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::job::target_dir;
 use crate::test;
-use storm::{Call, Outcome, Storm};
+use storm::{Call, Storm};
 use table::Tally;
 
 pub(crate) const ABOUT: &str = "\

@@ -79,7 +79,7 @@ fn nothing_that_a_child_or_a_check_prints_is_kept_with_a_secret_in_it() {
     let env = json!({"env": {"GIVEN": "env:GIVEN"}});
     let halves = "c | cut -c 1-20 | tr -d '\\n'; c | cut -c 21-";
     let lines = [
-        format!(". ./lib.sh; c; {halves}; k; k >&2; c >&2; printf '%s' \"$GIVEN\"; echo \"$GIVEN\" | sed 's/^/web | /'"),
+        format!(". ./lib.sh; c; {halves}; k; k >&2; c >&2; printf '%s' \"$GIVEN\"; printf '%s\\n' \"$GIVEN\" | sed 's/^/web | /'"),
         ". ./lib.sh; k; printf 'pass''word:\\n  c4n4rx123\\n' | tr x y; exit 3".to_owned(),
         // As long as two thirds of a log, so that the key is where the beginning ends and the middle is dropped.
         ". ./lib.sh; head -c 524000 /dev/zero | tr '\\0' x; echo; k; c; k; head -c 600000 /dev/zero | tr '\\0' x; k".to_owned(),
@@ -161,7 +161,7 @@ fn nothing_that_a_hook_is_told_is_kept_with_a_secret_in_it() {
         let body = format!("{}\n", NEEDLE.repeat(9)).repeat(9);
         ["-----BEGIN ", "PRIVATE KEY-----\n", &body, "-----END ", "PRIVATE KEY-----"].concat()
     };
-    let mut forms = vec![token(), format!("{}{}", "x".repeat(70_000), token()), key.clone()];
+    let mut forms = vec![token(), format!("{} {}", "x".repeat(70_000), token()), key.clone()];
     // Characters that are taken out must not hide a secret from the search.
     forms.push(format!("gh\u{200e}{}", &token()[2..]));
     forms.push(format!("{}{key}{}", "x\n".repeat(30_000), "y".repeat(64 * 1024 - 200)));
@@ -177,7 +177,8 @@ fn nothing_that_a_hook_is_told_is_kept_with_a_secret_in_it() {
             ("stop", json!({"last_assistant_message": form, "reason": form})),
             ("session-end", json!({"reason": form})),
             ("session-start", json!({"session_id": form})),
-            ("prompt", json!({"cwd": format!("/tmp/{form}"), "prompt": "p"})),
+            // A path is taken as it is written: one with an invisible character has no token in it.
+            ("prompt", json!({"cwd": format!("/tmp/{}", form.replace('\u{200e}', "")), "prompt": "p"})),
         ] {
             let input: Value = with(base.clone(), fields);
             cli.call(["hook", handler]).stdin(input.to_string()).run().success();

@@ -120,7 +120,8 @@ guides! {
 }
 
 /// Pages without steps, and `docs/crew.md`, which `crew_guide.rs` runs.
-const OTHER_PAGES: &[&str] = &["docs/checks.md", "docs/commands.md", "docs/conformance.md", "docs/crew.md"];
+const OTHER_PAGES: &[&str] =
+    &["docs/checks.md", "docs/commands.md", "docs/conformance.md", "docs/crew.md", "docs/reliability.md"];
 
 #[test]
 fn every_guide_is_run_and_the_readme_links_to_it() {

@@ -20,6 +20,7 @@ id = "one"
 title = "The first"
 command = ["true"]
 writes = ["out/T-1"]
+checks_may_change = true
 [[task.checks]]
 command = ["grep", "-qx", "b", "out/T-1/effects"]
 
@@ -28,6 +29,7 @@ id = "two"
 title = "The second"
 command = ["true"]
 writes = ["out/T-2"]
+checks_may_change = true
 depends_on = ["one"]
 [[task.checks]]
 command = ["grep", "-qx", "b", "out/T-2/effects"]
@@ -37,6 +39,7 @@ id = "three"
 title = "The third"
 command = ["true"]
 writes = ["out/T-3"]
+checks_may_change = true
 depends_on = ["two"]
 [[task.checks]]
 command = ["grep", "-qx", "b", "out/T-3/effects"]

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::storm::Outcome;
 use super::*;
 
 fn words(text: &str) -> Vec<String> {
