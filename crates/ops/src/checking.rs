@@ -194,9 +194,8 @@ pub(crate) fn pin(work: &mut EventWriter<'_, '_>, task: &Task, files: &Digests) 
 
 /// Why passed checks would be no more than a claim: what they use is not what it was.
 fn withheld(cx: &Context, plan: &CheckPlan) -> Option<String> {
-    let look = |paths: Vec<&str>| match paths.is_empty() {
-        true => Digests::new(),
-        false => cx.host().digests(&plan.directory, &paths),
+    let look = |paths: Vec<&str>| {
+        if paths.is_empty() { Digests::new() } else { cx.host().digests(&plan.directory, &paths) }
     };
     match &plan.pins {
         Pins::Free => None,

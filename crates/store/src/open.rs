@@ -35,7 +35,7 @@ impl Store {
         let (connection, header) = match sqlite::connect(path).and_then(sqlite::with_header) {
             Ok(found) => found,
             Err(error) if sqlite::cannot_write(&error) && path.is_file() => {
-                return read_only::open(path, migrations.len()).or_else(|_| Err(failed(error)));
+                return read_only::open(path, migrations.len()).map_err(|_| failed(error));
             }
             Err(error) => return Err(failed(error)),
         };

@@ -28,10 +28,7 @@ impl Tx<'_> {
             Change::TaskMoved { .. } => self.task_moved(change, at),
             Change::TaskClaimed { task_id, claim } => self.task_claimed(task_id, Some(claim), at),
             Change::TaskReleased { task_id } => self.task_claimed(task_id, None, at),
-            Change::TaskPrioritized { task_id, priority } => self.change_one(
-                "UPDATE tasks SET priority = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
-                params![task_id.as_str(), priority, at.millis()],
-            ),
+            Change::TaskPrioritized { task_id, priority } => self.task_prioritized(task_id, *priority, at),
             Change::TaskPinned { task_id, files } => self.task_pinned(task_id, files, at),
             Change::DependencyAdded { task_id, depends_on } => self.dependency_added(task_id, depends_on, at),
             Change::DependencyRemoved { task_id, depends_on } => {
@@ -94,6 +91,13 @@ impl Tx<'_> {
                 )
             }
         }
+    }
+
+    fn task_prioritized(&self, task_id: &TaskId, priority: i64, at: Timestamp) -> Result<()> {
+        self.change_one(
+            "UPDATE tasks SET priority = ?2, version = version + 1, updated_at = ?3 WHERE id = ?1",
+            params![task_id.as_str(), priority, at.millis()],
+        )
     }
 
     fn task_pinned(&self, task_id: &TaskId, files: &Digests, at: Timestamp) -> Result<()> {

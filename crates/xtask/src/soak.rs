@@ -3,7 +3,7 @@
 mod storm;
 mod table;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::Result;
@@ -74,7 +74,7 @@ fn parse(args: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-fn soak(storms: &[Storm], logs: &PathBuf, length: Duration) -> Result<Vec<Tally>> {
+fn soak(storms: &[Storm], logs: &Path, length: Duration) -> Result<Vec<Tally>> {
     let begun = Instant::now();
     let mut tallies: Vec<Tally> = storms.iter().map(|storm| Tally::new(&storm.name)).collect();
     while begun.elapsed() < length {

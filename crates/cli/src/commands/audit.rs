@@ -18,7 +18,7 @@ use crate::output::{Format, Output};
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Check that the file is readable, and that no event and no row was changed or removed
+    /// Check that nothing in the store was changed, removed or damaged
     ///
     /// The whole check reads the file, the schema, the chain of the log and every table: it rebuilds the tables from the
     /// log and compares, and checks the seal over all rows under the store's key. It exits with 65 if something is
@@ -37,7 +37,7 @@ pub(crate) enum Command {
         #[arg(long, hide = true, conflicts_with = "quick")]
         replay: bool,
     },
-    /// Seal the store as it is now: after a restore without its key, or when the seal is broken
+    /// Seal the store as it is now, after a restore or a broken seal
     ///
     /// A person has to confirm it at a terminal. It makes a new key if the key is lost, and leaves an event.
     #[command(after_help = "Examples:\n  writ audit reseal --reason \"restored from the backup of May 3\"")]
@@ -89,7 +89,7 @@ fn text(found: &Answer, quick: bool) -> String {
     match &log.seal_not_checked {
         Some(why) => text.push_str(&format!("seal not checked: {why}\n")),
         None if quick => {
-            text.push_str(&listed("seal", "nothing but writ moved the ends of the streams", &log.tables))
+            text.push_str(&listed("seal", "nothing but writ moved the ends of the streams", &log.tables));
         }
         None => text.push_str(&listed("seal", "nothing but writ changed a row", &log.tables)),
     }
@@ -102,7 +102,7 @@ fn text(found: &Answer, quick: bool) -> String {
     match &found.not_replayed {
         Some(_) if quick => {}
         Some(why) => {
-            text.push_str(&format!("replay: not possible, {why}, so the tables cannot be rebuilt\n"))
+            text.push_str(&format!("replay: not possible, {why}, so the tables cannot be rebuilt\n"));
         }
         None => text.push_str(&listed("replay", "the log rebuilds every table", &found.replay_differences)),
     }

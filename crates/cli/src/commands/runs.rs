@@ -1,13 +1,12 @@
 //! `writ runs list` and `writ runs show`
 
 mod confinement;
+mod summary;
 
 use std::process::ExitCode;
 
 use contract::domain::attempt::{Attempt, Outcome};
-use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
-use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
 use contract::domain::run::{RunState, ShownState};
 use contract::domain::status::Status;
@@ -21,8 +20,8 @@ use ops::{Context, Error, Result, verb};
 
 use crate::app::Globals;
 use crate::output::{Format, Output, one_line};
-use crate::screen::columns;
 use crate::{failed_check, host};
+use summary::summary;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -157,72 +156,12 @@ pub(crate) fn print_result(cx: &mut Context, answer: &RunAnswer, output: &Output
     if failed { Ok(ExitCode::from(ErrorCode::RunFailed.exit())) } else { Ok(printed) }
 }
 
-/// How each task ended, for people.
-fn summary(shown: &show::Answer) -> String {
-    let mut text = String::new();
-    if let Some(answer) = shown.result.get("answer").filter(|answer| !answer.is_null()) {
-        text.push_str(&format!("{answer}\n"));
-    }
-    let width = shown.tasks.iter().map(|task| columns(name(task))).max().unwrap_or(0);
-    let has_cost = shown.tasks.iter().any(|task| cost(task).is_some());
-    for task in &shown.tasks {
-        let last = task.attempts.last();
-        let took = last.and_then(|last| Some(human_duration(last.ended_at?.since(last.started_at))));
-        let evidence = task.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
-        let reason = task.reason.as_deref().map(|reason| format!(": {}", one_line(reason)));
-        let state = format!("{}{evidence}", task.status);
-        let cost = cost(task).filter(|_| has_cost).map(|cost| cost.to_string()).unwrap_or_default();
-        let cost = if has_cost { format!(" {cost:>9}") } else { String::new() };
-        let line = format!(
-            "{}{}  {state:<15} {:>7}{cost}{}",
-            name(task),
-            " ".repeat(width.saturating_sub(columns(name(task)))),
-            took.unwrap_or_default(),
-            reason.unwrap_or_default()
-        );
-        text.push_str(&format!("{}\n", line.trim_end()));
-        if let Some(told) = last.and_then(took_over) {
-            text.push_str(&format!("  {}\n", one_line(told)));
-        }
-        if let Some(check) = failed(task) {
-            text.push_str(&failed_check::text(check, 0));
-        }
-        let outcome = task.attempts.last().and_then(|last| last.outcome.as_ref());
-        text.push_str(&unattributed(outcome, "  "));
-    }
-    text.push_str(&confinement::summary(&shown.tasks));
-    let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
-    text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
-    let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);
-    let next: String = failed.map(|task| failed_check::next(name(task))).collect();
-    if !next.is_empty() {
-        text.push_str(&format!("next:\n{next}"));
-    }
-    text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
-    text
-}
-
 /// A line about changes that nobody can be held responsible for.
 fn unattributed(outcome: Option<&Outcome>, indent: &str) -> String {
     let told = outcome.and_then(|outcome| outcome.outside.as_ref()).and_then(Outside::unattributed);
     told.map(|told| format!("{indent}unattributed: {}\n", one_line(&told))).unwrap_or_default()
 }
 
-/// For how many failed tasks the next commands are shown.
-const NEXT_TASKS_MAX: usize = 3;
-
 fn name(task: &TaskOfRun) -> &str {
     task.name.as_deref().unwrap_or_default()
-}
-
-/// The check that failed in the last attempt of a task that is not done.
-fn failed(task: &TaskOfRun) -> Option<&CheckSeen> {
-    let outcome = task.attempts.last().filter(|_| task.status != Status::Done)?.outcome.as_ref()?;
-    first_failed(&outcome.checks)
-}
-
-/// What its attempts reported as their cost.
-fn cost(task: &TaskOfRun) -> Option<MicroUsd> {
-    let outcomes = task.attempts.iter().filter_map(|attempt| attempt.outcome.as_ref());
-    outcomes.filter_map(|outcome| outcome.cost).reduce(|sum, cost| MicroUsd(sum.0.saturating_add(cost.0)))
 }

@@ -22,7 +22,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("salvage", Sur
                   chain is intact; its tables are rebuilt from that. Other events that can be read are written to \
                   NEW.unchained.ndjson. The report names what was lost. If you have a good backup, restore that \
                   instead.",
-    after_help = "Examples:\n  writ salvage ~/.local/share/writ/writ.db --into rescued.db\n  writ audit verify --db-path rescued.db"
+    after_help = "Examples:\n  writ salvage ~/.local/share/writ/writ.db --into rescued.db"
 )]
 pub(crate) struct Args {
     /// The damaged store

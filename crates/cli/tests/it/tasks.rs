@@ -406,7 +406,8 @@ fn a_task_whose_checks_pass_is_completed_as_verified() {
     for words in verbs {
         let cli = ann();
         let id = unproven(&cli);
-        let words: Vec<&str> = words.iter().chain(&["--id", &id]).copied().collect();
+        // Ann wrote the checks, so another agent completes it.
+        let words: Vec<&str> = words.iter().chain(&["--id", &id, "--agent", "bob"]).copied().collect();
         error(&task(&cli, "r1", &words));
         cli.scratch().write("project/proof.txt", "proof\n");
         // Refused before, so the same request may be sent again.

@@ -150,13 +150,12 @@ fn next(glob: &[u8], at: usize, text: &[u8], from: usize, todo: &mut Vec<(usize,
         }
         b'*' => star((at, at + 1), here, from, todo),
         b'?' => todo.extend(here.filter(|&byte| byte != b'/').map(|_| (at + 1, from + 1))),
-        b'[' => match class(&glob[at + 1..]) {
-            Some((length, class)) => {
+        b'[' => {
+            if let Some((length, class)) = class(&glob[at + 1..]) {
                 let fits = |byte: &u8| *byte != b'/' && class.has(*byte);
                 todo.extend(here.filter(fits).map(|_| (at + 1 + length, from + 1)));
             }
-            None => {}
-        },
+        }
         b'\\' if at + 1 < glob.len() => {
             todo.extend((here == Some(glob[at + 1])).then_some((at + 2, from + 1)));
         }

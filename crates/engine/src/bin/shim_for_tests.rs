@@ -66,7 +66,10 @@ fn own(words: &[OsString]) -> ExitCode {
         });
         handles.push(handle.expect("a shim"));
     }
-    let in_force = scripts.iter().map(|_| started.recv().expect("a start")).last();
+    let mut in_force = None;
+    for _ in scripts {
+        in_force = Some(started.recv().expect("a start"));
+    }
     let in_force = in_force.map_or_else(String::new, |in_force| in_force.namespace.to_string());
     let pids: Vec<String> = handles.iter().map(|handle| handle.shim_pid().to_string()).collect();
     writeln!(io::stdout(), "{}\t{in_force}", pids.join(" ")).ok();

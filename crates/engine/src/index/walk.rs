@@ -237,7 +237,7 @@ impl Walk<'_> {
         self.read += 1;
         let mut running = digest::Running::default();
         let read = opened(path).and_then(|mut file| {
-            let mut buffer = [0; 64 * 1024];
+            let mut buffer = vec![0; 64 * 1024];
             // A file that grows while it is read is racy, and read again; it must not hold up the look.
             let mut left = length.saturating_add(1);
             while left > 0 {

@@ -19,7 +19,7 @@ pub(crate) const FLOOR: &str = "fencing_floor";
 /// Numbers up to this were given out by a version whose tokens were only numbers.
 const PLAIN: &str = "fencing_plain";
 
-/// The token of a grant. Whoever has it may act for the task.
+/// The token of a grant. Its holder may act for the task.
 pub(crate) fn proved(tx: &Tx<'_>, task: &TaskId, number: i64) -> Result<LockToken> {
     let proof = tx.key()?.mac(PURPOSE, &[task.as_str().as_bytes(), &number.to_be_bytes()]);
     Ok(LockToken::proved(number, &proof).expect("BUG: a MAC has 64 digits"))
@@ -73,5 +73,5 @@ pub(crate) fn acting(work: &EventWriter<'_, '_>, task: &Task, number: i64) -> Re
     let is_open = work.tx.assignment(number)?.is_some_and(|open| open.ended.is_none());
     let owner = work.tx.ledger_row(&task.id)?.filter(|_| is_open).map(|known| known.row.owner);
     let worker = owner.and_then(|owner| Agent::parse(&owner).ok());
-    Ok(worker.map_or_else(|| work.caller.clone(), |worker| Caller::agent(worker)))
+    Ok(worker.map_or_else(|| work.caller.clone(), Caller::agent))
 }

@@ -1,16 +1,18 @@
 //! Accepts a result: moves the row, releases the locks, books the budget, and grants done only after the checks.
 
+mod changes;
+mod refusals;
+
 use contract::domain::change::Change;
-use contract::domain::check::{CheckSeen, first_failed};
+use contract::domain::check::CheckSeen;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
+use contract::domain::crew::snapshot::Changes;
 use contract::domain::crew::token::LockToken;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
-use contract::domain::outside::{self, Interval, Outside};
+use contract::domain::outside::Outside;
 use contract::domain::pins::together;
 use contract::domain::request::Agent;
-use contract::domain::scope::Scope;
 use contract::domain::status::{Evidence, Status};
 use contract::operator::{Code, Outcome};
 use schemars::JsonSchema;
@@ -23,16 +25,16 @@ use super::{Judged, Observation, Sent, judged, state_of};
 use crate::assignment::snapshot::watch_name;
 use crate::context::{Context, Key};
 use crate::crew::blockers::settle_blocker;
-use crate::crew::denial::{denied, deny, verdict};
+use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
-use crate::crew::meanwhile::{self, Since};
 use crate::crew::rows::{self, TransitionContext};
 use crate::crew::token;
 use crate::error::Result;
-use crate::host::{HostView, WatchEnd, Watched};
 use crate::once::Reply;
 use crate::record::{EventWriter, scrubbed};
 use crate::verb::{Function, Surface, Verb};
+use changes::seen_changes;
+use refusals::{failed_checks, refuse_contradiction, refuse_forbidden};
 
 pub struct Submit;
 
@@ -158,66 +160,6 @@ fn spent(request: &Request) -> Result<Option<Amount>> {
     Ok(Some(spent))
 }
 
-/// How the files changed since the snapshot, in the scope and outside it.
-fn seen_changes(
-    work: &EventWriter<'_, '_>,
-    state: &LedgerState,
-    judged: &Judged,
-    seen: &Observation,
-) -> Result<Option<Changes>> {
-    let Some((after, watched)) = &seen.workspace else { return Ok(None) };
-    let Some(before) = &judged.issued.snapshot else {
-        let message = "the assignment has no snapshot of its scope, so its changes are unknown";
-        return Err(deny(Code::LedgerInconsistent, "snapshot_missing", message));
-    };
-    let mut changes = compare(before, &after.files, &judged.claimed);
-    let outside = outside(work, state, judged, (after, watched, before))?;
-    changes.outside = Some(outside).filter(|outside| !outside.is_empty());
-    Ok(Some(changes))
-}
-
-/// What changed outside the scope of the assignment, and whose it is.
-fn outside(
-    work: &EventWriter<'_, '_>,
-    state: &LedgerState,
-    judged: &Judged,
-    (after, watched, before): (&WatchEnd, &Watched, &Snapshot),
-) -> Result<Outside> {
-    let root = &state.run.asked.workspace;
-    let own = judged.issued.packet["task"]["worklog_path"].as_str();
-    let own = own.and_then(|path| Scope::parse(path, Some(root)).ok());
-    let scratch: Vec<Scope> = watched.scratch.iter().cloned().chain(own).collect();
-    let since = Since { oldest_grant: before.oldest_grant.unwrap_or(0), at: judged.issued.issued_at };
-    let others = meanwhile::others_in(work.tx, &state.run, &judged.issued.task_id, since, work.now)?;
-    let interval = Interval {
-        scope: &watched.scopes,
-        forbidden: &watched.forbidden,
-        scratch: &scratch,
-        others: &others,
-        fold: work.view.folds_case(root)?,
-    };
-    let outside = outside::judge(&interval, after.changed.iter().map(String::as_str));
-    Ok(Outside { not_seen: after.not_seen.clone(), ..outside })
-}
-
-/// A task whose author's forbidden files changed is not done, whoever reports it.
-fn refuse_forbidden(outside: Option<&Outside>) -> Result<()> {
-    let Some((outside, message)) = outside.and_then(|outside| Some((outside, outside.refusal()?))) else {
-        return Ok(());
-    };
-    let mut refusal = verdict(Code::ScopeViolation, "in_forbidden_scope", message);
-    refusal.details.more.insert("outside".to_owned(), scrubbed(json!(outside)));
-    Err(denied(&refusal))
-}
-
-fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
-    let message = first_failed(seen).map(CheckSeen::fault);
-    let message = message.unwrap_or_else(|| "the task has checks that writ has not run".to_owned());
-    let mut refusal = verdict(Code::AcceptanceFailed, "criterion_failed", message);
-    refusal.details.more.insert("checks".to_owned(), scrubbed(json!(seen)));
-    denied(&refusal)
-}
-
 fn accept(
     work: &mut EventWriter<'_, '_>,
     state: &LedgerState,
@@ -238,18 +180,4 @@ fn accept(
     let message = format!("{} reported {}", judged.reference, judged.result.status);
     work.change(&rows::about(state, task), &message, &Change::Crew(accepted))?;
     Ok(())
-}
-
-/// A task does not enter done while what is written about it contradicts itself.
-fn refuse_contradiction(
-    work: &EventWriter<'_, '_>,
-    state: &LedgerState,
-    judged: &Judged,
-    view: &HostView,
-) -> Result<()> {
-    let fold = view.folds_case(&state.run.asked.workspace)?;
-    let verdict = state.reconcile(work.tx, work.now, fold)?;
-    let issues = verdict.details.more.get("issues").and_then(Value::as_array).cloned().unwrap_or_default();
-    let own = issues.iter().any(|issue| issue["task_id"] == judged.reference.as_str());
-    if own { Err(denied(&verdict)) } else { Ok(()) }
 }

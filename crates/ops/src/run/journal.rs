@@ -1,102 +1,26 @@
 //! What an engine writes while it works a run: layer records and changes, many in one transaction.
 
+mod entry;
 mod granted;
 
+pub use entry::{Entry, Note, Written};
 pub use granted::Wants;
 
-use contract::aee::Type;
-use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::AttemptId;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::Ended;
 use contract::domain::crew::budget::Spent;
-use contract::domain::pins::Digests;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, TaskId};
-use serde_json::Value;
 
 use crate::context::{Caller, Context};
-use crate::crew::Obstacle;
 use crate::crew::grants;
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::record::{EventBody, EventWriter};
 use granted::{Stop, end, hold, start};
-
-/// One thing to write.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
-    /// An AEE envelope of the run: a layer's decision, a delegation, its result.
-    Envelope(Note),
-    MoveTask {
-        task_id: TaskId,
-        to: Status,
-        reason: Option<String>,
-        verified: bool,
-    },
-    /// Grants done. With `withheld`, the reason why it is only claimed although the checks passed.
-    Finish {
-        task_id: TaskId,
-        verified: bool,
-        withheld: Option<String>,
-    },
-    /// Remembers the files that a task's checks use, before the work on it begins.
-    Pin {
-        task_id: TaskId,
-        files: Digests,
-    },
-    /// With the locks, the share of the budget and the approval that go with it, or not at all.
-    StartAttempt {
-        attempt: NewAttempt,
-        wants: Wants,
-    },
-    /// Releases what the attempt held.
-    EndAttempt {
-        task_id: TaskId,
-        attempt_id: AttemptId,
-        state: AttemptState,
-        outcome: Box<Outcome>,
-        /// Refused unless the task still holds its locks under this number.
-        token: Option<i64>,
-    },
-    /// Locks for inspecting what an attempt left behind. Locks that the task held before are released.
-    Hold {
-        task_id: TaskId,
-        wants: Wants,
-    },
-    /// Releases the locks of an inspection.
-    LetGo {
-        task_id: TaskId,
-    },
-    MoveRun {
-        to: RunState,
-        result: Option<Value>,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Note {
-    pub kind: Type,
-    /// The sender, where it is not the engine: an executor whose answer is forwarded.
-    pub from: Option<String>,
-    pub to: String,
-    pub intent: String,
-    pub message: String,
-    pub payload: Value,
-    pub task_id: Option<TaskId>,
-}
-
-/// Whether the entries were written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
-    /// All of them. With the number of the grant, where locks were taken.
-    All { token: Option<i64> },
-    /// None of them: an attempt may not begin yet, or not at all.
-    Hindered(Obstacle),
-    /// None of them: what the task held was taken back, and may be somebody else's by now.
-    Fenced,
-}
 
 /// Writes all entries or none. Refused when the run is no longer the writer's.
 pub fn write(

@@ -69,7 +69,7 @@ fn take_viewing(
     Ok(Owned::Mine(Box::new(run)))
 }
 
-/// Why the run cannot be taken, if it cannot. Whoever takes it also takes over the locks of its tasks, so nothing of
+/// Why the run cannot be taken, if it cannot. The new owner also takes over the locks of its tasks, so nothing of
 /// their holders may be left.
 fn held_by_another(
     tx: &Tx<'_>,

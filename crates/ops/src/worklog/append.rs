@@ -1,5 +1,7 @@
 //! Appends one entry to a worklog, in the store and then in its file.
 
+mod entry;
+
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::lock::admit;
@@ -8,12 +10,10 @@ use contract::domain::crew::worklog::Line;
 use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::domain::time::Timestamp;
-use contract::operator::ids::parse_utc;
-use contract::operator::{Code, Options, TaskRef, validate_worklog, validate_worklog_entry};
+use contract::operator::{Code, Options, TaskRef, validate_worklog};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{begins, outcome, path};
 use crate::context::{Context, Key};
@@ -23,8 +23,9 @@ use crate::crew::rows;
 use crate::crew::token;
 use crate::error::Result;
 use crate::once::Reply;
-use crate::record::{EventWriter, scrubbed};
+use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
+use entry::{judge_entry, whole};
 
 pub struct Append;
 
@@ -132,52 +133,6 @@ fn may_write(
         }
         None => Ok(None),
     }
-}
-
-/// The entry with the fields that were missing, and without secrets.
-fn whole(
-    work: &EventWriter<'_, '_>,
-    state: &LedgerState,
-    name: &TaskRef,
-    last: Option<&Line>,
-    entry: Value,
-) -> Result<Value> {
-    let mut entry = scrubbed(entry);
-    let run_id = state.run_uuid()?;
-    let Some(fields) = entry.as_object_mut() else {
-        return Err(deny(Code::SchemaInvalid, "not_an_object", "an entry must be an object"));
-    };
-    let last: Value = last.and_then(|last| serde_json::from_str(&last.text).ok()).unwrap_or_default();
-    let latest = last["timestamp"].as_str().and_then(parse_utc).unwrap_or(Timestamp::from_millis(0));
-    let fill = [
-        ("timestamp", json!(work.now.at.max(latest))),
-        ("run_id", json!(run_id)),
-        ("task_id", json!(name)),
-        ("actor", json!(work.caller.agent.as_str())),
-    ];
-    for (field, value) in fill {
-        fields.entry(field).or_insert(value);
-    }
-    // Nobody writes under another name.
-    let actor = work.caller.agent.as_str();
-    if !fields["actor"].as_str().is_some_and(|said| said.eq_ignore_ascii_case(actor)) {
-        let message = format!("actor must be `{actor}`, who writes the entry, or be left out");
-        return Err(deny(Code::NonCompliant, "identity_mismatch", message));
-    }
-    let same =
-        |field: &str, own: &str| fields[field].as_str().is_some_and(|said| said.eq_ignore_ascii_case(own));
-    if !same("run_id", &run_id) || fields["task_id"] != name.as_str() {
-        let message = format!("the entry belongs to another task than {name}");
-        return Err(deny(Code::NonCompliant, "identity_mismatch", message));
-    }
-    Ok(entry)
-}
-
-/// Every field of the contract must be there; writ knows only who writes, when and about what.
-fn judge_entry(entry: &Value, strict: bool) -> Result<()> {
-    let options = Options { strict, ..Options::default() };
-    let verdict = validate_worklog_entry(entry.to_string().as_bytes(), &options);
-    if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
 }
 
 /// Validates the new line after the last one. If the task is blocked or failed, the line must say why.

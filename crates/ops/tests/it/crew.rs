@@ -159,9 +159,19 @@ fn paths_outside_the_workspace_are_refused_with_the_right_code() {
     crew.task("T-2", &["in"], json!({}));
     crew.acquire("T-1", &["src/a.rs"]).unwrap();
     denied(crew.acquire("T-2", &["in/a.rs"]), "LOCK_CONFLICT", "active_lock");
-    crew.acquire("T-2", &["SRC/A.rs"]).unwrap();
+    let own = crew.acquire("T-2", &["SRC/A.rs"]).unwrap();
     crew.paper().fold = true;
-    denied(crew.acquire("T-2", &["SRC/A.rs"]), "LOCK_CONFLICT", "active_lock");
+    // The task's own locks are replaced only by who has their token, which is not a right to the locks of another.
+    denied(crew.acquire("T-2", &["SRC/A.rs"]), "MISSING_REQUIRED_INPUT", "missing");
+    let again = lock::acquire::Request {
+        run: crew.run.clone(),
+        task: "T-2".to_owned(),
+        resources: vec!["SRC/A.rs".to_owned()],
+        shared: false,
+        timeout_seconds: None,
+        token: Some(own),
+    };
+    denied(crew.acquire_with(again), "LOCK_CONFLICT", "active_lock");
 }
 
 #[test]

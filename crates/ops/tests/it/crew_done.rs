@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::crew_world::{Crew, denied};
 use crate::handoff::exported;
-use crate::world::submit;
+use crate::world::{key, submit};
 
 fn delta(name: &str, status: &str, id: &str) -> Value {
     json!({"task_id": name, "status": status, "owner": "w", "reason": "read the change", "delta_id": id})
@@ -39,8 +39,8 @@ fn seen(passed: bool) -> CheckSeen {
     }
 }
 
-/// A ledger of a plan whose task has a check.
-fn checked() -> Crew {
+/// A ledger of an author's plan, whose task has a check.
+fn checked(author: &str) -> Crew {
     let mut crew = Crew::new();
     let mut task = PlanTask::minimal("a");
     task.writes = vec![contract::domain::scope::Scope::parse("a", None).unwrap()];
@@ -51,7 +51,7 @@ fn checked() -> Crew {
         plan: Plan { tasks: vec![task], ..Plan::default() },
         ..submit(&["a"])
     };
-    let key = crew.key();
+    let key = key(author, "open");
     crew.run = open::open_submission(&mut crew.world.cx, &key, &submission).unwrap().answer.run_id;
     crew
 }
@@ -101,28 +101,31 @@ fn a_done_delta_of_a_row_without_criteria_is_a_claim_with_a_reason() {
 
 #[test]
 fn writ_runs_the_checks_of_a_task_that_a_delta_makes_done() {
-    let mut crew = checked();
-    crew.issue("T-1").unwrap();
-    let done = || {
-        let mut done = delta("T-1", "done", "d");
-        done["owner"] = json!("worker");
-        json!([done])
-    };
-    crew.paper().checks = Some(vec![seen(false)]);
-    denied(apply(&mut crew, done()), "ACCEPTANCE_FAILED", "criterion_failed");
-    crew.paper().checks = Some(Vec::new());
-    assert!(apply(&mut crew, done()).is_err());
-    crew.paper().checks = Some(vec![seen(true)]);
-    apply(&mut crew, done()).unwrap();
-    let row = crew.row("T-1");
-    assert_eq!((&row["status"], &row["x_evidence"]), (&json!("done"), &json!("verified")));
-    assert_eq!(crew.reconciled().code, "OK");
-    // Repeating it changes nothing, and runs nothing.
-    crew.paper().checks = Some(vec![seen(false)]);
-    let again = apply(&mut crew, done()).unwrap();
-    assert_eq!(again.ignored.len(), 1);
-    exported(&mut crew, false).unwrap();
-    crew.holds();
+    // Who applies the delta completes the task.
+    for (author, evidence) in [("planner", "verified"), ("orchestrator", "self-checked")] {
+        let mut crew = checked(author);
+        crew.issue("T-1").unwrap();
+        let done = || {
+            let mut done = delta("T-1", "done", "d");
+            done["owner"] = json!("worker");
+            json!([done])
+        };
+        crew.paper().checks = Some(vec![seen(false)]);
+        denied(apply(&mut crew, done()), "ACCEPTANCE_FAILED", "criterion_failed");
+        crew.paper().checks = Some(Vec::new());
+        assert!(apply(&mut crew, done()).is_err());
+        crew.paper().checks = Some(vec![seen(true)]);
+        apply(&mut crew, done()).unwrap();
+        let row = crew.row("T-1");
+        assert_eq!((&row["status"], &row["x_evidence"]), (&json!("done"), &json!(evidence)));
+        assert_eq!(crew.reconciled().code, "OK");
+        // Repeating it changes nothing, and runs nothing.
+        crew.paper().checks = Some(vec![seen(false)]);
+        let again = apply(&mut crew, done()).unwrap();
+        assert_eq!(again.ignored.len(), 1);
+        exported(&mut crew, false).unwrap();
+        crew.holds();
+    }
 }
 
 #[test]

@@ -68,8 +68,8 @@ impl Crew {
         let token = token.into();
         let mut cx = crate::world::context(&self.world.temp.path(), &self.world.clock(), 99);
         let shown = ledger::show::show(&mut cx, &ledger::show::Request { run: self.run.clone() });
-        let rows = shown.into_iter().flat_map(|shown| shown.ledger).filter(|row| row["task_id"] == name);
-        let task = rows.filter_map(|row| row["x_task"].as_str().map(str::to_owned)).next();
+        let mut rows = shown.into_iter().flat_map(|shown| shown.ledger).filter(|row| row["task_id"] == name);
+        let task = rows.find_map(|row| row["x_task"].as_str().map(str::to_owned));
         match task {
             Some(task) if token.proof().is_none() => proved(&self.world, &task, token.number),
             _ => token,

@@ -232,11 +232,12 @@ fn tokens_are_raised_if_the_store_has_issued_them_already() {
     let answer = taken(&mut other, &sent).unwrap();
     assert_eq!(answer.tokens_raised_by, 1);
     let token = answer.tasks.iter().find(|task| task["task_id"] == "T-2").unwrap()["token"].clone();
-    assert_eq!(token, 4);
+    let token: LockToken = serde_json::from_value(token).unwrap();
+    assert_eq!((token.number, token), (4, other.token("T-2", 4)));
     denied(other.heartbeat("T-2", 3), "CONCURRENCY_CONFLICT", "stale_fencing_token");
-    other.heartbeat("T-2", 4).unwrap();
+    other.heartbeat("T-2", token).unwrap();
     assert!(!taken(&mut other, &sent).is_ok_and(|answer| answer.created));
-    other.submit(other.result("T-2", 4, "done"), Vec::new()).unwrap();
+    other.submit(other.result("T-2", token, "done"), Vec::new()).unwrap();
     other.holds();
 }
 

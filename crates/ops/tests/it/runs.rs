@@ -265,27 +265,29 @@ fn a_worked_run_is_not_retried() {
 
 #[test]
 fn a_task_with_checks_is_not_done_because_someone_says_so() {
-    let mut world = World::new();
-    let mut request = submit(&["a"]);
-    request.plan.tasks[0].checks = vec![serde_json::from_value(json!({"command": ["true"]})).unwrap()];
-    let run = run::accept::submit(&mut world.cx, &key("a", "r"), &request).unwrap().answer.run_id;
-    let id = world.task_of(&run, "a").id.to_string();
-    let before = world.state();
-    let asked = set_status(&id, "completed");
-    let mut failed = crate::host::passed(&request.plan.tasks[0].checks[0]);
-    failed.passed = false;
-    world.host.paper.borrow_mut().checks = Some(vec![failed]);
-    let error = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap_err();
-    assert_eq!(error.code, ErrorCode::CheckFailed);
-    assert_eq!(world.state(), before);
-    world.host.paper.borrow_mut().checks = None;
-    let answer = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap().answer;
-    assert_eq!(answer.task.evidence.as_deref(), Some("verified"));
-    // A repeated request gets the stored answer; its checks are not run again.
-    let asked_before = world.host.asked();
-    let again = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap();
-    assert!(again.replayed && again.answer.task.evidence.as_deref() == Some("verified"));
-    assert_eq!(world.host.asked(), asked_before);
+    for (author, evidence) in [("planner", "verified"), ("a", "self-checked")] {
+        let mut world = World::new();
+        let mut request = submit(&["a"]);
+        request.plan.tasks[0].checks = vec![serde_json::from_value(json!({"command": ["true"]})).unwrap()];
+        let run = run::accept::submit(&mut world.cx, &key(author, "r"), &request).unwrap().answer.run_id;
+        let id = world.task_of(&run, "a").id.to_string();
+        let before = world.state();
+        let asked = set_status(&id, "completed");
+        let mut failed = crate::host::passed(&request.plan.tasks[0].checks[0]);
+        failed.passed = false;
+        world.host.paper.borrow_mut().checks = Some(vec![failed]);
+        let error = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap_err();
+        assert_eq!(error.code, ErrorCode::CheckFailed);
+        assert_eq!(world.state(), before);
+        world.host.paper.borrow_mut().checks = None;
+        let answer = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap().answer;
+        assert_eq!(answer.task.evidence.as_deref(), Some(evidence));
+        // A repeated request gets the stored answer; its checks are not run again.
+        let asked_before = world.host.asked();
+        let again = task::set_status::set_status(&mut world.cx, &key("a", "r-1"), &asked).unwrap();
+        assert!(again.replayed && again.answer.task.evidence.as_deref() == Some(evidence));
+        assert_eq!(world.host.asked(), asked_before);
+    }
 }
 
 #[test]

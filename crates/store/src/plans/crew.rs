@@ -60,6 +60,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
         CrewChange::BudgetSet { run_id: Id::from_bits(1), limit: Amount::default() },
     ];
     changes.extend(on_the_way());
+    changes.extend(at_the_end());
     let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
     changes.push(CrewChange::BlockerRaised { run_id: run_id.clone(), task_id: task_id.clone(), blocker });
     changes.push(CrewChange::BlockerCleared { run_id, task_id });
@@ -67,7 +68,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
     changes
 }
 
-/// Changes between a grant and its end.
+/// Changes between a grant and the result.
 fn on_the_way() -> Vec<CrewChange> {
     let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
     let at = |make: fn(Id<_>, Id<_>) -> CrewChange| make(run_id.clone(), task_id.clone());
@@ -100,6 +101,14 @@ fn on_the_way() -> Vec<CrewChange> {
             task_id,
             snapshot: Snapshot::default(),
         }),
+    ]
+}
+
+/// Changes from the result to the end of the grant.
+fn at_the_end() -> Vec<CrewChange> {
+    let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
+    let at = |make: fn(Id<_>, Id<_>) -> CrewChange| make(run_id.clone(), task_id.clone());
+    vec![
         at(|run_id, task_id| CrewChange::ResultAccepted {
             token: 1,
             run_id,

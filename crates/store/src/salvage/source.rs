@@ -24,7 +24,7 @@ const HEADER_BYTES: usize = 100;
 pub(super) struct Source {
     connection: Connection,
     key: Option<StoreKey>,
-    _files: CopiedFiles,
+    files: CopiedFiles,
 }
 
 /// The copy is removed at the end.
@@ -59,7 +59,7 @@ impl Source {
             "PRAGMA writable_schema = ON; PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF",
         )?;
         let key = StoreKey::load(from).ok().flatten();
-        Ok(Self { connection, key, _files: files })
+        Ok(Self { connection, key, files })
     }
 
     /// Every event that can be read, by number. Reads around damaged pages.
@@ -109,7 +109,7 @@ impl Source {
         let last = number("SELECT id FROM events NOT INDEXED ORDER BY id DESC LIMIT 1");
         // A damaged counter must not make the search endless.
         let most =
-            i64::try_from(fs::metadata(&self._files.0).map_or(0, |found| found.len())).unwrap_or(i64::MAX);
+            i64::try_from(fs::metadata(&self.files.0).map_or(0, |found| found.len())).unwrap_or(i64::MAX);
         if counted > 0 && counted < most {
             counted.max(last.min(most))
         } else {

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 /// Files by their paths; directories have no bytes.
-pub(super) type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub(super) type Files = BTreeMap<PathBuf, Option<(std::fs::Permissions, Vec<u8>)>>;
 
 /// What was printed by earlier calls is not part of the state.
 const NOT_RESTORED: &str = "calls";
@@ -27,8 +27,9 @@ pub(super) fn files(root: &Path) -> Files {
                 waiting.push(path.clone());
                 found.insert(path, None);
             } else if kind.is_file() {
+                let mode = entry.metadata().unwrap().permissions();
                 let bytes = std::fs::read(&path).unwrap();
-                found.insert(path, Some(bytes));
+                found.insert(path, Some((mode, bytes)));
             }
         }
     }
@@ -46,8 +47,11 @@ pub(super) fn restore(root: &Path, files: &Files) {
     for (path, bytes) in files {
         match bytes {
             None => std::fs::create_dir_all(path).unwrap(),
-            // Only their user may use a store and its key.
-            Some(bytes) => testkit::private_file(path, bytes),
+            Some((mode, bytes)) => {
+                std::fs::write(path, bytes).unwrap();
+                // Only their user may use a store and its key, and another mode is a change of the workspace.
+                std::fs::set_permissions(path, mode.clone()).unwrap();
+            }
         }
     }
 }

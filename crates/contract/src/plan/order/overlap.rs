@@ -64,7 +64,7 @@ impl<'w, 'p> Open<'w, 'p> {
         let fits = self.fits_into_line(task);
         let may_meet = |outer: &&&Write<'_>| {
             let is_in_line = self.line.contains_key(&self.graph.place(outer.task));
-            !(fits && is_in_line) && !self.graph.are_ordered(outer.task, task)
+            !(fits && is_in_line || self.graph.are_ordered(outer.task, task))
         };
         if fits && self.line.len() == self.stack.len() {
             return Vec::new();

@@ -66,6 +66,7 @@ impl Bench {
     fn place(&self) -> TempDir {
         let place = tempfile::Builder::new().prefix("seed-").tempdir_in(self.directory.path()).unwrap();
         std::fs::copy(self.empty(), place.path().join("writ.db")).unwrap();
+        std::fs::copy(self.empty().with_extension("db.key"), place.path().join("writ.db.key")).unwrap();
         std::fs::create_dir(place.path().join("workspace")).unwrap();
         place
     }

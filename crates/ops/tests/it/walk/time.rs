@@ -13,7 +13,7 @@ use serde_json::Value;
 use store::Store;
 use testkit::ManualClock;
 
-use super::{Sample, samples};
+use super::{Sample, samples, shown_again};
 use crate::crew_world::Crew;
 
 /// Far more than anything is kept for.
@@ -125,7 +125,8 @@ fn jumps(jump: i64) {
         for Answered { sample, key, request, answer } in &answered {
             let again = sample.call(&mut crew, Some(key), request.clone());
             let pair = format!("{}, then {} after {jump} ms", sample.verb, second.verb);
-            assert_eq!((&again.answer, again.replayed), (answer, true), "{pair}");
+            assert!(again.replayed && again.answer.get("secret").is_none_or(Value::is_null), "{pair}");
+            assert_eq!(shown_again(again.answer), shown_again(answer.clone()), "{pair}");
         }
     }
     let found = audit::verify(&mut crew.world.cx, None).unwrap();
