@@ -159,7 +159,7 @@ fn what_is_still_in_the_log_of_a_store_is_read_from_a_read_only_disk() {
          echo '.shell touch ready' >&3
          until [ -e ready ]; do sleep 0.01; done
          $WRIT task create $WHO --title second --request-id r2 > made.json || exit 1
-         kill -9 $holder; exec 3>&-
+         kill -9 $holder; wait $holder 2> /dev/null; exec 3>&-
          test -s $DISK/writ.db-wal || exit 3
          mount -o remount,ro $DISK || exit 99
          $WRIT task list $WHO || exit 4
