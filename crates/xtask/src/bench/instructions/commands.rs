@@ -106,8 +106,13 @@ impl Place<'_> {
         if Path::new(&logs).exists() {
             std::fs::remove_dir_all(&logs).map_err(|error| format!("could not remove {logs}: {error}"))?;
         }
-        let copied = std::fs::copy(self.path(name), self.path(&format!("counted-{name}")));
-        copied.map(drop).map_err(|error| format!("could not copy {name}: {error}"))
+        let copy = |name: &str| {
+            let copied = std::fs::copy(self.path(name), self.path(&format!("counted-{name}")));
+            copied.map(drop).map_err(|error| format!("could not copy {name}: {error}"))
+        };
+        copy(name)?;
+        let key = format!("{name}.key");
+        if std::fs::exists(self.path(&key)).unwrap_or(false) { copy(&key) } else { Ok(()) }
     }
 
     /// A command with an environment that is the same on every machine.
