@@ -28,7 +28,9 @@ pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> 
 /// Remembers the files that the checks of an assigned task use, if nobody did before.
 fn pin_checks(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
     let tx = cx.store.read()?;
-    let Some(open) = tx.assignment(token)?.filter(|open| open.ended.is_none()) else { return Ok(()) };
+    // With a snapshot the worker has been told: what is there now may be its work.
+    let untold = |open: &AssignmentRow| open.ended.is_none() && open.snapshot.is_none();
+    let Some(open) = tx.assignment(token)?.filter(untold) else { return Ok(()) };
     let task = crate::task::required(&tx, open.task_id.as_str())?;
     let Some(part) = task.part.as_ref().filter(|_| task.pinned.is_none() && task.has_checks()) else {
         return Ok(());
