@@ -195,11 +195,11 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         verb: "lock.force",
-        // Nothing is held, so nobody is asked.
         prepare: |cli| {
             let run = opened(cli, PLAN);
+            cli.run(["lock", "acquire", "--run", &run, "--task", "T-1", "src/a"]).success();
             let words = ["lock", "release", "--run", &run, "--task", "T-1", "--force", "--reason", "r"];
-            Example::new(json!({"run": run, "task": "T-1", "reason": "r"}), &words)
+            Example::new(json!({"run": run, "task": "T-1", "reason": "r"}), &words).decided(cli)
         },
     },
     Row {
