@@ -57,10 +57,11 @@ pub(super) fn restore(root: &Path, files: &Files) {
 }
 
 /// Ids, times and digests: each stands as its kind and the number of its first appearance.
-static VARYING: LazyLock<[(&str, Regex); 5]> = LazyLock::new(|| {
+static VARYING: LazyLock<[(&str, Regex); 6]> = LazyLock::new(|| {
     [
         ("time", r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"),
         ("digest", r"sha256:[0-9a-f]{64}"),
+        ("proof", r"\b[0-9]+-[0-9a-f]{64}\b"),
         ("id", r"\b[a-z]+_[0-9a-z]{26}\b|\brun_[0-9a-f]{32}\b"),
         ("uuid", r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
         ("mark", r"\b[0-9a-f]{12}\b"),
