@@ -1,4 +1,4 @@
-//! Starts every shim from one thread that lives as long as the process.
+//! Starts every shim from one thread that ends only with the process.
 //!
 //! A shim in a namespace asks the kernel to be killed when its parent dies, and to the kernel the parent is the thread
 //! that forked. A thread that ended earlier would take its shims with it.
