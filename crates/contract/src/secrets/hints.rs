@@ -12,6 +12,9 @@ const MATCH_BYTES_MIN: usize = 10;
 /// What may stand between the name of a credential and the end of its line, if the value is on the next one.
 const NAME_BYTES_MAX: usize = 64;
 
+/// The longest that may follow one of the words in a name: `_key`.
+const NAME_REST_MAX: usize = 4;
+
 /// A hint of a rule, at its place in the text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hint {
@@ -95,17 +98,24 @@ pub(super) fn all(text: &str) -> Vec<Hint> {
         let mut next = usize::from(FIRST[slot(pair[0], pair[1])]);
         while next > 0 {
             let hint = &HINTS[next - 1];
-            if begins(&bytes[at..], hint) {
+            if begins(&bytes[at..], hint)
+                && (hint.rule != CREDENTIAL_ASSIGNMENT || is_assigned(&text[at + hint.text.len()..]))
+            {
                 found.push(Hint { rule: hint.rule, at });
             }
             next = hint.next;
         }
     }
-    let is_credential = |hint: &Hint| hint.rule == CREDENTIAL_ASSIGNMENT;
-    if found.iter().any(is_credential) && !bytes.iter().any(|byte| matches!(byte, b'=' | b':')) {
-        found.retain(|hint| !is_credential(hint));
-    }
     found
+}
+
+/// Whether the rest of a name, a quote and blanks are followed by a sign: prose about tokens is not searched.
+fn is_assigned(rest: &str) -> bool {
+    let is_name = |c: &char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let name: usize = rest.chars().take(NAME_REST_MAX).take_while(is_name).map(char::len_utf8).sum();
+    let rest = &rest[name..];
+    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
+    rest.trim_start().starts_with([':', '='])
 }
 
 fn begins(rest: &[u8], hint: &Wanted) -> bool {

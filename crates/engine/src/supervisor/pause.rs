@@ -13,8 +13,9 @@ use signal_hook::consts::{SIGSTOP, SIGTSTP};
 
 use super::process_table::{self, Delivery, Key, Process};
 
-/// How long a shim may need to start its executor. Then it is stopped itself, before it has started anything.
-const LAUNCH_DEADLINE: Duration = Duration::from_secs(2);
+/// How long a shim may need to start its executor; then it is stopped itself, before it has started anything. And how
+/// long a process may take to stop, for example because it waits for a disk.
+const STOP_DEADLINE: Duration = Duration::from_secs(2);
 /// How far up somebody is looked for who could continue this process.
 const ANCESTORS_MAX: usize = 256;
 /// Between two looks while one does.
@@ -96,11 +97,11 @@ fn is_orphaned() -> bool {
     true
 }
 
-/// Stops what the shims have started until nothing new appears. Shims go on: they end their executors if this process
-/// dies meanwhile. What was stopped by others is left alone, also later.
-#[expect(clippy::disallowed_methods, reason = "a shim tells nobody when it is about to start its executor")]
+/// Stops what the shims have started, until all of it is stopped and nothing new appears. Shims go on: they end their
+/// executors if this process dies meanwhile. What was stopped by others is left alone, also later.
+#[expect(clippy::disallowed_methods, reason = "nobody tells when a shim has started its executor or a process is stopped")]
 fn stop_children() -> BTreeMap<Key, Process> {
-    let deadline = Instant::now() + LAUNCH_DEADLINE;
+    let deadline = Instant::now() + STOP_DEADLINE;
     let mut stopped = BTreeMap::new();
     let mut out_of_reach = BTreeSet::new();
     loop {
@@ -109,20 +110,19 @@ fn stop_children() -> BTreeMap<Key, Process> {
         if is_late {
             processes.extend(&launching);
         }
-        processes.retain(|process| {
-            let key = process.key();
-            !process.is_stopped && !stopped.contains_key(&key) && !out_of_reach.contains(&key)
-        });
-        if processes.is_empty() && (launching.is_empty() || is_late) {
+        processes.retain(|process| !process.is_stopped && !out_of_reach.contains(&process.key()));
+        let (stopping, new): (Vec<Process>, Vec<Process>) =
+            processes.into_iter().partition(|process| stopped.contains_key(&process.key()));
+        if new.is_empty() && (is_late || (stopping.is_empty() && launching.is_empty())) {
             return stopped;
         }
-        for process in &processes {
+        for process in &new {
             match process_table::signal(process, Signal::STOP) {
                 Delivery::Sent => drop(stopped.insert(process.key(), *process)),
                 Delivery::Gone | Delivery::Refused => drop(out_of_reach.insert(process.key())),
             }
         }
-        if processes.is_empty() {
+        if new.is_empty() {
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
