@@ -114,7 +114,12 @@ impl Door for CommandLine {
     }
 
     fn index(&self) -> Index {
-        index_directory(&self.globals).map(Index::at).unwrap_or_default()
+        let Ok(directory) = index_directory(&self.globals) else { return Index::default() };
+        let store = std::fs::canonicalize(&self.store).unwrap_or_else(|_| self.store.clone());
+        let mut own = ops::names_of(&store);
+        own.push(directory.clone());
+        own.extend(self.logs());
+        Index::at(directory).without(own)
     }
 
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {

@@ -253,6 +253,7 @@ impl<'d> Dispatcher<'d> {
         CheckLocation {
             launcher: &*self.settings.launcher,
             workspace: Path::new(&self.run.asked.workspace),
+            index: &self.settings.index,
             environment: &self.settings.environment,
             author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,

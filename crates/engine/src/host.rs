@@ -157,7 +157,7 @@ impl Host for LocalHost {
     fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot {
         let (index, root) = (self.door.index(), Path::new(root));
         let always = always(watched);
-        let look = index.look(root, &How { always: &always, never: &watched.scratch, rules: None });
+        let look = index.look(root, &How { always: &always, never: &watched.scratch, ..How::default() });
         // A look that could not be kept is missed at the end, where it is told.
         index.keep(root, name, &look).ok();
         look.snapshot(&watched.scopes, SNAPSHOT_FILES_MAX)
@@ -168,7 +168,8 @@ impl Host for LocalHost {
         let before = index.kept(root, name);
         let always = always(watched);
         let rules = before.as_ref().map(Look::rules);
-        let after = index.look(root, &How { always: &always, never: &watched.scratch, rules });
+        let after =
+            index.look(root, &How { always: &always, never: &watched.scratch, rules, ..How::default() });
         let files = after.snapshot(&watched.scopes, SNAPSHOT_FILES_MAX);
         let changed = before.as_ref().map(|before| after.changed_since(before)).unwrap_or_default();
         WatchEnd { files, changed, not_seen: not_seen(before.as_ref(), &after) }
@@ -203,7 +204,7 @@ impl Host for LocalHost {
     }
 
     fn digests(&self, root: &str, paths: &[&str]) -> Digests {
-        crate::verify::pinned::digests(Path::new(root), paths.iter().copied())
+        crate::verify::pinned::digests(&self.door.index(), Path::new(root), paths.iter().copied())
     }
 
     fn author_environment(&self) -> AuthorEnvironment {
@@ -216,6 +217,7 @@ impl Host for LocalHost {
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(job.directory),
+            index: &self.door.index(),
             environment: &self.door.environment(),
             author: job.author,
             task_env: job.env,

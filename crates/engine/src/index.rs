@@ -10,6 +10,7 @@ mod rules;
 mod walk;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use contract::digest;
@@ -27,6 +28,9 @@ pub struct Index {
     directory: Option<PathBuf>,
     /// A smaller limit than `INDEX_FILES_MAX`.
     files_max: Option<usize>,
+    /// The files of the store, wherever they are: never looked at, and above all never opened. Closing a database file
+    /// would release the locks that SQLite holds on it in this process.
+    own: Vec<PathBuf>,
 }
 
 /// What a look is about.
@@ -35,6 +39,8 @@ pub struct How<'h> {
     /// Looked at even where the rules ignore it: what a task may write, and what it must not. The whole workspace is
     /// looked at by its rules.
     pub always: &'h [Scope],
+    /// Whether nothing else is looked at.
+    pub is_only: bool,
     /// Never looked at: declared scratch.
     pub never: &'h [Scope],
     /// The rules of an earlier look; those on the disk where it is `None`.
@@ -100,7 +106,13 @@ enum Content {
 
 impl Index {
     pub fn at(directory: PathBuf) -> Self {
-        Self { directory: Some(directory), files_max: None }
+        Self { directory: Some(directory), ..Self::default() }
+    }
+
+    /// Without the files of a store.
+    #[must_use]
+    pub fn without(self, own: Vec<PathBuf>) -> Self {
+        Self { own, ..self }
     }
 
     /// With a smaller limit than `INDEX_FILES_MAX`.
@@ -114,22 +126,34 @@ impl Index {
         let before = self.load(root).unwrap_or_default();
         let began = self.clock();
         let files_max = self.files_max.unwrap_or(limits::INDEX_FILES_MAX);
-        let look = walk::walk(root, how, &before, &walk::Bounds { began, files_max });
-        if look.partial.is_none() && (look.directories != before.directories || look.rules != before.rules) {
-            // Without it, the next look only costs more.
+        let own = self.own.iter().filter_map(|path| identity(path)).collect();
+        let look = walk::walk(root, how, &before, &walk::Bounds { began, files_max, own });
+        // Without what is saved, the next look only costs more.
+        if how.is_only || look.partial.is_some() {
+            if look.read > 0 {
+                self.save(root, &look.over(before)).ok();
+            }
+        } else if look.directories != before.directories || look.rules != before.rules {
             self.save(root, &look).ok();
         }
         look
     }
 
-    /// A digest of everything in the scopes: names, modes and contents, in a fixed order. `None` if not all of it could
-    /// be read.
-    pub fn tree_digest(&self, root: &Path, scopes: &[Scope], never: &[Scope]) -> Option<String> {
+    /// A digest of everything in the scopes, or of the whole workspace where there are none: names, modes and contents,
+    /// in a fixed order. `None` if not all of it could be read.
+    pub fn tree_digest(&self, root: &Path, scopes: &[Scope]) -> Option<String> {
         if scopes.is_empty() {
-            return None;
+            let small = self.clone().limited_to(limits::TREE_FILES_MAX);
+            return small.look(root, &How::default()).tree_digest(&[Scope::everything()]);
         }
-        self.look(root, &How { always: scopes, never, rules: None }).tree_digest(scopes)
+        self.look(root, &How { always: scopes, is_only: true, ..How::default() }).tree_digest(scopes)
     }
+}
+
+/// What names a file wherever it is.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 impl Look {
@@ -148,6 +172,17 @@ impl Look {
 
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// An earlier look with what this one saw.
+    fn over(&self, mut before: Look) -> Look {
+        for (directory, entries) in &self.directories {
+            let known = before.directories.entry(directory.clone()).or_default();
+            known.retain(|old| entries.binary_search_by(|entry| entry.name.cmp(&old.name)).is_err());
+            known.extend(entries.iter().cloned());
+            known.sort_unstable_by(|one, two| one.name.cmp(&two.name));
+        }
+        before
     }
 
     /// The paths that differ from an earlier look: new, gone or changed. Bytes that are not text are shown as `\xNN`.

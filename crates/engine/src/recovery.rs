@@ -158,6 +158,7 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
     let place = CheckLocation {
         launcher: &*settings.launcher,
         workspace: &workspace,
+        index: &settings.index,
         environment: &settings.environment,
         author: environment.as_ref(),
         task_env: &spec.env,

@@ -6,8 +6,7 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use contract::digest;
 use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, judge};
@@ -19,6 +18,7 @@ use contract::domain::scope::Scope;
 use contract::secrets::{Hidden, Tail};
 
 use crate::executor::command_line;
+use crate::index::Index;
 use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Wish, with_causes};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 
@@ -28,15 +28,13 @@ pub(crate) use record::Recorder;
 pub(crate) const TOOK_TOO_LONG: &str = "took too long";
 /// How much of a check's output is shown to a person.
 const TAIL_BYTES: usize = 2000;
-/// A write scope with more than this is not digested; the record then says so by its absence.
-const TREE_FILES_MAX: usize = 5_000;
-const TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Where checks run.
 #[derive(Clone)]
 pub struct CheckLocation<'p> {
     pub launcher: &'p dyn Launcher,
     pub workspace: &'p Path,
+    pub index: &'p Index,
     /// The environment of this process. Checks get nothing of it but what their author takes from it by name.
     pub environment: &'p BTreeMap<OsString, OsString>,
     /// The environment of the task's author; `None` if it was not stored.
@@ -220,45 +218,4 @@ fn run_one(
         recorder.after(place, ran);
     }
     watched.finish(check)
-}
-
-/// A digest of every file in the scopes, or in the whole workspace without what git and build tools keep for themselves:
-/// names and contents, in a fixed order. `None` if there is too much.
-pub(crate) fn tree_digest(workspace: &Path, scopes: Option<&[Scope]>) -> Option<String> {
-    let mut files: Vec<PathBuf> = Vec::new();
-    let mut pending: Vec<PathBuf> = record::starts(workspace, scopes);
-    while let Some(path) = pending.pop() {
-        let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-        if meta.is_dir() {
-            if scopes.is_none() && (record::is_build_output(&path) || path.ends_with(".git")) {
-                continue;
-            }
-            for entry in fs::read_dir(&path).ok()?.flatten() {
-                pending.push(entry.path());
-            }
-        } else {
-            files.push(path);
-        }
-        if files.len() + pending.len() > TREE_FILES_MAX {
-            return None;
-        }
-    }
-    files.sort();
-    files.dedup();
-    let mut bytes_left = TREE_BYTES_MAX;
-    let mut running = digest::Running::default();
-    for file in files {
-        let name = file.strip_prefix(workspace).unwrap_or(&file).to_string_lossy().into_owned();
-        let meta = fs::symlink_metadata(&file).ok()?;
-        let content = if meta.is_symlink() {
-            digest::of_bytes(fs::read_link(&file).ok()?.to_string_lossy().as_bytes())
-        } else if meta.is_file() {
-            bytes_left = bytes_left.checked_sub(meta.len())?;
-            digest::of_bytes(&fs::read(&file).ok()?)
-        } else {
-            "special".to_owned()
-        };
-        running.update(format!("{name}\0{content}\n").as_bytes());
-    }
-    Some(running.finish())
 }

@@ -50,4 +50,4 @@ pub use error::{Error, Result};
 pub use host::Host;
 pub use once::Reply;
 pub use record::scrubbed;
-pub use store::{Event, Fault, Tip, Verification, files_of, is_store};
+pub use store::{Event, Fault, Tip, Verification, files_of, is_store, names_of};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
-use crate::open::beside;
+use crate::files::names_of;
 use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
 use crate::{KeyOnce, OpenTransactions, Store, StoreKey, Verification, known_key};
@@ -56,12 +56,10 @@ impl Store {
     /// The store's own files are never overwritten, not even with `overwrite`: they hold what was acknowledged.
     pub(crate) fn refuse_own_file(&self, target: &Path) -> Result<()> {
         let real = |path: &Path| fs::canonicalize(path).ok();
-        let own = ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(&self.path, ending));
         let real_store = real(&self.path).unwrap_or_else(|| self.path.clone());
-        let at_home = ["-wal", "-shm", "-journal", ".key"].map(|ending| beside(&real_store, ending));
         let is_own =
             |path: &PathBuf| path == target || (real(target).is_some() && real(path) == real(target));
-        if own.iter().chain(&at_home).any(is_own) {
+        if names_of(&self.path).iter().chain(&names_of(&real_store)).any(is_own) {
             return Err(Error::Exists { path: target.to_owned() });
         }
         Ok(())

@@ -20,11 +20,15 @@ pub fn is_store(path: &Path) -> io::Result<bool> {
     Ok(header.starts_with(MAGIC) && header.get(APPLICATION_ID_AT..) == Some(&APPLICATION_ID.to_be_bytes()))
 }
 
+/// Where a store has its database, what SQLite keeps beside it, and its key, whether they exist or not.
+pub fn names_of(path: &Path) -> Vec<PathBuf> {
+    ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(path, ending)).into()
+}
+
 /// The files that exist of a store: the database, what SQLite keeps beside it, its key, backups before migrations, and
 /// copies that were rescued from a store that was replaced.
 pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let beside_it = ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(path, ending));
-    let mut files: Vec<PathBuf> = beside_it.into_iter().filter(|file| file.is_file()).collect();
+    let mut files: Vec<PathBuf> = names_of(path).into_iter().filter(|file| file.is_file()).collect();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(files) };
     let start = format!("{name}.schema");
     let rescued = format!("{name}.rescued-");

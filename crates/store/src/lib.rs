@@ -52,7 +52,7 @@ pub use counts::Counts;
 pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
-pub use files::{files_of, is_store};
+pub use files::{files_of, is_store, names_of};
 pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use requests::StoredAnswer;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use engine::index::Index;
 use engine::verify::pinned;
 use ops::Result;
 use ops::document::plan::{Answer, Warning, plan_schema};
@@ -31,7 +32,9 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
         Command::Schema => Ok(output.text(&format!("{:#}", plan_schema().0))),
         Command::Check { file } => {
             let understood = read_document(file, &config::load(&directory_of(file))?)?;
-            let look = |root: &str, paths: &[&str]| pinned::digests(Path::new(root), paths.iter().copied());
+            let look = |root: &str, paths: &[&str]| {
+                pinned::digests(&Index::default(), Path::new(root), paths.iter().copied())
+            };
             let answer = Answer::of(&understood, look);
             Ok(output.answer(&answer, || {
                 let Answer { kind, tasks, warnings } = &answer;

@@ -65,6 +65,19 @@ fn changes_in_the_scope_and_in_scratch_leave_verified_alone() {
 }
 
 #[test]
+fn a_store_in_the_workspace_is_nobodys_change() {
+    let cli = Cli::writ();
+    let inside = "mkdir -p src; writ --db-path ./own.db events list --limit 1 > /dev/null; echo 1 > src/in";
+    plan(&cli, &[task("a", "[\"src\"]", inside), task("b", "[]", inside)]);
+    let words = ["--db-path", "./own.db", "run", "plan.toml", "--output", "json"];
+    let run = cli.call(words).deadline(SOON).run().success().json();
+    for line in run["data"]["tasks"].as_array().unwrap() {
+        assert_eq!(json!([line["evidence"], line.get("outside")]), json!(["verified", null]), "{line}");
+    }
+    cli.run(["--db-path", "./own.db", "audit", "verify"]).success();
+}
+
+#[test]
 fn a_task_without_writes_has_no_scope() {
     let cli = Cli::writ();
     plan(&cli, &[task("a", "[]", "echo 1 > anything")]);

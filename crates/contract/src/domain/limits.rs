@@ -86,6 +86,9 @@ pub const SCOPES_PER_TASK_MAX: usize = 100;
 pub const SCOPE_BYTES_MAX: usize = 4096;
 /// Files of one workspace whose changes are watched. A larger one is not compared, and the answer says so.
 pub const INDEX_FILES_MAX: usize = 500_000;
+/// Files of a workspace that is digested as a whole around each check, where a task does not say what it writes. The record
+/// of a check in a larger one has no digest.
+pub const TREE_FILES_MAX: usize = 20_000;
 /// How long one look at a workspace may take: locks must be renewed in between.
 pub const LOOK_TIME_MAX: Duration = Duration::from_secs(8);
 /// Bytes that one look reads. Larger trees are read over several looks; until then, a file's stat data stands for it.

@@ -47,6 +47,11 @@ pub type Links = BTreeMap<String, String>;
 const LINKS_FOLLOWED_MAX: usize = 40;
 
 impl Scope {
+    /// The whole workspace.
+    pub fn everything() -> Self {
+        Self(".".to_owned())
+    }
+
     /// Normalizes `text`. With a `root`, absolute paths under it become relative and others are refused.
     pub fn parse(text: &str, root: Option<&str>) -> Result<Self, ScopeFault> {
         let text = text.trim();
@@ -69,7 +74,7 @@ impl Scope {
         let Some(root) = root.filter(|_| is_absolute(&path)) else { return Ok(Self(path)) };
         let root = settled(root)?;
         if path == root {
-            return Ok(Self(".".to_owned()));
+            return Ok(Self::everything());
         }
         let prefix = if root.ends_with('/') { root } else { format!("{root}/") };
         let inside = path.strip_prefix(&prefix).ok_or(ScopeFault::Escape)?;

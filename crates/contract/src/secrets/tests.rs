@@ -108,9 +108,19 @@ fn a_name_behind_a_name_does_not_hide_its_value() {
 
 #[test]
 fn an_assignment_that_the_expression_finds_has_a_hint() {
-    let names =
-        ["api_key", "SECRET", "secret-key", "Access_Token", "passwd", "PASSWORD", "pwd", "credential", "credentials"];
-    let (quotes, blanks, signs) = (["", "\"", "'"], ["", " ", "\t ", "\n", "\u{a0}"], [":=", "=", ":", "", "->"]);
+    let names = [
+        "api_key",
+        "SECRET",
+        "secret-key",
+        "Access_Token",
+        "passwd",
+        "PASSWORD",
+        "pwd",
+        "credential",
+        "credentials",
+    ];
+    let (quotes, blanks, signs) =
+        (["", "\"", "'"], ["", " ", "\t ", "\n", "\u{a0}"], [":=", "=", ":", "", "->"]);
     for (name, quote) in names.iter().flat_map(|name| quotes.map(|quote| (name, quote))) {
         for (blank, sign) in blanks.iter().flat_map(|blank| signs.map(|sign| (blank, sign))) {
             let text = format!("of {name}{quote}{blank}{sign}{blank}{quote}hunter2-{name}");

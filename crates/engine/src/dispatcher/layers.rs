@@ -23,7 +23,6 @@ use crate::pipeline::l6_shape::{ShapeFacts, Shaped};
 use crate::pipeline::l7_delegate::DelegateFacts;
 use crate::pipeline::l8_verify::{self, Verdict, VerifyFacts};
 use crate::pipeline::{LayerResult, Position};
-use crate::verify;
 
 /// Whether an attempt can start.
 pub(super) enum Preparation {
@@ -136,7 +135,7 @@ impl Dispatcher<'_> {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
             let after = live.seen.last().and_then(|seen| seen.ran.as_ref()?.tree_after.clone());
             let writes = &part.spec.writes;
-            let look = || verify::tree_digest(workspace, Some(writes));
+            let look = || self.settings.index.tree_digest(workspace, writes);
             let tree = if writes.is_empty() { None } else { after.or_else(look) };
             (member.run)(&VerifyFacts {
                 number: part.number,

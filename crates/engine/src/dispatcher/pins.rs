@@ -20,7 +20,11 @@ impl Dispatcher<'_> {
         if paths.is_empty() {
             return;
         }
-        let found = digests(Path::new(&self.run.asked.workspace), paths.keys().map(String::as_str));
+        let found = digests(
+            &self.settings.index,
+            Path::new(&self.run.asked.workspace),
+            paths.keys().map(String::as_str),
+        );
         let task_id = self.tasks[task].id.clone();
         self.note(Entry::Pin { task_id, files: baseline(&paths, &found) });
     }
@@ -28,7 +32,11 @@ impl Dispatcher<'_> {
     /// Why passed checks would be no more than a claim: the task changed what they use.
     pub(crate) fn changed_pins(&self, task: usize) -> Option<String> {
         let before = self.tasks[task].pinned.as_ref().filter(|files| !files.is_empty())?;
-        let now = digests(Path::new(&self.run.asked.workspace), before.keys().map(String::as_str));
+        let now = digests(
+            &self.settings.index,
+            Path::new(&self.run.asked.workspace),
+            before.keys().map(String::as_str),
+        );
         withheld(before, &now, WORK_BEGAN)
     }
 }

@@ -45,7 +45,7 @@ impl Dispatcher<'_> {
         let kept = if is_first { None } else { index.kept(&root, &kept_as) };
         let before = kept.unwrap_or_else(|| {
             index.forget(&root, &kept_as);
-            let look = index.look(&root, &How { always: &scopes, never: self.scratch(), rules: None });
+            let look = index.look(&root, &How { always: &scopes, never: self.scratch(), ..How::default() });
             // Only an engine that takes over from this one needs it, and says so where it is missing.
             index.keep(&root, &kept_as, &look).ok();
             look
@@ -89,7 +89,7 @@ impl Dispatcher<'_> {
     fn compared(&mut self, task: usize, watch: &Watch) -> Result<Outside> {
         let (root, _) = self.watched_place(task);
         let rules = watch.before.as_ref().map(Look::rules);
-        let how = How { always: &watch.scopes, never: self.scratch(), rules };
+        let how = How { always: &watch.scopes, never: self.scratch(), rules, ..How::default() };
         let after = self.settings.index.look(&root, &how);
         let not_seen = not_seen(watch.before.as_ref(), &after);
         let changed = watch.before.as_ref().map(|before| after.changed_since(before)).unwrap_or_default();

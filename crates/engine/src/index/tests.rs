@@ -240,7 +240,7 @@ fn a_tree_digest_covers_names_modes_and_contents_of_its_scope() {
     world.write("src/a", "one");
     world.write("other", "one");
     let scope = scopes(&["src"]);
-    let digest = || world.index.tree_digest(&world.root, &scope, &[]).unwrap();
+    let digest = || world.index.tree_digest(&world.root, &scope).unwrap();
     let first = digest();
     world.write("other", "two");
     assert_eq!(digest(), first);
@@ -249,7 +249,7 @@ fn a_tree_digest_covers_names_modes_and_contents_of_its_scope() {
     assert_ne!(second, first);
     fs::rename(world.root.join("src/a"), world.root.join("src/b")).unwrap();
     assert_ne!(digest(), second);
-    assert_eq!(world.index.tree_digest(&world.root, &[], &[]), None);
+    assert!(world.index.tree_digest(&world.root, &[]).is_some(), "the whole workspace");
 }
 
 #[test]
@@ -272,6 +272,46 @@ fn a_snapshot_names_each_file_by_its_digest() {
     assert_eq!((names, found.is_partial), (vec!["src/a.rs", "src/b.rs"], false));
     assert_eq!(found.files["src/a.rs"], digest::of_bytes(b""));
     assert!(look.snapshot(&scopes, 1).is_partial);
+}
+
+#[test]
+fn the_digest_of_a_scope_reads_nothing_else_and_forgets_nothing() {
+    let world = World::new();
+    let old = SystemTime::now() - Duration::from_mins(1);
+    for path in ["src/a", "src/deep/b", "docs/c", "top"] {
+        world.write(path, path);
+        fs::File::open(world.root.join(path)).unwrap().set_modified(old).unwrap();
+    }
+    let only = scopes(&["src/deep", "src", "top", "gone"]);
+    let inside = || world.index.look(&world.root, &How { always: &only, is_only: true, ..How::default() });
+    eventually(PATIENCE, "nothing is racy any more", || world.look().files_read() == 0);
+    let first = inside();
+    assert_eq!((first.files(), first.files_read()), (3, 0));
+    let digest = |look: &Look| look.tree_digest(&only).unwrap();
+    let whole = world.index.look(&world.root, &How { always: &only, ..How::default() });
+    assert_eq!(digest(&first), digest(&whole));
+    world.write("src/deep/b", "changed");
+    let second = inside();
+    assert_eq!(second.files_read(), 1);
+    assert_ne!(digest(&first), digest(&second));
+    // What lies beside it is still known.
+    eventually(PATIENCE, "nothing is racy any more", || inside().files_read() == 0);
+    assert_eq!(world.look().files_read(), 0);
+}
+
+#[test]
+fn the_files_of_the_store_are_not_looked_at_wherever_they_are() {
+    let world = World::new();
+    for path in ["writ.db", "writ.db-wal", "writ.db.logs/a", "src/a"] {
+        world.write(path, "");
+    }
+    fs::hard_link(world.root.join("writ.db"), world.root.join("src/link.db")).unwrap();
+    let own = ["writ.db", "writ.db-wal", "writ.db.logs", "writ.db.key"].map(|name| world.root.join(name));
+    let index = world.index.clone().without(own.into());
+    assert_eq!(index.look(&world.root, &How::default()).files(), 1);
+    let only = scopes(&["writ.db", "src"]);
+    let how = How { always: &only, is_only: true, ..How::default() };
+    assert_eq!(index.look(&world.root, &how).files(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Walks a workspace and reads what its stat data does not already tell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -63,6 +63,8 @@ pub(super) struct Bounds {
     /// The time of the look in nanoseconds, by the clock of the files.
     pub(super) began: i64,
     pub(super) files_max: usize,
+    /// Device and inode of what is never looked at.
+    pub(super) own: BTreeSet<(u64, u64)>,
 }
 
 pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -> Look {
@@ -74,7 +76,7 @@ pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -
         before,
         bounds,
         deadline: Instant::now() + limits::LOOK_TIME_MAX,
-        pending: vec![Pending { path: Vec::new(), chain, part: Part::Usual, stat: Stat::default() }],
+        pending: Vec::new(),
         directories: BTreeMap::new(),
         files: 0,
         read: 0,
@@ -82,11 +84,47 @@ pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -
         rule_bytes_left: limits::IGNORE_BYTES_MAX,
         rules,
     };
+    walk.begin(chain);
     let partial = walk.run();
     Look { directories: walk.directories, rules: walk.rules, partial, read: walk.read }
 }
 
 impl Walk<'_> {
+    /// Begins at the root, or at what alone is looked at.
+    fn begin(&mut self, chain: Chain) {
+        let everything = Pending { path: Vec::new(), chain, part: Part::Usual, stat: Stat::default() };
+        let is_everything = |scope: &Scope| *scope == Scope::everything();
+        if !self.how.is_only || self.how.always.iter().any(is_everything) {
+            return self.pending.push(everything);
+        }
+        let mut paths: Vec<&[u8]> = self.how.always.iter().map(|scope| scope.as_str().as_bytes()).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        for &path in paths.iter().filter(|path| !paths.iter().any(|outer| outer != *path && has(outer, path)))
+        {
+            let here = self.root.join(OsStr::from_bytes(path));
+            let Ok(meta) = fs::symlink_metadata(&here) else { continue };
+            if self.is_own(&meta) {
+                continue;
+            }
+            if meta.is_dir() {
+                let chain = everything.chain.clone();
+                self.pending.push(Pending {
+                    path: path.to_vec(),
+                    chain,
+                    part: Part::Always,
+                    stat: Stat::of(&meta),
+                });
+                continue;
+            }
+            let (parent, name) = split(path);
+            let known = self.before.directories.get(parent).map_or(&[][..], Vec::as_slice);
+            let entry = self.entry(name, here.parent().unwrap_or(self.root), &meta, old(known, name));
+            self.files += 1;
+            self.add(parent.to_vec(), vec![entry]);
+        }
+    }
+
     fn run(&mut self) -> Option<Partial> {
         if !self.root.is_dir() {
             return Some(Partial::Root);
@@ -119,7 +157,7 @@ impl Walk<'_> {
             let name = entry.file_name();
             let name = name.as_bytes();
             let path = joined(&directory.path, name);
-            if self.is_never(&path) {
+            if self.is_never(&path) || self.is_own(&meta) {
                 continue;
             }
             let Some(part) = self.part(&directory, name, &path, meta.is_dir()) else { continue };
@@ -127,8 +165,7 @@ impl Walk<'_> {
                 let stat = Stat::of(&meta);
                 self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
             } else if part != Part::OnTheWay {
-                let old = known.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &known[at]);
-                entries.push(self.entry(name, &here, &meta, old));
+                entries.push(self.entry(name, &here, &meta, old(known, name)));
                 if self.files + entries.len() > self.bounds.files_max {
                     break;
                 }
@@ -164,9 +201,6 @@ impl Walk<'_> {
 
     /// What the scopes that are always looked at say about a path.
     fn wanted(&self, path: &[u8]) -> Part {
-        let has = |outer: &[u8], inner: &[u8]| {
-            inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-        };
         let mut part = Part::Usual;
         for scope in self.how.always {
             if has(scope.as_str().as_bytes(), path) {
@@ -184,6 +218,10 @@ impl Walk<'_> {
         self.how.never.iter().any(is) && self.wanted(path) == Part::Usual
     }
 
+    fn is_own(&self, meta: &fs::Metadata) -> bool {
+        !self.bounds.own.is_empty() && self.bounds.own.contains(&(meta.dev(), meta.ino()))
+    }
+
     fn with_rules(&mut self, chain: Chain, path: &[u8], here: &Path) -> Chain {
         if self.how.rules.is_none()
             && let Some(file) = rules::read(&here.join(".gitignore"), &mut self.rule_bytes_left)
@@ -198,10 +236,7 @@ impl Walk<'_> {
 
     /// A directory that cannot be read is seen by its stat data, so that one that was opened meanwhile differs.
     fn note_closed(&mut self, path: &[u8], stat: Stat) {
-        let (parent, name) = match path.iter().rposition(|&byte| byte == b'/') {
-            Some(at) => (&path[..at], &path[at + 1..]),
-            None => (&[][..], path),
-        };
+        let (parent, name) = split(path);
         let entry = Entry { name: name.into(), stat, content: Content::Unread, is_racy: false };
         self.files += 1;
         self.add(parent.to_vec(), vec![entry]);
@@ -252,6 +287,24 @@ impl Walk<'_> {
         });
         read.map_or(Content::Unread, |()| Content::Digest(running.finish_raw()))
     }
+}
+
+/// Whether a path is another one, or below it.
+fn has(outer: &[u8], inner: &[u8]) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
+/// A path as its directory and its name.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&[][..], path),
+    }
+}
+
+/// What was known about a name.
+fn old<'e>(known: &'e [Entry], name: &[u8]) -> Option<&'e Entry> {
+    known.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &known[at])
 }
 
 impl Stat {

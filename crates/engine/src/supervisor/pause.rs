@@ -99,7 +99,10 @@ fn is_orphaned() -> bool {
 
 /// Stops what the shims have started, until all of it is stopped and nothing new appears. Shims go on: they end their
 /// executors if this process dies meanwhile. What was stopped by others is left alone, also later.
-#[expect(clippy::disallowed_methods, reason = "nobody tells when a shim has started its executor or a process is stopped")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "nobody tells when a shim has started its executor or a process is stopped"
+)]
 fn stop_children() -> BTreeMap<Key, Process> {
     let deadline = Instant::now() + STOP_DEADLINE;
     let mut stopped = BTreeMap::new();

@@ -7,19 +7,19 @@ use contract::digest;
 use contract::domain::pins::{ABSENT, Digests, OUTSIDE, TOO_LARGE};
 use contract::domain::scope::Scope;
 
-use super::tree_digest;
+use crate::index::Index;
 
 /// A larger file is not read.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Digests of the files and directories at these paths of the workspace.
-pub fn digests<'p>(workspace: &Path, paths: impl IntoIterator<Item = &'p str>) -> Digests {
+pub fn digests<'p>(index: &Index, workspace: &Path, paths: impl IntoIterator<Item = &'p str>) -> Digests {
     // A workspace that does not exist yet has nothing in it.
     let root = fs::canonicalize(workspace).unwrap_or_else(|_| workspace.to_owned());
-    paths.into_iter().map(|path| (path.to_owned(), digest_of(&root, path))).collect()
+    paths.into_iter().map(|path| (path.to_owned(), digest_of(index, &root, path))).collect()
 }
 
-fn digest_of(root: &Path, path: &str) -> String {
+fn digest_of(index: &Index, root: &Path, path: &str) -> String {
     let Ok(real) = fs::canonicalize(root.join(path)) else { return ABSENT.to_owned() };
     if !real.starts_with(root) {
         return OUTSIDE.to_owned();
@@ -27,7 +27,7 @@ fn digest_of(root: &Path, path: &str) -> String {
     let Ok(meta) = fs::metadata(&real) else { return ABSENT.to_owned() };
     if meta.is_dir() {
         let scope = real.strip_prefix(root).ok().and_then(|inside| Scope::parse(inside.to_str()?, None).ok());
-        let tree = scope.and_then(|scope| tree_digest(root, Some(&[scope])));
+        let tree = scope.and_then(|scope| index.tree_digest(root, &[scope]));
         return tree.map_or_else(|| TOO_LARGE.to_owned(), |tree| format!("tree:{tree}"));
     }
     if !meta.is_file() {

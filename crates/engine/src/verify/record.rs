@@ -10,10 +10,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use contract::digest;
 use contract::domain::check::{Check, CheckRan, Expects, ProgramRan};
-use contract::domain::scope::Scope;
 
+use super::CheckLocation;
 use super::environment::CheckEnvironment;
-use super::{CheckLocation, tree_digest};
 use crate::executor::command_line;
 
 /// Directories in which tools keep what they built or remember. The name decides: writ does not see what a check reads.
@@ -93,13 +92,13 @@ impl Recorder {
     }
 }
 
-/// A digest of what the task may write, or of the whole directory where nothing says what that is.
+/// A digest of what the task may write, or of the whole workspace where nothing says what that is.
 fn tree(place: &CheckLocation<'_>) -> Option<String> {
-    tree_digest(place.workspace, if place.scopes.is_empty() { None } else { Some(place.scopes) })
+    place.index.tree_digest(place.workspace, place.scopes)
 }
 
 /// Whether the name is that of a directory with build outputs.
-pub(super) fn is_build_output(path: &Path) -> bool {
+fn is_build_output(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| BUILD_OUTPUTS.contains(&name))
 }
 
@@ -168,12 +167,4 @@ fn program_digest(path: &Path) -> Option<String> {
     }
     known.insert(identity, digest.clone());
     Some(digest)
-}
-
-/// Where a digest of a tree starts: its scopes, or the whole workspace.
-pub(super) fn starts(workspace: &Path, scopes: Option<&[Scope]>) -> Vec<PathBuf> {
-    match scopes {
-        Some(scopes) => scopes.iter().map(|scope| workspace.join(scope.as_str())).collect(),
-        None => vec![workspace.to_owned()],
-    }
 }
