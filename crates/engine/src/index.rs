@@ -5,11 +5,12 @@
 //! time stamp, so it is read again by the next look, as git does it. The index is a cache beside the store: a damaged
 //! one is made again, and it proves nothing that the disk does not.
 
+mod git;
 mod kept;
 mod rules;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +74,7 @@ pub enum Partial {
     Root,
 }
 
-/// One file, link or other thing that is not a directory; or a directory that could not be read.
+/// One file, link, directory or other thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     name: Box<[u8]>,
@@ -102,6 +103,8 @@ enum Content {
     Special,
     /// Not read, so its stat data stands for it: too large for one look, or unreadable.
     Unread,
+    /// A directory: only its mode counts.
+    Directory,
 }
 
 impl Index {
@@ -167,7 +170,8 @@ impl Look {
     }
 
     pub fn files(&self) -> usize {
-        self.directories.values().map(Vec::len).sum()
+        let is_file = |entry: &&Entry| entry.content != Content::Directory;
+        self.directories.values().map(|entries| entries.iter().filter(is_file).count()).sum()
     }
 
     pub fn rules(&self) -> &Rules {
@@ -185,18 +189,33 @@ impl Look {
         before
     }
 
-    /// The paths that differ from an earlier look: new, gone or changed. Bytes that are not text are shown as `\xNN`.
+    /// The paths that differ from an earlier look: new, gone or changed. A directory that came or went is named only if
+    /// nothing in it is. Bytes that are not text are shown as `\xNN`.
     pub fn changed_since(&self, before: &Look) -> Vec<String> {
-        let mut changed = Vec::new();
+        let (mut changed, mut directories) = (BTreeSet::new(), Vec::new());
         let mut names: Vec<&Vec<u8>> = before.directories.keys().chain(self.directories.keys()).collect();
         names.sort_unstable();
         names.dedup();
         for directory in names {
             let old = before.directories.get(directory).map_or(&[][..], Vec::as_slice);
             let new = self.directories.get(directory).map_or(&[][..], Vec::as_slice);
-            changed.extend(differing(old, new).map(|name| text(&joined(directory, name))));
+            for (name, is_whole_directory) in differing(old, new) {
+                let path = text(&joined(directory, name));
+                if is_whole_directory {
+                    directories.push(path);
+                } else {
+                    changed.insert(path);
+                }
+            }
         }
-        changed
+        // The innermost first, so that of several empty ones only the last is named.
+        for path in directories.into_iter().rev() {
+            let inside = format!("{path}/");
+            if !changed.range(inside.clone()..).next().is_some_and(|next| next.starts_with(&inside)) {
+                changed.insert(path);
+            }
+        }
+        changed.into_iter().collect()
     }
 
     /// The same as [`Index::tree_digest`], of this look.
@@ -210,6 +229,7 @@ impl Look {
                 Content::Digest(raw) => digest::printed(&raw),
                 Content::Special => "special".to_owned(),
                 Content::Unread => return None,
+                Content::Directory => continue,
             };
             running.update(format!("{path}\0{:o}\0{content}\n", entry.stat.mode).as_bytes());
         }
@@ -219,7 +239,8 @@ impl Look {
     /// The digests of the files in the scopes. One with more than `files_max` says that it is partial.
     pub fn snapshot(&self, scopes: &[Scope], files_max: usize) -> Snapshot {
         let mut snapshot = Snapshot { is_partial: self.partial.is_some(), ..Snapshot::default() };
-        for (path, entry) in self.inside(scopes) {
+        let is_file = |(_, entry): &(String, &Entry)| entry.content != Content::Directory;
+        for (path, entry) in self.inside(scopes).filter(is_file) {
             if snapshot.files.len() == files_max {
                 return Snapshot { is_partial: true, ..Snapshot::default() };
             }
@@ -228,6 +249,7 @@ impl Look {
                 Content::Digest(raw) => drop(snapshot.files.insert(name, digest::printed(&raw))),
                 Content::Special => drop(snapshot.files.insert(name, "special".to_owned())),
                 Content::Unread => snapshot.is_partial = true,
+                Content::Directory => {}
             }
         }
         snapshot
@@ -242,6 +264,11 @@ impl Look {
 }
 
 impl Entry {
+    fn of_directory(name: &[u8], stat: &Stat) -> Self {
+        let stat = Stat { mode: stat.mode, ..Stat::default() };
+        Self { name: name.into(), stat, content: Content::Directory, is_racy: false }
+    }
+
     /// Whether two looks saw the same. The same stat data is not enough: a racy file was read again.
     fn is_same(&self, other: &Entry) -> bool {
         if self.stat.mode != other.stat.mode {
@@ -249,6 +276,7 @@ impl Entry {
         }
         match (self.content, other.content) {
             (Content::Digest(one), Content::Digest(two)) => one == two,
+            (Content::Directory, Content::Directory) => true,
             (Content::Special, Content::Special) => {
                 (self.stat.device, self.stat.inode) == (other.stat.device, other.stat.inode)
             }
@@ -257,8 +285,8 @@ impl Entry {
     }
 }
 
-/// The names whose entries differ. Both lists are sorted by name.
-fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = &'e [u8]> {
+/// The names whose entries differ, and whether it is a directory that came or went. Both lists are sorted by name.
+fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = (&'e [u8], bool)> {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     std::iter::from_fn(move || {
         loop {
@@ -274,7 +302,8 @@ fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = &'e
             };
             match (one, two) {
                 (Some(one), Some(two)) if one.is_same(two) => {}
-                (one, two) => return one.or(two).map(|entry| &*entry.name),
+                (Some(one), Some(_)) => return Some((&*one.name, false)),
+                (one, two) => return one.or(two).map(|one| (&*one.name, one.content == Content::Directory)),
             }
         }
     })

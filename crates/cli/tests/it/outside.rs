@@ -78,6 +78,77 @@ fn a_store_in_the_workspace_is_nobodys_change() {
 }
 
 #[test]
+fn git_hides_no_change() {
+    for (scopes, script, expected) in [
+        // Its own rules, before they can hide something.
+        ("[\"src\"]", "echo other >> .git/info/exclude", vec![".git/info/exclude"]),
+        // Files that it tracks although a rule names them.
+        (
+            "[\"src\"]",
+            "echo 2 > tracked.o; echo 2 > built/tracked; echo 2 > built/other; echo 2 > new.o",
+            vec!["built/tracked", "tracked.o"],
+        ),
+        // Hooks and configuration, also where the task may write everywhere else.
+        ("[\".\"]", "echo 2 > top; echo x > .git/hooks/pre-commit", vec![".git/hooks/pre-commit"]),
+        ("[\".git\"]", "git config x.y z", vec![".git/config"]),
+        ("[\".git/config\"]", "git config x.y z", vec![]),
+        ("[\".\"]", "echo 2 > top; git add top; git -c user.name=n -c user.email=e commit -q -m 2", vec![]),
+    ] {
+        let cli = repository();
+        plan(&cli, &[task("a", scopes, script)]);
+        let line = &worked(&cli)[0];
+        let found = line.get("outside").map_or(json!([]), |outside| outside["undeclared"].clone());
+        assert_eq!(found, json!(expected), "{script}: {line}");
+        assert_eq!(line["evidence"], if expected.is_empty() { "verified" } else { "claimed" }, "{line}");
+    }
+}
+
+/// A project that is a repository, with files that are tracked although they are ignored.
+fn repository() -> Cli {
+    let cli = Cli::writ();
+    let script = "git init -q . && echo '*.o' > .gitignore && echo built/ >> .gitignore && mkdir -p src sub built \
+        && touch top src/a sub/a tracked.o built/tracked && git add -f . \
+        && git -c user.name=n -c user.email=e commit -q -m 1";
+    let made = std::process::Command::new("sh").args(["-c", script]).current_dir(cli.project()).status();
+    assert!(made.unwrap().success());
+    cli
+}
+
+#[test]
+fn hooks_and_configuration_count_wherever_the_repository_is() {
+    let script = "echo x > $TOP/.git/hooks/pre-commit; git -C $TOP config x.y z; echo 1 > src/in";
+    for (workspace, prepare) in [
+        ("sub", "mkdir sub/src"),
+        ("../tree", "git worktree add -q ../tree"),
+        (".", "mv .git ../moved.git && ln -s ../moved.git .git"),
+    ] {
+        let cli = repository();
+        let made = std::process::Command::new("sh").args(["-c", prepare]).current_dir(cli.project()).status();
+        assert!(made.unwrap().success());
+        let top = cli.project().display().to_string();
+        let script = script.replace("$TOP", &top);
+        let plan =
+            format!("objective = \"o\"\nworkspace = {workspace:?}\n{}", task("a", "[\"src\"]", &script));
+        cli.scratch().write("project/plan.toml", plan);
+        let line = &worked(&cli)[0];
+        let found: Vec<String> = serde_json::from_value(line["outside"]["undeclared"].clone()).unwrap();
+        let ends = |end: &str| found.iter().any(|path| path.ends_with(end));
+        assert!(ends("git/hooks/pre-commit") && ends("git/config"), "{workspace}: {line}");
+    }
+}
+
+#[test]
+fn directories_count_too() {
+    let cli = repository();
+    plan(
+        &cli,
+        &[task("a", "[\"src/deep\"]", "mkdir -p src/deep new/empty; chmod 700 sub; touch src/deep/x")],
+    );
+    let line = &worked(&cli)[0];
+    assert_eq!(line["outside"]["undeclared"], json!(["new/empty", "sub"]), "{line}");
+}
+
+#[test]
 fn a_task_without_writes_has_no_scope() {
     let cli = Cli::writ();
     plan(&cli, &[task("a", "[]", "echo 1 > anything")]);
@@ -221,7 +292,7 @@ fn names_of_any_bytes_are_told() {
     let long = "n".repeat(255);
     let line =
         alone(&format!("touch {long}; touch \"$(printf 'a\\377b')\"; mkdir -p d/e; touch 'd/e/new\nline'"));
-    assert_eq!(line["outside"]["undeclared"], json!([r"a\xffb", long, "d/e/new\nline"]), "{line}");
+    assert_eq!(line["outside"]["undeclared"], json!([r"a\xffb", "d/e/new\nline", long]), "{line}");
 }
 
 #[test]

@@ -42,6 +42,29 @@ const FORGES: &str = "echo 'exit 0' > check.sh; mkdir -p tests; echo pass > test
 const SCRIPT: &str = "[\"sh\", \"check.sh\"]";
 
 #[test]
+fn a_link_that_leads_elsewhere_and_another_name_of_the_workspace_hide_no_change() {
+    for (check, pins) in [
+        ("[\"sh\", \"run.sh\"]", ""),
+        ("[\"sh\", \"-c\", \"sh run.sh\"]", ""),
+        ("[\"true\"]", "pins = [\"run.sh\"]"),
+    ] {
+        let cli = writ();
+        cli.scratch().write("fail.sh", "exit 1\n");
+        cli.scratch().write("pass.sh", "exit 0\n");
+        std::os::unix::fs::symlink("../fail.sh", cli.project().join("run.sh")).unwrap();
+        let (status, reason) = ran(&cli, &plan("ln -sf ../pass.sh run.sh", check, pins));
+        assert_eq!((&*status, reason), ("done, claimed", changed("`run.sh`", BEGAN)), "{check}");
+    }
+    let cli = writ();
+    cli.scratch().write("project/check.sh", "exit 1\n");
+    let alias = cli.scratch().join("alias");
+    std::os::unix::fs::symlink(cli.project(), &alias).unwrap();
+    let named = alias.join("check.sh").display().to_string();
+    let (status, reason) = ran(&cli, &plan("echo exit 0 > check.sh", &format!("[\"sh\", {named:?}]"), ""));
+    assert_eq!((&*status, reason), ("done, claimed", changed(&format!("`{named}`"), BEGAN)));
+}
+
+#[test]
 fn a_task_that_changes_what_its_checks_use_is_only_claimed() {
     for (check, more, expected) in [
         (SCRIPT, "", changed("`check.sh`", BEGAN)),
@@ -50,6 +73,9 @@ fn a_task_that_changes_what_its_checks_use_is_only_claimed() {
         ("[\"./check.sh\"]", "", changed("`check.sh`", BEGAN)),
         ("[\"grep\", \"--file=tests/a\", \"tests/a\"]", "", changed("`tests/a`", BEGAN)),
         ("'sh ./check.sh && true'\nshell = true", "", changed("`check.sh`", BEGAN)),
+        ("[\"sh\", \"-ec\", \"sh 'check.sh'\"]", "", changed("`check.sh`", BEGAN)),
+        ("[\"sh\", \"-c\", \". ./check.sh\"]", "", changed("`check.sh`", BEGAN)),
+        ("[\"sh\", \"../project/check.sh\"]", "", changed("`check.sh`", BEGAN)),
         // What the author allows, and what is an output of the task.
         (SCRIPT, "pins = [\"tests\"]\nchecks_may_change = true", None),
         ("[\"test\", \"-e\", \"out\"]", "", None),

@@ -144,10 +144,13 @@ pub fn judge<'p>(interval: &Interval<'_>, changed: impl IntoIterator<Item = &'p 
 }
 
 fn judge_one<'i>(interval: &Interval<'i>, path: &str) -> Verdict<'i> {
-    let inside = |scopes: &[Scope]| scopes.iter().any(|scope| covers(scope, path, interval.fold));
-    if inside(interval.scratch) {
+    if interval.scratch.iter().any(|scope| covers(scope, path, interval.fold)) {
         return Verdict::Own;
     }
+    let guarded = guarded_part(path);
+    let names_it = |scope: &Scope| guarded.is_none_or(|part| scope.as_str().starts_with(part));
+    let inside =
+        |scopes: &[Scope]| scopes.iter().any(|scope| names_it(scope) && covers(scope, path, interval.fold));
     let holder = interval.others.iter().find(|other| inside(&other.scopes));
     match (inside(interval.forbidden), inside(interval.scope), holder) {
         // A grant excludes all others, so a change in it is the holder's, also where another task must not write.
@@ -172,6 +175,23 @@ pub fn covers(scope: &Scope, path: &str, fold: bool) -> bool {
         return has(scope.as_str(), path);
     }
     has(scope.as_str(), &path.nfc().collect::<String>())
+}
+
+/// The part of a path up to git's hooks, configuration and rules: what runs commands later, or hides changes. Only a
+/// scope that names it covers it, not one that has the whole repository.
+fn guarded_part(path: &str) -> Option<&str> {
+    const GUARDED: [&str; 5] = ["hooks", "config", "config.worktree", "info/exclude", "info/attributes"];
+    for (at, _) in path.match_indices(".git/") {
+        let begins = at == 0 || path.as_bytes()[at - 1] == b'/';
+        let rest = &path[at + ".git/".len()..];
+        let part = GUARDED.iter().find(|part| {
+            rest.strip_prefix(**part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        });
+        if let Some(part) = part.filter(|_| begins) {
+            return Some(&path[..at + ".git/".len() + part.len()]);
+        }
+    }
+    None
 }
 
 fn list(paths: &[String]) -> String {

@@ -13,10 +13,12 @@ pub type Digests = BTreeMap<String, String>;
 pub const ABSENT: &str = "absent";
 /// There is too much to digest, so that nothing can be said about a change.
 pub const TOO_LARGE: &str = "too large";
-/// The path leads out of the workspace.
+/// The path is not in the workspace.
 pub const OUTSIDE: &str = "outside the workspace";
 /// How the digest of a regular file begins. Others have another prefix.
 const FILE: &str = "sha256:";
+/// How the digest of a path begins that is in the workspace and leads out of it.
+pub const LINK: &str = "link:";
 
 /// Programs whose first argument is what they run.
 const INTERPRETERS: &[&str] =
@@ -49,9 +51,12 @@ pub fn candidates(
 ) -> BTreeMap<String, Role> {
     let mut found = BTreeMap::new();
     let mut add = |path: &str, role: Role| {
-        if let Ok(scope) = Scope::parse(path, Some(workspace))
-            && scope.as_str() != "."
-            && !scope.is_absolute()
+        let path = if path.starts_with("../") { format!("{workspace}/{path}") } else { path.to_owned() };
+        // Another name of the workspace may lead to a file in it, which shows when it is digested.
+        let scope = Scope::parse(&path, Some(workspace)).or_else(|_| Scope::parse(&path, None));
+        if let Ok(scope) = scope
+            && scope != Scope::everything()
+            && (!scope.is_absolute() || role == Role::Named)
         {
             let known = found.entry(scope.to_string()).or_insert(role);
             *known = role.max(*known);
@@ -63,7 +68,11 @@ pub fn candidates(
             words_of_script(first).for_each(|word| add(word, Role::Named));
             continue;
         }
-        check.command.iter().flat_map(|word| parts_of_word(word)).for_each(|part| add(part, Role::Named));
+        for word in &check.command {
+            parts_of_word(word).into_iter().for_each(|part| add(part, Role::Named));
+            // The script of `sh -c`.
+            words_of_script(word).for_each(|part| add(part, Role::Named));
+        }
         if first.contains('/') {
             add(first, Role::Program);
         } else {
@@ -81,7 +90,7 @@ pub fn candidates(
 /// What is remembered before the work begins, of what was found at these paths.
 pub fn baseline(candidates: &BTreeMap<String, Role>, found: &Digests) -> Digests {
     let matters = |path: &String, digest: &String| match candidates.get(path) {
-        Some(Role::Named) => digest.starts_with(FILE),
+        Some(Role::Named) => digest.starts_with(FILE) || digest.starts_with(LINK),
         Some(Role::Program | Role::Pinned) => digest != OUTSIDE,
         None => false,
     };
@@ -145,11 +154,16 @@ fn script_of(check: &Check) -> Option<&str> {
     Some(first)
 }
 
-/// A word, and what may be a path in it: `--config=x.toml`, `tests/a.py::test_b`, `a.rs:10`.
+/// A word, and what may be a path in it: `--config=x.toml`, `-fMakefile`, `tests/a.py::test_b`, `a.rs:10`.
 fn parts_of_word(word: &str) -> Vec<&str> {
     let value = word.split_once('=').map(|(_, value)| value);
     let mut parts = vec![word];
     parts.extend(value);
+    let option = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).map(str::chars);
+    parts.extend(option.map(|mut rest| {
+        rest.next();
+        rest.as_str()
+    }));
     parts.extend(word.split_once(':').map(|(path, _)| path));
     parts.retain(|part| !part.is_empty() && !part.starts_with('-'));
     parts
@@ -183,15 +197,26 @@ mod tests {
             check("pytest /w/tests/a.py::test_b ../outside"),
             Check::of_script("cd sub && sh lint.sh | tee \"log.txt\""),
             Check { expects: Expects::FileExists, ..check("out.txt") },
+            Check::of_arguments(["sh", "-ec", ". ./env.sh; sh<\"in.sh\""].map(str::to_owned).into()),
+            check("make -frules.mk ../w/dots.sh /alias/linked.sh"),
         ];
-        insta::assert_snapshot!(found(&checks, &["Makefile", "tests"]), @r"
+        insta::assert_snapshot!(found(&checks, &["Makefile", "tests"]), @r#"
+        . ./env.sh; sh<"in.sh" Named
+        /alias/linked.sh Named
+        /outside Named
         Makefile Pinned
+        c Named
         cd Named
         ci.toml Named
+        dots.sh Named
+        env.sh Named
+        in.sh Named
         lint.sh Named
         log.txt Named
+        make Named
         pytest Named
         python3 Named
+        rules.mk Named
         scripts/check.sh Program
         sh Named
         sub Named
@@ -200,9 +225,11 @@ mod tests {
         tests/a.py Named
         tests/a.py::test_b Named
         tests/run.py Program
+        venv/bin/make Program
         venv/bin/pytest Program
         venv/bin/python3 Program
-        ");
+        venv/bin/sh Program
+        "#);
     }
 
     #[test]

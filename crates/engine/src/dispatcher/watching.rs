@@ -45,7 +45,7 @@ impl Dispatcher<'_> {
         let kept = if is_first { None } else { index.kept(&root, &kept_as) };
         let before = kept.unwrap_or_else(|| {
             index.forget(&root, &kept_as);
-            let look = index.look(&root, &How { always: &scopes, never: self.scratch(), ..How::default() });
+            let look = index.look(&root, &self.how(&scopes));
             // Only an engine that takes over from this one needs it, and says so where it is missing.
             index.keep(&root, &kept_as, &look).ok();
             look
@@ -89,7 +89,7 @@ impl Dispatcher<'_> {
     fn compared(&mut self, task: usize, watch: &Watch) -> Result<Outside> {
         let (root, _) = self.watched_place(task);
         let rules = watch.before.as_ref().map(Look::rules);
-        let how = How { always: &watch.scopes, never: self.scratch(), rules, ..How::default() };
+        let how = How { rules, ..self.how(&watch.scopes) };
         let after = self.settings.index.look(&root, &how);
         let not_seen = not_seen(watch.before.as_ref(), &after);
         let changed = watch.before.as_ref().map(|before| after.changed_since(before)).unwrap_or_default();
@@ -109,11 +109,19 @@ impl Dispatcher<'_> {
         Ok(Outside { not_seen, ..outside })
     }
 
-    /// The scope of a task under real names. `None` if it has none, or if nothing is outside it.
+    /// The scope of a task under real names. `None` if it has none.
     fn watched_scopes(&self, task: usize) -> Option<(Vec<Scope>, bool)> {
         let wants = self.wants(task).ok()?;
-        let is_bounded = !wants.scopes.is_empty() && wants.scopes.iter().all(|scope| scope.as_str() != ".");
-        is_bounded.then_some((wants.scopes, wants.fold))
+        (!wants.scopes.is_empty()).then_some((wants.scopes, wants.fold))
+    }
+
+    /// How the workspace is looked at. Outside the scope of a task that may write everywhere there is only what git keeps
+    /// for itself.
+    fn how<'h>(&'h self, scopes: &'h [Scope]) -> How<'h> {
+        if scopes.contains(&Scope::everything()) {
+            return How { is_only: true, ..How::default() };
+        }
+        How { always: scopes, never: self.scratch(), ..How::default() }
     }
 
     fn watched_place(&self, task: usize) -> (PathBuf, String) {

@@ -16,7 +16,7 @@ use contract::domain::limits;
 use super::walk::nanoseconds;
 use super::{Content, Entry, Index, Look, Rules, Stat};
 
-const MAGIC: &[u8] = b"writ-index 1\n";
+const MAGIC: &[u8] = b"writ-index 2\n";
 const CHECKSUM_BYTES: usize = 32;
 /// The file whose time says when a look began.
 const CLOCK: &str = "clock";
@@ -196,6 +196,7 @@ fn put_entry(bytes: &mut Vec<u8>, entry: &Entry) {
         Content::Digest(raw) => (0, &raw[..]),
         Content::Special => (1, &[][..]),
         Content::Unread => (2, &[][..]),
+        Content::Directory => (3, &[][..]),
     };
     bytes.push(tag | if entry.is_racy { 4 } else { 0 });
     bytes.extend_from_slice(digest);
@@ -260,7 +261,8 @@ impl<'b> Reader<'b> {
         let content = match flags & 3 {
             0 => Content::Digest(self.array()?),
             1 => Content::Special,
-            _ => Content::Unread,
+            2 => Content::Unread,
+            _ => Content::Directory,
         };
         Some(Entry { name, stat, content, is_racy: flags & 4 != 0 })
     }

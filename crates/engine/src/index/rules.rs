@@ -8,6 +8,8 @@ use std::sync::Arc;
 use contract::domain::ignore::IgnoreFile;
 use contract::domain::limits;
 
+use super::git::{LEVELS_MAX, Repository};
+
 /// The bytes of every ignore file, so that a later look can use the same rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -18,12 +20,10 @@ pub struct Rules {
     pub(super) inside: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// Directories above the workspace in which a repository is looked for.
-const LEVELS_MAX: usize = 40;
-
 impl Rules {
     /// The rules above the workspace, and its repository's own.
-    pub(super) fn of_root(root: &Path) -> Self {
+    pub(super) fn of_root(root: &Path, repository: Option<&Repository>) -> Self {
+        let Some(repository) = repository else { return Self::default() };
         let mut above = Vec::new();
         let mut bytes_left = limits::IGNORE_BYTES_MAX;
         let mut way = Vec::new();
@@ -34,10 +34,10 @@ impl Rules {
                 );
             }
             if directory.join(".git").exists() {
-                let own = read(&directory.join(".git/info/exclude"), &mut bytes_left);
+                let own = read(&repository.exclude(), &mut bytes_left);
                 above.extend(own.map(|file| (way.clone(), file)));
                 above.reverse();
-                return Self { above, inside: BTreeMap::new() };
+                break;
             }
             let Some(name) = directory.file_name() else { break };
             let rest = std::mem::take(&mut way);
@@ -46,7 +46,7 @@ impl Rules {
                 way.pop();
             }
         }
-        Self::default()
+        Self { above, inside: BTreeMap::new() }
     }
 }
 

@@ -122,7 +122,7 @@ fn new_gone_renamed_and_reopened_files_are_seen_under_their_names() {
         symlink("mode", root.join("link")).unwrap();
         fs::rename(root.join("d"), root.join("e")).unwrap();
     });
-    assert_eq!(changed, ["gone", "link", "mode", "old", "renamed", "d/x", "e/x"]);
+    assert_eq!(changed, ["d/x", "e/x", "gone", "link", "mode", "old", "renamed"]);
 }
 
 #[test]

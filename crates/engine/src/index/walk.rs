@@ -1,5 +1,6 @@
 //! Walks a workspace and reads what its stat data does not already tell.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -13,14 +14,16 @@ use contract::digest;
 use contract::domain::limits;
 use contract::domain::scope::Scope;
 
+use super::git::{Repository, Tracked};
 use super::rules::{self, Chain};
 use super::{Content, Entry, How, Look, Partial, Rules, Stat, joined};
 
 /// Time stamps have the resolution of the system's tick; some file systems count whole seconds.
 const TICK_NANOSECONDS: i64 = 20_000_000;
 const COARSE_NANOSECONDS: i64 = 2_000_000_000;
-/// Parts of git's own directory that run commands or change what commands mean.
-const GIT_WATCHED: [&[u8]; 2] = [b"hooks", b"config"];
+/// Parts of git's own directory that run commands, or change what commands or these looks mean.
+const GIT_WATCHED: [&[u8]; 3] = [b"hooks", b"config", b"config.worktree"];
+const GIT_INFO_WATCHED: [&[u8]; 2] = [b"exclude", b"attributes"];
 
 /// A directory that is still to be read.
 struct Pending {
@@ -39,8 +42,9 @@ enum Part {
     OnTheWay,
     /// Everything in it is looked at.
     Always,
-    /// A `.git` directory.
+    /// A `.git` directory, and the directory `info` in it.
     Git,
+    GitInfo,
 }
 
 struct Walk<'w> {
@@ -56,6 +60,9 @@ struct Walk<'w> {
     bytes_left: u64,
     rule_bytes_left: usize,
     rules: Rules,
+    repository: Option<Repository>,
+    /// Read when something is ignored.
+    tracked: OnceCell<Tracked>,
 }
 
 /// What a walk must know besides the tree.
@@ -68,7 +75,8 @@ pub(super) struct Bounds {
 }
 
 pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -> Look {
-    let rules = how.rules.cloned().unwrap_or_else(|| Rules::of_root(root));
+    let repository = Repository::of(root);
+    let rules = how.rules.cloned().unwrap_or_else(|| Rules::of_root(root, repository.as_ref()));
     let chain = Chain::of(&rules);
     let mut walk = Walk {
         root,
@@ -83,6 +91,8 @@ pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -
         bytes_left: limits::LOOK_BYTES_MAX,
         rule_bytes_left: limits::IGNORE_BYTES_MAX,
         rules,
+        repository,
+        tracked: OnceCell::new(),
     };
     walk.begin(chain);
     let partial = walk.run();
@@ -95,7 +105,11 @@ impl Walk<'_> {
         let everything = Pending { path: Vec::new(), chain, part: Part::Usual, stat: Stat::default() };
         let is_everything = |scope: &Scope| *scope == Scope::everything();
         if !self.how.is_only || self.how.always.iter().any(is_everything) {
-            return self.pending.push(everything);
+            self.pending.push(everything);
+            return self.begin_at_git(|path| path != b".git");
+        }
+        if self.how.always.is_empty() {
+            return self.begin_at_git(|_| true);
         }
         let mut paths: Vec<&[u8]> = self.how.always.iter().map(|scope| scope.as_str().as_bytes()).collect();
         paths.sort_unstable();
@@ -125,6 +139,19 @@ impl Walk<'_> {
         }
     }
 
+    /// Git's own directories, which need not be in the workspace.
+    fn begin_at_git(&mut self, is_wanted: impl Fn(&[u8]) -> bool) {
+        let directories = self.repository.as_ref().map(|repository| repository.directories(self.root));
+        for path in directories.into_iter().flatten().filter(|path| is_wanted(path)) {
+            self.pending.push(Pending {
+                path,
+                chain: Chain::default(),
+                part: Part::Git,
+                stat: Stat::default(),
+            });
+        }
+    }
+
     fn run(&mut self) -> Option<Partial> {
         if !self.root.is_dir() {
             return Some(Partial::Root);
@@ -146,7 +173,7 @@ impl Walk<'_> {
         let Ok(listing) = fs::read_dir(&here) else {
             return self.note_closed(&directory.path, directory.stat);
         };
-        if directory.part != Part::Git {
+        if !matches!(directory.part, Part::Git | Part::GitInfo) {
             directory.chain = self.with_rules(directory.chain, &directory.path, &here);
         }
         let known = self.before.directories.get(&directory.path).map_or(&[][..], Vec::as_slice);
@@ -163,15 +190,18 @@ impl Walk<'_> {
             let Some(part) = self.part(&directory, name, &path, meta.is_dir()) else { continue };
             if meta.is_dir() {
                 let stat = Stat::of(&meta);
+                if matches!(part, Part::Usual | Part::Always) {
+                    entries.push(Entry::of_directory(name, &stat));
+                }
                 self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
             } else if part != Part::OnTheWay {
                 entries.push(self.entry(name, &here, &meta, old(known, name)));
-                if self.files + entries.len() > self.bounds.files_max {
+                self.files += 1;
+                if self.files > self.bounds.files_max {
                     break;
                 }
             }
         }
-        self.files += entries.len();
         if !entries.is_empty() {
             entries.sort_unstable_by(|one, two| one.name.cmp(&two.name));
             self.add(directory.path, entries);
@@ -187,15 +217,23 @@ impl Walk<'_> {
     /// How one thing in a directory is looked at; `None` if it is not.
     fn part(&self, directory: &Pending, name: &[u8], path: &[u8], is_directory: bool) -> Option<Part> {
         match directory.part {
+            Part::Git if is_directory && name == b"info" => Some(Part::GitInfo),
             Part::Git => GIT_WATCHED.contains(&name).then_some(Part::Always),
+            Part::GitInfo => GIT_INFO_WATCHED.contains(&name).then_some(Part::Always),
             Part::Always if is_directory && name == b".git" => Some(Part::Git),
             Part::Always => Some(Part::Always),
             Part::Usual if is_directory && name == b".git" => Some(Part::Git),
             Part::Usual if !directory.chain.ignores(path, is_directory) => Some(match self.wanted(path) {
                 Part::Always => Part::Always,
-                Part::Usual | Part::OnTheWay | Part::Git => Part::Usual,
+                Part::Usual | Part::OnTheWay | Part::Git | Part::GitInfo => Part::Usual,
             }),
-            Part::Usual | Part::OnTheWay => Some(self.wanted(path)).filter(|part| *part != Part::Usual),
+            Part::Usual | Part::OnTheWay => match self.wanted(path) {
+                // Git ignores nothing that it tracks.
+                Part::Usual if !self.is_tracked(path, is_directory) => None,
+                Part::Usual if !is_directory => Some(Part::Always),
+                Part::Usual => Some(Part::OnTheWay),
+                wanted => Some(wanted),
+            },
         }
     }
 
@@ -216,6 +254,11 @@ impl Walk<'_> {
     fn is_never(&self, path: &[u8]) -> bool {
         let is = |scope: &Scope| scope.as_str().as_bytes() == path;
         self.how.never.iter().any(is) && self.wanted(path) == Part::Usual
+    }
+
+    fn is_tracked(&self, path: &[u8], is_directory: bool) -> bool {
+        let Some(repository) = &self.repository else { return false };
+        self.tracked.get_or_init(|| repository.tracked()).has(path, is_directory)
     }
 
     fn is_own(&self, meta: &fs::Metadata) -> bool {
@@ -239,7 +282,9 @@ impl Walk<'_> {
         let (parent, name) = split(path);
         let entry = Entry { name: name.into(), stat, content: Content::Unread, is_racy: false };
         self.files += 1;
-        self.add(parent.to_vec(), vec![entry]);
+        let (parent, name) = (parent.to_vec(), name.to_vec());
+        self.directories.entry(parent.clone()).or_default().retain(|other| *other.name != name[..]);
+        self.add(parent, vec![entry]);
     }
 
     fn entry(&mut self, name: &[u8], here: &Path, meta: &fs::Metadata, old: Option<&Entry>) -> Entry {

@@ -1,12 +1,14 @@
 //! Digests of the files that checks use.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use contract::digest;
-use contract::domain::pins::{ABSENT, Digests, OUTSIDE, TOO_LARGE};
+use contract::domain::pins::{ABSENT, Digests, LINK, OUTSIDE, TOO_LARGE};
 use contract::domain::scope::Scope;
 
+use super::record::program_digest;
 use crate::index::Index;
 
 /// A larger file is not read.
@@ -22,7 +24,11 @@ pub fn digests<'p>(index: &Index, workspace: &Path, paths: impl IntoIterator<Ite
 fn digest_of(index: &Index, root: &Path, path: &str) -> String {
     let Ok(real) = fs::canonicalize(root.join(path)) else { return ABSENT.to_owned() };
     if !real.starts_with(root) {
-        return OUTSIDE.to_owned();
+        if path.starts_with('/') {
+            return OUTSIDE.to_owned();
+        }
+        let content = program_digest(&real).unwrap_or_else(|| TOO_LARGE.to_owned());
+        return format!("{LINK}{}:{content}", digest::of_bytes(real.as_os_str().as_bytes()));
     }
     let Ok(meta) = fs::metadata(&real) else { return ABSENT.to_owned() };
     if meta.is_dir() {

@@ -152,7 +152,7 @@ fn identity(meta: &Metadata) -> Identity {
 }
 
 /// The digest of a program, which is read once while it stays the same: a run starts the same few again and again.
-fn program_digest(path: &Path) -> Option<String> {
+pub(super) fn program_digest(path: &Path) -> Option<String> {
     static KNOWN: OnceLock<Mutex<BTreeMap<Identity, String>>> = OnceLock::new();
     let meta = fs::metadata(path).ok().filter(|meta| meta.len() <= PROGRAM_BYTES_MAX)?;
     let known = KNOWN.get_or_init(Mutex::default);
