@@ -213,6 +213,10 @@ impl Host for LocalHost {
         AuthorEnvironment::of(all.filter_map(|(name, value)| Some((name.into_string().ok()?, text(value)))))
     }
 
+    fn calling_attempt(&self) -> Option<Id<Attempt>> {
+        crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt)
+    }
+
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen> {
         let location = CheckLocation {
             launcher: &*self.launcher,

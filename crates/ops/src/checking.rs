@@ -23,7 +23,7 @@ use contract::plan::PlanTask;
 use serde_json::json;
 use store::{Store, Tx};
 
-use crate::context::Context;
+use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
 use crate::host::CheckJob;
 use crate::record::{EventWriter, scrubbed};
@@ -80,6 +80,8 @@ pub(crate) struct Checked {
     pub(crate) withheld: Option<String>,
     /// The directory and the digest of the project's commands, where its checks were run.
     trusted: Option<(String, String)>,
+    /// Who calls the task done.
+    pub(crate) by: Option<Agent>,
 }
 
 impl Checked {
@@ -257,13 +259,14 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),
         Source::Plan(_) | Source::Task => None,
     };
-    Ok(Checked { seen: host.run_checks(&job, &mark), withheld, trusted })
+    Ok(Checked { seen: host.run_checks(&job, &mark), withheld, trusted, by: None })
 }
 
 /// The same where a failed check refuses the request. The agent keeps what it has claimed meanwhile.
-pub(crate) fn passed_checks(cx: &mut Context, agent: &Agent, task: &Task) -> Result<Checked> {
+pub(crate) fn passed_checks(cx: &mut Context, caller: &Caller, task: &Task) -> Result<Checked> {
     let Some(plan) = plan_for(cx, task)? else { return Ok(Checked::default()) };
-    let checked = keeping_claims(cx, agent, |cx| run(cx, &plan))?;
+    let by = Some(cx.author(caller)?);
+    let checked = Checked { by, ..keeping_claims(cx, &caller.agent, |cx| run(cx, &plan))? };
     let Some(failed) = first_failed(&checked.seen) else { return Ok(checked) };
     let details = json!({
         "rule": "check_failed",

@@ -73,6 +73,16 @@ pub struct Key {
 }
 
 impl Context {
+    /// Who answers for checks that the caller writes, or for work that it calls done. Every name that an executor takes is
+    /// the executor: else it could write checks under one name and pass them under another.
+    pub(crate) fn author(&mut self, caller: &Caller) -> Result<Agent> {
+        let Some(attempt) = self.host.calling_attempt() else { return Ok(caller.agent.clone()) };
+        let task = self.store.read()?.task_of_attempt(&attempt)?;
+        // Commands of loops and workers are in no journal.
+        let name = task.map_or_else(|| attempt.to_string(), |task| Principal::Executor(task).name());
+        Ok(Agent::parse(&name).expect("BUG: the names of principals are bounded"))
+    }
+
     /// Opens the store at `path`, making it on first use.
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;

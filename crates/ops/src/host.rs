@@ -65,6 +65,8 @@ pub trait Host {
     fn digests(&self, root: &str, paths: &[&str]) -> Digests;
     /// The caller's environment, as far as it is stored with what they submit.
     fn author_environment(&self) -> AuthorEnvironment;
+    /// The attempt that the call comes from, where an engine started the caller or one of its ancestors.
+    fn calling_attempt(&self) -> Option<Id<Attempt>>;
     /// Runs checks one after the other and stops at the first that fails.
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.

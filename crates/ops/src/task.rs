@@ -167,7 +167,7 @@ pub(crate) fn checks_before(cx: &mut Context, key: &Key, id: &str, to: Status) -
         return Ok(Checked::default());
     }
     let task = judged(cx, key, id)?;
-    checking::passed_checks(cx, &key.caller.agent, &task)
+    checking::passed_checks(cx, &key.caller, &task)
 }
 
 /// The task, if the caller may complete it.

@@ -6,7 +6,7 @@ use contract::domain::attempt::{Attempt, AttemptId, AttemptState, NewAttempt};
 use contract::domain::run::{Owner, RunId};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
-use rusqlite::{Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use crate::Tx;
 use crate::error::{Result, unreadable};
@@ -18,6 +18,14 @@ impl Tx<'_> {
     pub fn attempts_of_task(&self, task: &TaskId) -> Result<Vec<Attempt>> {
         let sql = format!("SELECT {COLUMNS} FROM attempts WHERE task_id = ?1 ORDER BY number");
         self.attempt_list(&sql, task.as_str())
+    }
+
+    /// The task of an attempt. `None` if the journal does not know it.
+    pub fn task_of_attempt(&self, attempt: &AttemptId) -> Result<Option<TaskId>> {
+        let sql = "SELECT task_id FROM attempts WHERE id = ?1";
+        let found: Option<String> =
+            self.prepare(sql)?.query_row([attempt.as_str()], |row| row.get(0)).optional()?;
+        found.map(|id| TaskId::parse(&id).map_err(|_| unreadable("task", attempt.as_str(), &id))).transpose()
     }
 
     /// Whether the journal has an attempt of the task that has not ended.

@@ -67,8 +67,10 @@ fn changes_in_the_scope_and_in_scratch_leave_verified_alone() {
 #[test]
 fn a_store_in_the_workspace_is_nobodys_change() {
     let cli = Cli::writ();
-    let inside = "mkdir -p src; writ --db-path ./own.db events list --limit 1 > /dev/null; echo 1 > src/in";
-    plan(&cli, &[task("a", "[\"src\"]", inside), task("b", "[]", inside)]);
+    let writ = env!("CARGO_BIN_EXE_writ");
+    let inside =
+        format!("mkdir -p src; {writ} --db-path ./own.db memory set --key k --value $$ && echo 1 > src/in");
+    plan(&cli, &[task("a", "[\"src\"]", &inside), task("b", "[]", &inside)]);
     let words = ["--db-path", "./own.db", "run", "plan.toml", "--output", "json"];
     let run = cli.call(words).deadline(SOON).run().success().json();
     for line in run["data"]["tasks"].as_array().unwrap() {

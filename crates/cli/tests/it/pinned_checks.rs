@@ -241,6 +241,28 @@ fn a_task_of_a_plan_that_was_never_given_out_is_only_claimed_by_hand() {
 }
 
 #[test]
+fn an_executor_is_one_author_whatever_names_it_takes() {
+    let writ_path = env!("CARGO_BIN_EXE_writ");
+    let called = |before: &str| {
+        format!(
+            r#"
+    id=$({before} {writ_path} --output json task create --title x --check true --agent boss --request-id q1 |
+      grep -o '"id":"task_[0-9a-z]*' | head -1 | cut -d'"' -f4)
+    {before} {writ_path} --output json task complete --id "$id" --agent bot --outcome done --summary x --request-id q2 > ../told
+    "#
+        )
+    };
+    for namespace in ["on", "off"] {
+        for before in ["", "env -i PATH=\"$PATH\" HOME=\"$HOME\" WRIT_DB=\"$WRIT_DB\""] {
+            let cli = writ();
+            ran(&cli, &plan(&called(before), "[\"true\"]", &format!("namespace = {namespace:?}")));
+            let told = std::fs::read_to_string(cli.scratch().join("told")).unwrap();
+            assert!(told.contains("\"evidence\":\"self-checked\""), "{namespace} {before}: {told}");
+        }
+    }
+}
+
+#[test]
 fn a_task_that_its_checks_author_completes_is_self_checked_everywhere() {
     let cli = writ();
     let task = completed(&cli, "eve", &["--check", "true"], || {});

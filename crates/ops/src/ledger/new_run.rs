@@ -35,7 +35,8 @@ pub(crate) fn load_or_create(
         return Ok((LedgerState::load(work.tx, run)?.of_a_crew()?, false));
     }
     let run = new_run(work, run_id, parts)?;
-    crate::run::accept::accept(work, &run)?;
+    let author = work.caller.agent.clone();
+    crate::run::accept::accept(work, &run, &author)?;
     let run = crate::run::required(work.tx, &run.id)?;
     Ok((LedgerState::load(work.tx, run)?, true))
 }

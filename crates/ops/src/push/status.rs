@@ -51,7 +51,7 @@ impl<'p> Wanted<'p> {
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, task)?,
             withheld: proof.withheld.clone(),
-            by: Some(work.caller.agent.clone()),
+            by: proof.by.clone(),
         };
         let message = format!("Status changed to: {}", self.asked.status);
         let made = task::carry_out(work, task, &command, &message)?;

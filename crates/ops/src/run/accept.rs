@@ -7,6 +7,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
+use contract::domain::request::Agent;
 use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::{PlanPart, TaskId};
 use contract::plan::{Plan, PlanTask};
@@ -55,21 +56,22 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply
     let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
     let has_checks = request.plan.tasks.iter().any(|task| !task.checks.is_empty());
     let environment = has_checks.then(|| cx.host().author_environment());
+    let author = cx.author(&key.caller)?;
     cx.once(key, Submit::NAME, &same, |work| {
         let run = new_run(work, request, environment);
-        accept(work, &run)?;
+        accept(work, &run, &author)?;
         Ok(Accepted { run_id: run.id, corr: run.corr })
     })
 }
 
 /// Writes the run, its originating envelope and its tasks.
-pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<()> {
+pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun, author: &Agent) -> Result<()> {
     let about = announce(work, run)?;
     if let Some(limit) = run.plan.budget.limit() {
         let set = CrewChange::BudgetSet { run_id: run.id.clone(), limit };
         work.change(&about, "The plan says what the run may spend", &Change::Crew(set))?;
     }
-    create_tasks(work, &about, run)
+    create_tasks(work, &about, run, author)
 }
 
 /// Writes the run and its originating envelope. Returns what the run's events are about.
@@ -161,12 +163,12 @@ fn originate(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Res
 }
 
 /// The task with the name of who wrote its checks.
-fn authored(work: &EventWriter<'_, '_>, spec: &PlanTask) -> PlanTask {
-    let author = work.caller.agent.as_str().to_owned();
+fn authored(author: &Agent, spec: &PlanTask) -> PlanTask {
+    let author = author.as_str().to_owned();
     PlanTask { checks_by: Some(author).filter(|_| !spec.checks.is_empty()), ..spec.clone() }
 }
 
-fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> Result<()> {
+fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun, author: &Agent) -> Result<()> {
     let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
     let positions: BTreeMap<&str, usize> =
         run.plan.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
@@ -184,7 +186,7 @@ fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun) -> 
             description: spec.prompt.clone().unwrap_or_default(),
             priority: spec.priority.number(),
             project_id: None,
-            part: Some(PlanPart { run_id: run.id.clone(), number, spec: authored(work, spec) }),
+            part: Some(PlanPart { run_id: run.id.clone(), number, spec: authored(author, spec) }),
             depends_on,
             checks: None,
         };

@@ -71,6 +71,7 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     if let Some(checks) = &mut checks {
         checks::look(cx, request, checks);
     }
+    let author = if checks.is_some() { Some(cx.author(&key.caller)?) } else { None };
     cx.once(key, Create::NAME, request, |work| {
         let task_id = mint(work.ids, work.now.at);
         let project_id = request.project_id.as_deref().map(workspace::id);
@@ -83,7 +84,8 @@ pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             part: None,
             depends_on: Vec::new(),
             checks: checks
-                .map(|checks| TaskChecks { author: work.caller.agent.as_str().to_owned(), ..checks }),
+                .zip(author)
+                .map(|(checks, author)| TaskChecks { author: author.as_str().to_owned(), ..checks }),
         };
         let about = About {
             stream: stream_of(project_id.as_deref()),

@@ -125,6 +125,11 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
 }
 
 impl Host for TestHost {
+    fn calling_attempt(&self) -> Option<Id<Attempt>> {
+        self.note("who calls");
+        None
+    }
+
     fn links(&self, _: &str, _: &[&str]) -> Links {
         self.note("links");
         self.paper.borrow().links.clone()
