@@ -8,6 +8,8 @@ use std::sync::Arc;
 use contract::domain::ignore::IgnoreFile;
 use contract::domain::limits;
 
+use crate::regular_file;
+
 /// The bytes of every ignore file, so that a later look can use the same rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -110,5 +112,5 @@ pub(super) fn read(path: &Path, bytes_left: &mut usize) -> Option<Vec<u8>> {
     let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     let length = usize::try_from(meta.len()).ok()?;
     *bytes_left = bytes_left.checked_sub(length)?;
-    super::walk::read_file(path).ok()
+    regular_file::read(path, limits::IGNORE_BYTES_MAX).ok()
 }
