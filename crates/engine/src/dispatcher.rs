@@ -67,7 +67,7 @@ pub(crate) struct Dispatcher<'d> {
     pub(crate) held: BTreeMap<usize, i64>,
     /// Tasks that could start but for something that others have.
     waiting: BTreeMap<usize, Waiting>,
-    /// Live tasks whose changes are compared with their scope.
+    /// Tasks that began and have not ended, whose changes are compared with their scope.
     watches: BTreeMap<usize, Watch>,
     /// The scratch of every task. Changes there never count.
     scratch: Vec<Scope>,
@@ -101,32 +101,32 @@ pub(crate) struct EngineParts<'d> {
 
 impl<'d> Dispatcher<'d> {
     pub(crate) fn new(
-        hands: EngineParts<'d>,
+        parts: EngineParts<'d>,
         run: Run,
         pipeline: Pipeline,
         tasks: Vec<(Task, Vec<Attempt>)>,
     ) -> Self {
         let (tasks, attempts): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
-        let now = hands.cx.now();
-        let board = waiting::board((&*hands.cx.host(), &run), &tasks, &attempts, &now);
+        let now = parts.cx.now();
+        let board = waiting::board((&*parts.cx.host(), &run), &tasks, &attempts, &now);
         let renewed_ms = now.boot.millis;
         let canceled = run.cancel_requested;
-        let parts = tasks.iter().filter_map(|task| task.part.as_ref());
-        let scratch: BTreeSet<Scope> = parts.flat_map(|part| part.spec.scratch.iter().cloned()).collect();
+        let planned = tasks.iter().filter_map(|task| task.part.as_ref());
+        let scratch: BTreeSet<Scope> = planned.flat_map(|part| part.spec.scratch.iter().cloned()).collect();
         let scratch = scratch.into_iter().collect();
         Self {
-            cx: hands.cx,
-            settings: hands.settings,
-            observer: hands.observer,
+            cx: parts.cx,
+            settings: parts.settings,
+            observer: parts.observer,
             run,
-            owner: hands.owner,
-            caller: hands.caller,
+            owner: parts.owner,
+            caller: parts.caller,
             pipeline,
             tasks,
             attempts,
             board,
             live: BTreeMap::new(),
-            children: hands.settings.launcher.children(),
+            children: parts.settings.launcher.children(),
             processes: 0,
             renewed_ms,
             polled_ms: renewed_ms,
@@ -137,7 +137,7 @@ impl<'d> Dispatcher<'d> {
             scratch,
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
-            paused_ms: hands.settings.launcher.paused_ms(),
+            paused_ms: parts.settings.launcher.paused_ms(),
         }
     }
 

@@ -67,10 +67,11 @@ pub(crate) fn drive_through(
                 let parts = EngineParts { cx, settings, observer, owner, caller };
                 return work(parts, *run, stack);
             }
-            Owned::Unsettled(holder, remains) => return Err(unsettled(id, &holder, remains)),
+            Owned::Unsettled(holder, remains) => return Err(unsettled(settings, id, &holder, remains)),
             Owned::Another(holder) => {
                 if !std::mem::replace(&mut is_reported, true) {
-                    let process = settings.launcher.look_at(&holder).of_process(holder.pid);
+                    let pid = settings.launcher.pid_here(&holder).unwrap_or(holder.pid);
+                    let process = settings.launcher.look_at(&holder).of_process(pid);
                     observer.report(Progress::Attached { process: &process });
                 }
                 if let Some(ending) = attend(cx, settings, id, observer, begun_ms)? {
@@ -82,9 +83,10 @@ pub(crate) fn drive_through(
 }
 
 /// The refusal of a run whose engine may have left something that still writes.
-fn unsettled(id: &RunId, holder: &Owner, remains: Remains) -> Error {
-    let message = format!("the run {id} belongs to an engine, {}", remains.of_process(holder.pid));
-    let remedy = remains.remedy(holder.pid).unwrap_or_default();
+fn unsettled(settings: &Settings, id: &RunId, holder: &Owner, remains: Remains) -> Error {
+    let pid = settings.launcher.pid_here(holder).unwrap_or(holder.pid);
+    let message = format!("the run {id} belongs to an engine, {}", remains.of_process(pid));
+    let remedy = remains.remedy(pid).unwrap_or_default();
     Error::new(ErrorCode::HeldByAnother, message).hint(&remedy)
 }
 
@@ -152,8 +154,11 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
     // Short waits, so that a signal is heeded between two of them.
     dispatcher.cx.wait_at_most(busy_store::ONE_WAIT)?;
     let worked = recovery::recover(&mut dispatcher).and_then(|()| walk::walk(&mut dispatcher));
-    let finished = worked.map_err(|error| dispatcher.rescued(error))?;
-    dispatcher.cx.wait_at_most(limits::BUSY_WAIT_MAX)?;
+    let worked = worked.map_err(|error| dispatcher.rescued(error));
+    // Also after an error: the caller goes on with the same store.
+    let restored = dispatcher.cx.wait_at_most(limits::BUSY_WAIT_MAX);
+    let finished = worked?;
+    restored?;
     let run = Box::new(show::state(dispatcher.cx, &id)?);
     Ok(match finished {
         Finished::Interrupted(signal) => Ending::Interrupted { signal, run },

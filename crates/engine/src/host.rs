@@ -280,6 +280,10 @@ impl Host for LocalHost {
         self.launcher.settle(owner)
     }
 
+    fn pid_here(&self, owner: &Owner) -> Option<u32> {
+        self.launcher.pid_here(owner)
+    }
+
     fn end_engine(&self, owner: &Owner) -> Remains {
         self.launcher.end_engine(owner)
     }

@@ -11,8 +11,10 @@ mod rules;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use contract::digest;
 use contract::domain::crew::snapshot::Snapshot;
@@ -21,6 +23,9 @@ use contract::domain::outside::covers;
 use contract::domain::scope::Scope;
 
 pub use rules::Rules;
+
+/// So many racy files may be read once more by another process, which costs less than to write the whole index.
+const RACY_FILES_UNSAVED_MAX: usize = 64;
 
 /// Looks at workspaces, and keeps what it saw.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +37,26 @@ pub struct Index {
     /// The files of the store, wherever they are: never looked at, and above all never opened. Closing a database file
     /// would release the locks that SQLite holds on it in this process.
     own: Vec<PathBuf>,
+    /// The last look that was loaded or saved, so that the next one does not load it again.
+    last: Arc<Mutex<Option<Last>>>,
+}
+
+/// A look that is in memory as well as in a file.
+#[derive(Debug, Clone)]
+struct Last {
+    root: PathBuf,
+    /// The file that says the same, but for files that count as racy there.
+    stored: Stored,
+    look: Look,
+}
+
+/// What tells that a file of the index is still the same one: each is written once, and replaced as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stored {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
 }
 
 /// What a look is about.
@@ -52,13 +77,15 @@ pub struct How<'h> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Look {
     /// By the directory's path from the root, then by name.
-    directories: BTreeMap<Vec<u8>, Vec<Entry>>,
+    directories: Arc<Directories>,
     rules: Rules,
     /// Why it does not show everything.
     partial: Option<Partial>,
     /// Files whose content was read for it.
     read: usize,
 }
+
+type Directories = BTreeMap<Vec<u8>, Vec<Entry>>;
 
 /// Why a look does not show everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -136,10 +163,17 @@ impl Index {
             if look.read > 0 {
                 self.save(root, &look.over(before)).ok();
             }
-        } else if look.directories != before.directories || look.rules != before.rules {
+        } else if !look.shows_the_same(&before) || look.read > RACY_FILES_UNSAVED_MAX {
             self.save(root, &look).ok();
+        } else if look.read > 0 {
+            self.remember(root, &look);
         }
         look
+    }
+
+    /// Whether this is a file of the store, which must not be opened.
+    pub(crate) fn is_own(&self, meta: &Metadata) -> bool {
+        self.own.iter().any(|path| identity(path) == Some((meta.dev(), meta.ino())))
     }
 
     /// A digest of everything in the scopes, or of the whole workspace where there are none: names, modes and contents,
@@ -178,10 +212,25 @@ impl Look {
         &self.rules
     }
 
+    /// Whether the two differ at most in which files are racy. Where a racy file is not, it was read again.
+    fn shows_the_same(&self, other: &Look) -> bool {
+        let same_entry = |(one, two): (&Entry, &Entry)| {
+            one.name == two.name && one.stat == two.stat && one.content == two.content
+        };
+        let same =
+            |one: &[Entry], two: &[Entry]| one.len() == two.len() && one.iter().zip(two).all(same_entry);
+        let mut pairs = self.directories.iter().zip(other.directories.iter());
+        let is_one = Arc::ptr_eq(&self.directories, &other.directories);
+        self.rules == other.rules
+            && self.directories.len() == other.directories.len()
+            && (is_one || pairs.all(|((a, one), (b, two))| a == b && same(one, two)))
+    }
+
     /// An earlier look with what this one saw.
     fn over(&self, mut before: Look) -> Look {
-        for (directory, entries) in &self.directories {
-            let known = before.directories.entry(directory.clone()).or_default();
+        let directories = Arc::make_mut(&mut before.directories);
+        for (directory, entries) in self.directories.iter() {
+            let known = directories.entry(directory.clone()).or_default();
             known.retain(|old| entries.binary_search_by(|entry| entry.name.cmp(&old.name)).is_err());
             known.extend(entries.iter().cloned());
             known.sort_unstable_by(|one, two| one.name.cmp(&two.name));

@@ -34,6 +34,11 @@ pub trait Launcher: Send + Sync {
     /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
     fn end_engine(&self, engine: &Owner) -> Remains;
 
+    /// The pid by which an engine is known here. `None` where it is not there or cannot be seen.
+    fn pid_here(&self, engine: &Owner) -> Option<u32> {
+        Some(engine.pid)
+    }
+
     /// How long this process and its children were stopped by job control so far. It counts toward no timeout.
     fn paused_ms(&self) -> i64 {
         0

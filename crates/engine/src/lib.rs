@@ -20,6 +20,7 @@ mod executor;
 mod live;
 mod pipeline;
 mod recovery;
+mod regular_file;
 mod walk;
 
 pub use drive::{Ending, drive, probe};

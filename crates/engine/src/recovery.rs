@@ -87,7 +87,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let spec = dispatcher.part(task).spec.clone();
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
     let changed = dispatcher.changed_pins(task);
-    let outside = dispatcher.outside_of_interrupted(task, last.started_at)?;
+    let outside = dispatcher.outside_of_interrupted(task)?;
     let checks = match hold(dispatcher, task)? {
         // Whatever the checks find there may be the work of others.
         Hold::Held if lost_to.is_some() => Some(Vec::new()),

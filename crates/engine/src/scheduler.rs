@@ -5,6 +5,7 @@
 
 mod choice;
 mod waits;
+mod writers;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use contract::plan::PlanTask;
 
 use choice::{Candidate, choose};
 use waits::{Waits, is_lost};
+use writers::Writers;
 
 /// Starvation limit: how many conflicting tasks may start before a waiting one takes priority.
 const PATIENCE: u32 = 3;
@@ -56,11 +58,11 @@ pub struct Board {
     max_parallel: usize,
     /// What others hold, outside of this board.
     taken: Vec<Scope>,
-    /// No task starts before this time: the machine has no room for another process.
-    closed_until_ms: i64,
     waits: Waits,
     /// Todo, with everything it needs and its time come: by weight, then as offered.
     able: BTreeSet<Offer>,
+    /// The tasks in `able` that write something.
+    able_writers: Writers,
     /// Todo with a time to wait for.
     later: BTreeSet<(i64, usize)>,
     /// Todo, and something it needs is lost: as offered.
@@ -89,9 +91,9 @@ impl Board {
             places: (0..slots.len()).collect(),
             max_parallel,
             taken: Vec::new(),
-            closed_until_ms: i64::MIN,
             waits: Waits::new(&slots),
             able: BTreeSet::new(),
+            able_writers: Writers::default(),
             later: BTreeSet::new(),
             doomed: BTreeSet::new(),
             busy: BTreeSet::new(),
@@ -141,12 +143,6 @@ impl Board {
         self.enter(task);
     }
 
-    pub fn set_priority(&mut self, task: usize, priority: Priority) {
-        self.leave(task);
-        self.slots[task].priority = priority;
-        self.enter(task);
-    }
-
     pub fn set_passed_over(&mut self, task: usize, times: u32) {
         self.leave(task);
         self.slots[task].passed_over = times;
@@ -162,17 +158,12 @@ impl Board {
         &self.taken
     }
 
-    /// Starts nothing before this time.
-    pub fn close_until(&mut self, until_ms: i64) {
-        self.closed_until_ms = until_ms;
-    }
-
     /// Whether a task that has not begun writes something.
     pub fn has_writers(&self) -> bool {
         self.writers > 0
     }
 
-    /// Tasks in progress, here or in other hands.
+    /// Tasks in progress, started here or by others.
     pub fn busy(&self) -> impl Iterator<Item = usize> {
         self.busy.iter().copied()
     }
@@ -183,7 +174,7 @@ impl Board {
         self.advance(now_ms);
         let skips = self.skips();
         let room = self.max_parallel.saturating_sub(self.busy.len());
-        if room == 0 || self.able.is_empty() || now_ms < self.closed_until_ms {
+        if room == 0 || self.able.is_empty() {
             return skips;
         }
         let busy: Vec<usize> = self.busy().collect();
@@ -238,8 +229,12 @@ impl Board {
         let is_passed_over = |task: &usize| {
             !started.contains(task) && !self.is_taken(*task) && self.collides_with_any(*task, &started)
         };
-        let passed_over: Vec<usize> =
-            self.able.iter().map(|offer| offer.task).filter(is_passed_over).collect();
+        let near: BTreeSet<usize> = started
+            .iter()
+            .flat_map(|&task| &self.slots[task].writes)
+            .flat_map(|scope| self.able_writers.near(scope))
+            .collect();
+        let passed_over: Vec<usize> = near.into_iter().filter(is_passed_over).collect();
         for task in passed_over {
             let times = self.slots[task].passed_over.saturating_add(1);
             self.set_passed_over(task, times);
@@ -248,9 +243,7 @@ impl Board {
 
     /// When something that waits for a time becomes due.
     pub fn next_due_ms(&self, now_ms: i64) -> Option<i64> {
-        let opens = (self.closed_until_ms > now_ms && !self.able.is_empty()).then_some(self.closed_until_ms);
-        let due = self.later.range((now_ms.saturating_add(1), 0)..).next().map(|(at_ms, _)| *at_ms);
-        due.into_iter().chain(opens).min()
+        self.later.range((now_ms.saturating_add(1), 0)..).next().map(|(at_ms, _)| *at_ms)
     }
 
     /// Nothing runs and nothing will.
@@ -295,6 +288,7 @@ impl Board {
                 self.later.remove(&(slot.not_before_ms, task));
                 if let Some(weight) = self.waits.forget_weight(task) {
                     self.able.remove(&Offer { weight: Reverse(weight), place, task });
+                    self.able_writers.remove(task, &slot.writes);
                 }
             }
             Status::Blocked | Status::Done | Status::Failed | Status::Canceled => {}
@@ -317,6 +311,7 @@ impl Board {
                 } else if self.waits.has_what_it_needs(task) {
                     let weight = self.waits.weigh(task, &self.slots);
                     self.able.insert(Offer { weight: Reverse(weight), place, task });
+                    self.able_writers.insert(task, &self.slots[task].writes);
                     if self.slots[task].passed_over >= PATIENCE {
                         self.starved.insert((place, task));
                     }

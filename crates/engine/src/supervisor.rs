@@ -38,7 +38,7 @@ pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pi
 pub use self::namespaces::{is_alive_inside, own_namespaces};
 pub use self::pause::paused;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
-pub use self::remains::{end_engine, look_at, machine, settle, whereabouts};
+pub use self::remains::{end_engine, look_at, machine, pid_here, settle, whereabouts};
 pub use self::shim::shim_main;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};

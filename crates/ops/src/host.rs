@@ -93,6 +93,11 @@ pub trait Host {
     fn settle(&self, owner: &Owner) -> Remains;
     /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
     fn end_engine(&self, owner: &Owner) -> Remains;
+    /// The pid by which a process is known here: in a namespace it has another one. `None` where it is not there or
+    /// cannot be seen.
+    fn pid_here(&self, owner: &Owner) -> Option<u32> {
+        Some(owner.pid)
+    }
     /// The nearest ancestor of this process that runs one of these programs, such as `claude`. Agents run their hooks
     /// and tools under shells that end at once, so the parent alone says nothing.
     fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
@@ -241,7 +246,8 @@ pub struct HostView {
     directories: BTreeMap<(String, String), bool>,
     owners: BTreeMap<Owner, Liveness>,
     environment: Option<AuthorEnvironment>,
-    remains: BTreeMap<Owner, Remains>,
+    /// With the pid by which the engine is known here.
+    remains: BTreeMap<Owner, (Remains, Option<u32>)>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -279,8 +285,13 @@ impl HostView {
 
     /// What is left of an engine. The host ends what a dead one left behind before it answers.
     pub fn remains(&self, owner: &Owner) -> Result<Remains> {
-        let known = self.remains.get(owner).copied();
+        let known = self.remains.get(owner).map(|(remains, _)| *remains);
         known.ok_or_else(|| self.want([Question::Remains(owner.clone())]))
+    }
+
+    /// The pid by which an engine is known here, where [`HostView::remains`] was asked; else its own.
+    pub fn pid_here(&self, owner: &Owner) -> u32 {
+        self.remains.get(owner).and_then(|(_, pid)| *pid).unwrap_or(owner.pid)
     }
 
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
@@ -317,7 +328,7 @@ impl HostView {
                     self.owners.insert(owner, liveness);
                 }
                 Question::Remains(owner) => {
-                    let remains = host.settle(&owner);
+                    let remains = (host.settle(&owner), host.pid_here(&owner));
                     self.remains.insert(owner, remains);
                 }
             }

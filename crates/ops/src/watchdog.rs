@@ -148,7 +148,8 @@ fn release(work: &mut EventWriter<'_, '_>, lock: &Held, answer: &mut Answer) -> 
         return Ok(());
     };
     let remains = work.view.remains(holder)?;
-    let told = remains.of_process(holder.pid);
+    let pid = work.view.pid_here(holder);
+    let told = remains.of_process(pid);
     if remains.may_be_swept() {
         grants::release(work, lock, &format!("{ENGINE_GONE}: {told}"))?;
         answer.released.push(facts);
@@ -156,7 +157,7 @@ fn release(work: &mut EventWriter<'_, '_>, lock: &Held, answer: &mut Answer) -> 
         let mut kept = facts;
         kept["remains"] = json!(remains);
         kept["reason"] = json!(format!("held by {told}"));
-        kept["remedy"] = json!(remains.remedy(holder.pid));
+        kept["remedy"] = json!(remains.remedy(pid));
         answer.kept.push(kept);
     }
     Ok(())

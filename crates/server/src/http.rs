@@ -97,7 +97,9 @@ async fn answer_owner(owner: u32, connection: Connection, request: Request, next
     let _answering = connection.answering();
     let message = match connection.user {
         Some(user) if user == owner => return next.run(request).await,
-        Some(user) => format!("only the store's owner (user {owner}) is answered, and user {user} asks"),
+        Some(user) => format!(
+            "only the store's owner (uid {owner}) may use this server; the request came from uid {user}"
+        ),
         None => {
             format!("only the store's owner (user {owner}) is answered, and the system does not say who asks")
         }

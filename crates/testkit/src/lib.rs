@@ -18,6 +18,7 @@ pub use cli::{Background, Call, Cli};
 pub use clock::ManualClock;
 pub use ids::SeededIds;
 pub use output::Output;
+pub use process::has_namespaces;
 pub use rustix::process::Signal;
 pub use scratch::{Scratch, private_file};
 pub use soak::{Storm, rounds};

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use rustix::process::{Pid, Signal};
 
@@ -29,6 +31,15 @@ fn is_around(pid: u32, dir: &Path) -> bool {
     let needle = dir.as_os_str().as_encoded_bytes();
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     works_there || environment.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Whether the system gives this user a user and a pid namespace with its own `/proc`. Asks another program than writ,
+/// which could be wrong about it.
+pub fn has_namespaces() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    let words = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "true"];
+    let ask = || Command::new("unshare").args(words).stderr(Stdio::null()).status();
+    *HAS.get_or_init(|| ask().expect("`unshare` of util-linux is installed").success())
 }
 
 /// Sends the signal. It is not an error if the process is gone already.

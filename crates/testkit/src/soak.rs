@@ -26,6 +26,12 @@ impl Storm {
         println!("{}", self.line());
     }
 
+    /// Says that this machine cannot run a storm.
+    #[expect(clippy::print_stdout, reason = "the runner of the storms reads what a test prints")]
+    pub fn skip(why: &str) {
+        println!("storm: skipped: {why}");
+    }
+
     fn line(&self) -> String {
         let Self { rounds, operations, kills, seed } = self;
         let seed = seed.map(|seed| format!(" seed={seed}")).unwrap_or_default();

@@ -77,7 +77,7 @@ fn parse(args: &[String]) -> Result<Options> {
 fn soak(storms: &[Storm], logs: &Path, length: Duration) -> Result<Vec<Tally>> {
     let begun = Instant::now();
     let mut tallies: Vec<Tally> = storms.iter().map(|storm| Tally::new(&storm.name)).collect();
-    while begun.elapsed() < length {
+    while begun.elapsed() < length && !tallies.iter().all(|tally| tally.skipped) {
         let next = next(&tallies);
         let call = Call { rounds: rounds(&tallies[next]), seed: storm::fresh_seed()?, deadline: STORM_MAX };
         let outcome = storms[next].run(&call, logs)?;
@@ -95,7 +95,7 @@ fn next(tallies: &[Tally]) -> usize {
         goal if tally.largest_or_sum(is_whole(tally)) >= goal => u64::MAX,
         goal => 1 + tally.largest_or_sum(is_whole(tally)) * 1_000 / goal,
     };
-    let order = tallies.iter().enumerate().min_by_key(|(_, tally)| (share(tally), tally.took));
+    let order = tallies.iter().enumerate().min_by_key(|(_, tally)| (tally.skipped, share(tally), tally.took));
     order.map_or(0, |(index, _)| index)
 }
 

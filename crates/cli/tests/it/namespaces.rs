@@ -24,9 +24,11 @@ namespace = "TASK"
 command = ["true"]
 "#;
 
-/// Whether this machine gives tasks namespaces, as `writ doctor` says. Elsewhere there is nothing to show.
+/// Whether this machine gives tasks namespaces. Elsewhere there is nothing to show. `writ doctor` has to agree.
 fn has_namespaces(cli: &Cli) -> bool {
-    doctor(cli).contains("end with writ, however it ends")
+    let told = doctor(cli);
+    assert_eq!(told.contains("end with writ, however it ends"), testkit::has_namespaces(), "{told}");
+    testkit::has_namespaces()
 }
 
 fn doctor(cli: &Cli) -> String {

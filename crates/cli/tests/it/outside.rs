@@ -213,6 +213,53 @@ fn what_an_interrupted_task_changed_counts_when_its_run_is_continued() {
     assert_eq!(line["reason"], "files outside its scope changed while it ran: stray");
 }
 
+/// A task that fails once, and one that runs while the first waits for its second attempt.
+fn between_two_attempts(cli: &Cli, second_attempt: &str) {
+    let fails_once =
+        format!("mkdir -p a; if [ -e a/tried ]; then {second_attempt}; fi; touch a/tried; exit 1");
+    let tasks = [
+        task("a", "[\"a\"]\nretries = 1\nbackoff = [\"1s\"]", &fails_once),
+        task("b", "[\"b\"]", "mkdir -p b; echo 1 > b/x"),
+        task("c", "[]", "echo 1 > stray"),
+    ];
+    let head = "objective = \"o\"\nworkspace = \".\"\nmax_parallel = 1\n";
+    cli.scratch().write("project/plan.toml", format!("{head}{}", tasks.concat()));
+}
+
+#[test]
+fn a_retry_is_not_blamed_for_what_others_changed_before_it() {
+    let cli = Cli::writ();
+    between_two_attempts(&cli, "exit 0");
+    let line = &worked(&cli)[0];
+    assert_eq!(json!([line["attempts"], line["evidence"]]), json!([2, "verified"]), "{line}");
+    let outside = json!({"unattributed": ["stray"], "covered": [{"path": "b/x", "by": "b"}]});
+    assert_eq!(line["outside"], outside);
+}
+
+#[test]
+fn a_retry_whose_engine_died_is_not_blamed_for_what_others_changed_before_it() {
+    for (more, attempts) in [("", 2), ("retry_safe = true\n", 3)] {
+        let cli = Cli::writ();
+        // The check passes at once, or only after the third attempt.
+        let is_rerun = !more.is_empty();
+        let second = "if [ -e a/twice ]; then touch a/done; exit 0; fi; touch a/twice; sleep 600";
+        between_two_attempts(&cli, second);
+        let plan = fs::read_to_string(cli.project().join("plan.toml")).unwrap();
+        let check =
+            if is_rerun { "command = [\"test\", \"-e\", \"a/done\"]" } else { "command = [\"true\"]" };
+        let plan = plan.replacen("retries = 1", &format!("{more}retries = 1"), 1);
+        cli.scratch().write("project/plan.toml", plan.replacen("command = [\"true\"]", check, 1));
+        let first = cli.spawn(["run", "plan.toml"]);
+        eventually(SOON, "the second attempt runs", || cli.scratch().has("project/a/twice"));
+        drop(first.kill_nine());
+        let continued = cli.call(["run", "--continue", "@last", "--output", "json"]).deadline(SOON).run();
+        let line = continued.success().json()["data"]["tasks"][0].clone();
+        assert_eq!(json!([line["attempts"], line["evidence"]]), json!([attempts, "verified"]), "{line}");
+        let outside = json!({"unattributed": ["stray"], "covered": [{"path": "b/x", "by": "b"}]});
+        assert_eq!(line["outside"], outside, "{line}");
+    }
+}
+
 /// Two tasks that wait for each other, and one of them for a person.
 fn parallel(cli: &Cli, more_a: &str) -> Vec<Value> {
     let both = |own: &str, other: &str, more: &str| {

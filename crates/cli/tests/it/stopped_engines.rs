@@ -343,3 +343,42 @@ fn the_lock_of_an_engine_that_cannot_be_seen_is_given_out_only_by_a_person() {
     scene.cli.run(["run", "two.toml"]).success();
     scene.nothing_interleaved_in_the_log();
 }
+
+/// Stops a program with Ctrl-Z for longer than its child may take; when it goes on, the child ends as if nothing was.
+fn outlasts_its_timeout_while_stopped(cli: &Cli, writ: Background<'_>) -> testkit::Output {
+    eventually(SOON, "the child runs", || cli.project().join("started").exists());
+    writ.signal(Signal::TSTP);
+    eventually(SOON, "it is stopped", || is_stopped(writ.pid()));
+    let children = below(&writ);
+    assert!(!children.is_empty() && children.iter().all(|pid| is_stopped(*pid)), "{children:?}");
+    cli.call(["12"]).program("sleep").run().success();
+    cli.scratch().write("project/go", "");
+    writ.signal(Signal::CONT);
+    writ.wait(SOON)
+}
+
+const WAITS: &str = "echo here > started; until [ -e go ]; do sleep 0.01; done";
+
+#[test]
+fn ctrl_z_on_a_loop_stops_its_agent_and_the_time_does_not_count() {
+    let cli = Cli::writ().env("WRIT_AGENT", "ann");
+    cli.run(["task", "create", "--title", "slow", "--request-id", "r"]).success();
+    let program = env!("CARGO_BIN_EXE_writ");
+    let close = "task complete --id $WRIT_TASK --outcome done --summary ok --request-id c --output json >&2";
+    let path = cli.scratch().write("agent.sh", format!("{WAITS}\n{program} {close}\n"));
+    let command = format!("sh {}", path.display());
+    let words = ["loop", "--cooldown", "0", "--task-timeout", "10s", "--command", &command];
+    let output = outlasts_its_timeout_while_stopped(&cli, cli.spawn(words));
+    assert_eq!(output.success().json()["data"]["results"][0]["status"], "completed", "{output}");
+}
+
+#[test]
+fn ctrl_z_on_a_worker_stops_its_command_and_the_time_does_not_count() {
+    let cli = Cli::writ();
+    let plan = "objective = \"o\"\nworkspace = \".\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\nwrites = [\"started\", \"go\"]\n";
+    let run = crate::documents::opened(&cli, plan);
+    let words =
+        ["worker", "run", "--run", &run, "--owner", "w1", "--timeout", "10s", "--", "sh", "-c", WAITS];
+    let output = outlasts_its_timeout_while_stopped(&cli, cli.spawn(words));
+    assert_eq!(output.success().json()["data"]["tasks"][0]["status"], "done", "{output}");
+}

@@ -1,6 +1,7 @@
 //! Secrets that no rule recognizes: the values of `env:NAME`. They are never stored or shown.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::scrub;
 
@@ -10,8 +11,15 @@ const VALUE_BYTES_MIN: usize = 6;
 const MARKER: &str = "[REDACTED:env]";
 
 /// The secret values that one child was given, in each form in which it is likely to print them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Hidden(Vec<String>);
+
+/// Without the values.
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hidden({} values)", self.0.len())
+    }
+}
 
 impl Hidden {
     /// Hides a value: as it is, each of its lines, and what they are inside a JSON string.
@@ -99,6 +107,13 @@ mod tests {
         ] {
             assert_eq!(hidden.clean(said), clean);
         }
+    }
+
+    #[test]
+    fn debug_output_does_not_show_the_values() {
+        let mut hidden = Hidden::default();
+        hidden.add("correct horse");
+        assert_eq!(format!("{hidden:?}"), "Hidden(1 values)");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Scrubs a stream as a stream: a secret is found whatever the pieces it arrives in, and before anything is cut.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use regex::Regex;
@@ -19,12 +20,23 @@ const LAST_LINE_BYTES_MAX: usize = 128;
 const ASSIGNMENT_BYTES_MAX: usize = 256;
 
 /// Scrubs one stream. Text is given out line by line, or later where a secret may go on in the next line.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Scrubber {
     hidden: Hidden,
     /// What has not been given out.
     pending: Vec<u8>,
+    /// How much of it is whole lines. Found when they arrive, so that nothing is searched twice.
+    lines: usize,
+    /// Whether these lines were not looked at yet.
+    is_fresh: bool,
     inside: Inside,
+}
+
+/// Without the text, which is not scrubbed.
+impl fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scrubber({:?}, {} bytes, {:?})", self.hidden, self.pending.len(), self.inside)
+    }
 }
 
 /// A secret whose beginning was replaced and whose end has not arrived.
@@ -47,6 +59,10 @@ impl Scrubber {
     pub fn push(&mut self, bytes: &[u8], mut give: impl FnMut(&str)) {
         // In pieces, so that no more is kept than a line and a piece.
         for piece in bytes.chunks(LINE_BYTES_MAX) {
+            if let Some(at) = piece.iter().rposition(|&byte| byte == b'\n') {
+                self.lines = self.pending.len() + at + 1;
+                self.is_fresh = true;
+            }
             self.pending.extend_from_slice(piece);
             while self.advance(&mut give) {}
         }
@@ -60,7 +76,13 @@ impl Scrubber {
             self.give_out(self.pending.len(), &mut give);
         }
         self.inside = Inside::Nothing;
-        self.pending.clear();
+        self.drop_first(self.pending.len());
+    }
+
+    fn drop_first(&mut self, bytes: usize) {
+        self.pending.drain(..bytes);
+        self.lines = self.lines.saturating_sub(bytes);
+        self.is_fresh = self.lines > 0;
     }
 
     /// One step; true if another one may be possible with the same input.
@@ -70,8 +92,8 @@ impl Scrubber {
             Inside::Word => return self.skip_word(),
             Inside::Nothing => {}
         }
-        let lines = self.pending.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let certain = self.certain(lines);
+        let is_fresh = std::mem::take(&mut self.is_fresh);
+        let certain = if is_fresh { self.certain(self.lines) } else { 0 };
         if certain > 0 {
             self.give_out(certain, give);
             return !matches!(self.inside, Inside::Nothing);
@@ -106,23 +128,21 @@ impl Scrubber {
         if !text.is_empty() {
             give(&scrub(&text));
         }
-        self.pending.drain(..end);
+        self.drop_first(end);
     }
 
     /// A line without an end: gives out what comes before the last secret that may not be whole.
     fn cut_line(&mut self, give: &mut impl FnMut(&str)) {
+        let length = self.make_text();
         let mut cut = cut_of(&self.pending);
         let mut marker = None;
-        let text = String::from_utf8_lossy(&self.pending);
-        // Only text that is valid has the same places as its bytes; what is not text is cut without a second look.
-        if let std::borrow::Cow::Borrowed(text) = text {
-            while let Some((secret, rule)) = spanning(text, cut) {
-                if secret.start == 0 || secret.len() > LINE_BYTES_MAX - SECRET_BYTES_MAX {
-                    marker = Some((secret, rule));
-                    break;
-                }
-                cut = secret.start;
+        let text = std::str::from_utf8(&self.pending[..length]).expect("BUG: made text above");
+        while let Some((secret, rule)) = spanning(text, cut) {
+            if secret.start == 0 || secret.len() > LINE_BYTES_MAX - SECRET_BYTES_MAX {
+                marker = Some((secret, rule));
+                break;
             }
+            cut = secret.start;
         }
         let Some((secret, rule)) = marker else {
             let open = self.hidden.open_end(&self.pending[..cut]);
@@ -132,8 +152,28 @@ impl Scrubber {
         if !matches!(self.inside, Inside::KeyBlock(_)) {
             give(&format!("[REDACTED:{rule}]"));
         }
-        self.pending.drain(..secret.len());
+        self.drop_first(secret.len());
         self.inside = if rule == "private_key_block" { Inside::KeyBlock(0) } else { Inside::Word };
+    }
+
+    /// Replaces what is not text as it is replaced when it is given out, so that places in the text are places in the
+    /// bytes. Returns the length of the text; a character that has only begun follows it.
+    fn make_text(&mut self) -> usize {
+        let length = match std::str::from_utf8(&self.pending) {
+            Ok(text) => return text.len(),
+            Err(error) if error.error_len().is_none() => return error.valid_up_to(),
+            Err(_) => {
+                let rest = self.pending.utf8_chunks().last().map_or(&[][..], |last| last.invalid());
+                let is_begun = std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
+                self.pending.len() - if is_begun { rest.len() } else { 0 }
+            }
+        };
+        let rest = self.pending.split_off(length);
+        self.pending = String::from_utf8_lossy(&self.pending).into_owned().into_bytes();
+        let length = self.pending.len();
+        self.pending.extend(rest);
+        self.lines = self.pending.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        length
     }
 
     /// Drops a key block up to its end, the last line included.
@@ -144,12 +184,12 @@ impl Scrubber {
                 .expect("BUG: the expression is valid")
         });
         if let Some(found) = end.find(&self.pending) {
-            self.pending.drain(..found.end());
+            self.drop_first(found.end());
             self.inside = Inside::Nothing;
             return true;
         }
         let surplus = self.pending.len().saturating_sub(LAST_LINE_BYTES_MAX);
-        self.pending.drain(..surplus);
+        self.drop_first(surplus);
         let dropped = dropped + surplus;
         let is_over = dropped > KEY_BLOCK_BYTES_MAX;
         self.inside = if is_over { Inside::Nothing } else { Inside::KeyBlock(dropped) };
@@ -159,12 +199,12 @@ impl Scrubber {
     fn skip_word(&mut self) -> bool {
         match self.pending.iter().position(u8::is_ascii_whitespace) {
             Some(end) => {
-                self.pending.drain(..end);
+                self.drop_first(end);
                 self.inside = Inside::Nothing;
                 true
             }
             None => {
-                self.pending.clear();
+                self.drop_first(self.pending.len());
                 false
             }
         }

@@ -126,6 +126,7 @@ impl Dispatcher<'_> {
             lock: lock.clone(),
             wanted: wanted.clone(),
             remains: lock.holder.as_ref().map(|holder| self.settings.launcher.look_at(holder)),
+            pid: lock.holder.as_ref().and_then(|holder| self.settings.launcher.pid_here(holder)),
         })
     }
 
@@ -170,6 +171,7 @@ impl Dispatcher<'_> {
             && let Some(holder) = &conflict.lock.holder
         {
             conflict.remains = Some(self.settings.launcher.look_at(holder));
+            conflict.pid = self.settings.launcher.pid_here(holder);
         }
     }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use contract::domain::attempt::Attempt;
 use contract::domain::outside::{Interval, OtherTask, Outside, judge};
 use contract::domain::scope::Scope;
 use contract::domain::time::Timestamp;
@@ -21,10 +22,16 @@ pub(super) struct Watch {
     /// What it may write, under real names.
     scopes: Vec<Scope>,
     fold: bool,
-    since: Since,
-    /// The workspace before its first attempt; `None` if that is not known any more.
+    /// The workspace at the beginning of the span. `None` between two attempts, and if it is not known any more.
     before: Option<Look>,
-    /// Tasks of this run that ran at the same time.
+    span: Span,
+}
+
+/// The time in which changes are looked for. It begins with the look that they are compared with, before the first
+/// attempt, and includes what others did between two attempts.
+struct Span {
+    since: Since,
+    /// Tasks of this run that ran in it.
     met: BTreeSet<String>,
 }
 
@@ -33,57 +40,76 @@ impl Dispatcher<'_> {
     /// before the first: the change is the same one.
     pub(super) fn begin_watch(&mut self, task: usize, at: Timestamp) -> Result<()> {
         let name = self.board.slot(task).name.clone();
-        let met = self.live.keys().map(|&other| self.board.slot(other).name.clone()).collect();
-        for watch in self.watches.values_mut() {
-            watch.met.insert(name.clone());
+        let running = self.live.keys().map(|&other| self.board.slot(other).name.clone()).collect();
+        for (_, watch) in self.watches.iter_mut().filter(|(other, _)| **other != task) {
+            watch.span.met.insert(name.clone());
         }
         let Some((scopes, fold)) = self.watched_scopes(task) else { return Ok(()) };
-        let since = meanwhile::begin(self.cx, &self.run.asked.workspace, at)?;
         let (root, kept_as) = self.watched_place(task);
         let index = &self.settings.index;
         let is_first = self.attempts[task].is_empty();
         let kept = if is_first { None } else { index.kept(&root, &kept_as) };
-        let before = kept.unwrap_or_else(|| {
+        let (before, span) = if let Some(before) = kept {
+            let known = self.watches.remove(&task).map(|watch| watch.span);
+            let recorded = if known.is_some() { None } else { self.recorded_span(task)? };
+            let mut span = known.or(recorded).expect("BUG: it has attempts");
+            span.met.extend(running);
+            (before, span)
+        } else {
+            let own = self.held.get(&task).copied().unwrap_or(i64::MAX);
+            let since = meanwhile::begin(self.cx, &self.run.asked.workspace, own, at)?;
             index.forget(&root, &kept_as);
             let look = index.look(&root, &self.how(&scopes));
             // Only an engine that takes over from this one needs it, and says so where it is missing.
             index.keep(&root, &kept_as, &look).ok();
-            look
-        });
-        self.watches.insert(task, Watch { scopes, fold, since, before: Some(before), met });
+            (look, Span { since, met: running })
+        };
+        self.watches.insert(task, Watch { scopes, fold, before: Some(before), span });
         Ok(())
     }
 
     /// What an attempt that has ended changed outside its scope. `None` if that does not matter, or it has no scope.
     pub(super) fn end_watch(&mut self, task: usize, stopped: Option<Stopped>) -> Result<Option<Outside>> {
-        let Some(watch) = self.watches.remove(&task) else { return Ok(None) };
-        match stopped {
-            Some(Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced) => Ok(None),
-            Some(Stopped::Timeout | Stopped::Silence) | None => self.compared(task, &watch).map(Some),
-        }
+        let Some(mut watch) = self.watches.remove(&task) else { return Ok(None) };
+        let outside = match stopped {
+            Some(Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced) => None,
+            Some(Stopped::Timeout | Stopped::Silence) | None => Some(self.compared(task, &watch)?),
+        };
+        // The span goes on if there is another attempt; the look is on the disk.
+        watch.before = None;
+        self.watches.insert(task, watch);
+        Ok(outside)
     }
 
     /// The same for an attempt whose engine is gone.
-    pub(crate) fn outside_of_interrupted(
-        &mut self,
-        task: usize,
-        started_at: Timestamp,
-    ) -> Result<Option<Outside>> {
+    pub(crate) fn outside_of_interrupted(&mut self, task: usize) -> Result<Option<Outside>> {
         let Some((scopes, fold)) = self.watched_scopes(task) else { return Ok(None) };
+        let Some(span) = self.recorded_span(task)? else { return Ok(None) };
         let (root, kept_as) = self.watched_place(task);
         let before = self.settings.index.kept(&root, &kept_as);
-        // Its own grant may be gone, so all grants since it started are looked at.
-        let since = Since { oldest_grant: 0, at: started_at };
-        let watch = Watch { scopes, fold, since, before, met: BTreeSet::new() };
+        let watch = Watch { scopes, fold, before, span };
         self.compared(task, &watch).map(Some)
     }
 
     /// Nobody will compare anything with what was before the task.
     pub(crate) fn forget_watch(&mut self, task: usize) {
+        self.watches.remove(&task);
         if !self.part(task).spec.writes.is_empty() {
             let (root, kept_as) = self.watched_place(task);
             self.settings.index.forget(&root, &kept_as);
         }
+    }
+
+    /// The span of a task that began under another engine, from what the journal has: it is not shorter than the real
+    /// one. `None` if the task never began.
+    fn recorded_span(&mut self, task: usize) -> Result<Option<Span>> {
+        let Some(at) = self.attempts[task].first().map(|first| first.started_at) else { return Ok(None) };
+        let since = meanwhile::began(self.cx, &self.tasks[task].id, at)?;
+        let is_within = |attempt: &Attempt| attempt.ended_at.is_none_or(|ended| ended >= at);
+        let others = (0..self.tasks.len()).filter(|&other| other != task);
+        let met = others.filter(|&other| self.attempts[other].iter().any(is_within));
+        let met = met.map(|other| self.board.slot(other).name.clone()).collect();
+        Ok(Some(Span { since, met }))
     }
 
     fn compared(&mut self, task: usize, watch: &Watch) -> Result<Outside> {
@@ -94,9 +120,9 @@ impl Dispatcher<'_> {
         let not_seen = not_seen(watch.before.as_ref(), &after);
         let changed = watch.before.as_ref().map(|before| after.changed_since(before)).unwrap_or_default();
         let own = self.tasks[task].id.clone();
-        let mut others = meanwhile::others(self.cx, &self.run, &own, watch.since)?;
+        let mut others = meanwhile::others(self.cx, &self.run, &own, watch.span.since)?;
         let is_known = |name: &String| others.iter().any(|other| other.name == *name);
-        let lockless: Vec<&String> = watch.met.iter().filter(|name| !is_known(name)).collect();
+        let lockless: Vec<&String> = watch.span.met.iter().filter(|name| !is_known(name)).collect();
         others.extend(lockless.into_iter().map(|name| OtherTask { name: name.clone(), scopes: Vec::new() }));
         let interval = Interval {
             scope: &watch.scopes,

@@ -9,12 +9,13 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 
 use contract::digest;
 use contract::domain::limits;
 
 use super::walk::nanoseconds;
-use super::{Content, Entry, Index, Look, Rules, Stat};
+use super::{Content, Entry, Index, Last, Look, Rules, Stat, Stored};
 
 const MAGIC: &[u8] = b"writ-index 2\n";
 const CHECKSUM_BYTES: usize = 32;
@@ -29,16 +30,23 @@ impl Index {
             return Ok(());
         }
         self.make_room()?;
-        let current = self.current(root).expect("BUG: there is a directory");
-        // The index is the look unless another process has looked since.
-        if self
-            .load(root)
-            .is_some_and(|kept| kept.directories == look.directories && kept.rules == look.rules)
-            && fs::hard_link(&current, &base).is_ok()
+        if let Some(stored) = self.stored(root, look)
+            && fs::hard_link(self.current(root).expect("BUG: there is a directory"), &base).is_ok()
         {
-            return Ok(());
+            // The index is the look unless another process has looked since.
+            if Stored::at(&base) == Some(stored) {
+                return Ok(());
+            }
+            fs::remove_file(&base)?;
         }
-        replace(&base, &written(root, look))
+        replace(&base, &written(root, look)).map(drop)
+    }
+
+    /// The file that was loaded or saved last, if it says what this look saw.
+    fn stored(&self, root: &Path, look: &Look) -> Option<Stored> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = last.as_ref().filter(|last| last.root == root)?;
+        last.look.shows_the_same(look).then_some(last.stored)
     }
 
     /// The look that was kept under a name. `None` if it is gone or damaged.
@@ -55,7 +63,24 @@ impl Index {
     }
 
     pub(super) fn load(&self, root: &Path) -> Option<Look> {
-        read(&self.current(root)?, root)
+        let path = self.current(root)?;
+        let stored = Stored::at(&path)?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_ref().filter(|last| last.root == root && last.stored == stored) {
+            return Some(last.look.clone());
+        }
+        // If it is replaced meanwhile, the next one to ask sees another file.
+        let look = read(&path, root)?;
+        *last = Some(Last { root: root.to_owned(), stored, look: look.clone() });
+        Some(look)
+    }
+
+    /// Keeps a look in memory that differs from the file in racy files only.
+    pub(super) fn remember(&self, root: &Path, look: &Look) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last.as_mut().filter(|last| last.root == root && last.look.shows_the_same(look)) {
+            last.look = look.clone();
+        }
     }
 
     pub(super) fn save(&self, root: &Path, look: &Look) -> io::Result<()> {
@@ -63,7 +88,11 @@ impl Index {
         if !current.exists() {
             self.make_room()?;
         }
-        replace(&current, &written(root, look))
+        let stored = replace(&current, &written(root, look))?;
+        let look = Look { partial: None, read: 0, ..look.clone() };
+        let last = Last { root: root.to_owned(), stored, look };
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
+        Ok(())
     }
 
     /// The time now by the clock that stamps files, in nanoseconds. Without one, every file counts as just changed.
@@ -126,12 +155,27 @@ fn private() -> OpenOptions {
     options
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+impl Stored {
+    pub(super) fn of(meta: &fs::Metadata) -> Self {
+        let modified = (meta.mtime(), meta.mtime_nsec());
+        Self { device: meta.dev(), inode: meta.ino(), size: meta.size(), modified }
+    }
+
+    fn at(path: &Path) -> Option<Self> {
+        Some(Self::of(&fs::metadata(path).ok()?))
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stored> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.tmp", std::process::id()));
     let fresh = PathBuf::from(fresh);
-    let written = private().truncate(true).open(&fresh).and_then(|mut file| file.write_all(bytes));
-    let replaced = written.and_then(|()| fs::rename(&fresh, path));
+    let write = |mut file: fs::File| {
+        file.write_all(bytes)?;
+        Ok(Stored::of(&file.metadata()?))
+    };
+    let written = private().truncate(true).open(&fresh).and_then(write);
+    let replaced = written.and_then(|stored| fs::rename(&fresh, path).map(|()| stored));
     if replaced.is_err() {
         fs::remove_file(&fresh).ok();
     }
@@ -161,7 +205,7 @@ fn written(root: &Path, look: &Look) -> Vec<u8> {
         put_bytes(&mut bytes, two);
     }
     put_count(&mut bytes, look.directories.len());
-    for (path, entries) in &look.directories {
+    for (path, entries) in look.directories.iter() {
         put_bytes(&mut bytes, path);
         put_count(&mut bytes, entries.len());
         entries.iter().for_each(|entry| put_entry(&mut bytes, entry));
@@ -244,7 +288,7 @@ impl<'b> Reader<'b> {
             }
             directories.insert(path, entries);
         }
-        Some(Look { directories, rules, partial: None, read: 0 })
+        Some(Look { directories: Arc::new(directories), rules, partial: None, read: 0 })
     }
 
     fn entry(&mut self) -> Option<Entry> {

@@ -9,6 +9,7 @@ use contract::domain::ignore::IgnoreFile;
 use contract::domain::limits;
 
 use super::git::{LEVELS_MAX, Repository};
+use crate::regular_file;
 
 /// The bytes of every ignore file, so that a later look can use the same rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,5 +111,5 @@ pub(super) fn read(path: &Path, bytes_left: &mut usize) -> Option<Vec<u8>> {
     let meta = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     let length = usize::try_from(meta.len()).ok()?;
     *bytes_left = bytes_left.checked_sub(length)?;
-    super::walk::read_file(path).ok()
+    regular_file::read(path, limits::IGNORE_BYTES_MAX).ok()
 }

@@ -361,3 +361,47 @@ fn a_directory_deeper_than_any_path_is_seen_by_itself() {
     assert_eq!(changed.len(), 1, "{changed:?}");
     assert!(changed[0].starts_with("dddd"), "{changed:?}");
 }
+
+/// The files of the index with this ending, with what tells that one was replaced.
+fn stored(world: &World, ending: &str) -> Vec<Stored> {
+    let entries = fs::read_dir(world.scratch.join("writ.db.index")).unwrap().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(ending));
+    named.map(|entry| Stored::of(&entry.metadata().unwrap())).collect()
+}
+
+#[test]
+fn reading_racy_files_again_writes_no_index_and_another_process_reads_them_too() {
+    let world = World::new();
+    world.write("a", "one");
+    assert_eq!(world.look().files_read(), 1);
+    let before = stored(&world, ".idx");
+    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    assert_eq!(stored(&world, ".idx"), before);
+    let other = Index::at(world.scratch.join("writ.db.index"));
+    assert_eq!(other.look(&world.root, &How::default()).files_read(), 1);
+    // What is kept is what was seen, although the file says that it is racy.
+    let look = world.look();
+    world.index.keep(&world.root, "task", &look).unwrap();
+    assert_eq!(stored(&world, ".base"), before);
+    assert!(world.index.kept(&world.root, "task").unwrap().shows_the_same(&look));
+}
+
+#[test]
+fn an_index_that_another_process_replaced_is_loaded_again() {
+    let world = World::new();
+    world.write("a", "one");
+    world.look();
+    let other = Index::at(world.scratch.join("writ.db.index"));
+    world.write("b", "two");
+    other.look(&world.root, &How::default());
+    eventually(PATIENCE, "no file is read", || other.look(&world.root, &How::default()).files_read() == 0);
+    let before = world.look();
+    world.write("c", "three");
+    let look = world.look();
+    assert_eq!(look.changed_since(&before), ["c"]);
+    world.write("d", "four");
+    other.look(&world.root, &How::default());
+    // The index is not this look any more, so the look is written.
+    world.index.keep(&world.root, "task", &look).unwrap();
+    assert!(world.index.kept(&world.root, "task").unwrap().shows_the_same(&look));
+}

@@ -3,11 +3,11 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use contract::digest;
@@ -17,6 +17,7 @@ use contract::domain::scope::Scope;
 use super::git::{Repository, Tracked};
 use super::rules::{self, Chain};
 use super::{Content, Entry, How, Look, Partial, Rules, Stat, joined};
+use crate::regular_file;
 
 /// Time stamps have the resolution of the system's tick; some file systems count whole seconds.
 const TICK_NANOSECONDS: i64 = 20_000_000;
@@ -96,7 +97,7 @@ pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -
     };
     walk.begin(chain);
     let partial = walk.run();
-    Look { directories: walk.directories, rules: walk.rules, partial, read: walk.read }
+    Look { directories: Arc::new(walk.directories), rules: walk.rules, partial, read: walk.read }
 }
 
 impl Walk<'_> {
@@ -315,22 +316,9 @@ impl Walk<'_> {
         }
         self.bytes_left = left;
         self.read += 1;
-        let mut running = digest::Running::default();
-        let read = opened(path).and_then(|mut file| {
-            let mut buffer = vec![0; 64 * 1024];
-            // A file that grows while it is read is racy, and read again; it must not hold up the look.
-            let mut left = length.saturating_add(1);
-            while left > 0 {
-                let got = file.read(&mut buffer)?;
-                if got == 0 {
-                    break;
-                }
-                running.update(&buffer[..got]);
-                left = left.saturating_sub(got as u64);
-            }
-            Ok(())
-        });
-        read.map_or(Content::Unread, |()| Content::Digest(running.finish_raw()))
+        // A file that grows while it is read must not hold up the look. It is racy, so the next look reads it again.
+        let digest = regular_file::open(path).and_then(|mut file| regular_file::digest(&mut file, length));
+        digest.map_or(Content::Unread, |digested| Content::Digest(digested.running.finish_raw()))
     }
 }
 
@@ -376,16 +364,4 @@ impl Stat {
 
 pub(super) fn nanoseconds((seconds, part): (i64, u32)) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(part))
-}
-
-/// Opens a file without following a link and without waiting for the other end of a pipe that took its place.
-fn opened(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
-}
-
-pub(super) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    opened(path)?.take(limits::IGNORE_BYTES_MAX as u64).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

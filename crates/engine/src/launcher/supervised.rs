@@ -42,6 +42,10 @@ impl Launcher for ShimProgram {
         supervisor::look_at(engine)
     }
 
+    fn pid_here(&self, engine: &Owner) -> Option<u32> {
+        supervisor::pid_here(engine)
+    }
+
     fn end_engine(&self, engine: &Owner) -> Remains {
         supervisor::end_engine(engine)
     }

@@ -129,8 +129,9 @@ fn among_what_could_start_the_set_that_unlocks_most_is_chosen() {
         ],
     );
     assert_eq!(starts(&mut board), "left right", "they unlock two, the wide one nothing");
-    let mut urgent = board;
-    urgent.set_priority(0, Priority::Critical);
+    let mut slots = board.slots().to_vec();
+    slots[0].priority = Priority::Critical;
+    let mut urgent = Board::new(slots, 4);
     assert_eq!(starts(&mut urgent), "wide", "what is urgent comes before what unlocks");
 }
 

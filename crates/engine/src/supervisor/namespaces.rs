@@ -70,13 +70,17 @@ pub(super) fn remains_inside(engine: &ProcessIdentity, namespace: &str) -> Remai
     if !reap::is_alive(&OwnerIdentity { pid: init.pid, start_time: init.start_time, boot_id }) {
         return Remains::Gone;
     }
-    let table = process_table::snapshot();
-    match table.iter().find(|other| is_inside(other, engine, namespace)) {
+    match find_inside(engine, namespace) {
         Some(process) if process.is_stopped => Remains::Stopped,
         Some(_) => Remains::Running,
         // What it started is in that namespace too, where only those inside can find it.
         None => Remains::Left,
     }
+}
+
+/// A process of a namespace of writ, as it is known here.
+pub(super) fn find_inside(process: &ProcessIdentity, namespace: &str) -> Option<Process> {
+    process_table::snapshot().into_iter().find(|other| is_inside(other, process, namespace))
 }
 
 /// Whether this is the process as it is known inside its namespace.

@@ -57,7 +57,7 @@ impl Reader {
         }
     }
 
-    /// EngineParts on one report after the other, up to and with the last.
+    /// Passes on one report after the other, up to and with the last.
     pub(super) fn run(mut self, mut sink: impl FnMut(Report)) {
         loop {
             let report = match self.next_message() {

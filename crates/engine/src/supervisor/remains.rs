@@ -51,16 +51,54 @@ fn judge(engine: &ProcessIdentity, when_dead: impl Fn(&OwnerIdentity) -> Remains
 pub fn end_engine(engine: &ProcessIdentity) -> Remains {
     let own = reap::own_identity();
     let is_own = engine.pid == own.pid && engine.start_time == own.start_time;
-    if engine.boot_id == whereabouts(&own) && !is_own {
-        let deadline = Instant::now() + KILL_DEADLINE;
-        while let Some(process) = process_table::read(engine.pid).filter(|found| is_it(found, engine))
-            && Instant::now() < deadline
-        {
-            process_table::signal(&process, Signal::KILL);
-            std::thread::sleep(LOOK_INTERVAL);
-        }
+    if engine.boot_id == whereabouts(&own) && is_own {
+        return settle(engine);
     }
-    settle(engine)
+    let deadline = Instant::now() + KILL_DEADLINE;
+    while let Some(process) = seen(engine)
+        && Instant::now() < deadline
+    {
+        process_table::signal(&process, Signal::KILL);
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    match settle(engine) {
+        // Its namespace is the one of a task that goes on, and has others in it.
+        Remains::Left if engine.boot_id != whereabouts(&own) => end_marked(engine, own.boot_id),
+        remains => remains,
+    }
+}
+
+/// The pid by which an engine is known here: in a namespace of writ it has another one. `None` where it is not there.
+pub fn pid_here(engine: &ProcessIdentity) -> Option<u32> {
+    seen(engine).map(|process| process.pid)
+}
+
+/// The engine's process, if it is there and can be seen from here.
+fn seen(engine: &ProcessIdentity) -> Option<Process> {
+    let own = reap::own_identity();
+    if engine.boot_id == whereabouts(&own) {
+        return process_table::read(engine.pid).filter(|found| is_it(found, engine));
+    }
+    let (boot_id, namespace) = engine.boot_id.split_once(' ')?;
+    let outside = marked::own_pid_namespace()?;
+    let is_below = boot_id == own.boot_id && engine.within.iter().any(|init| init.outside == outside);
+    is_below.then(|| namespaces::find_inside(engine, namespace)).flatten()
+}
+
+/// Ends what a dead engine left in a namespace that stays. Its marks have the pid that it had inside.
+#[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
+fn end_marked(engine: &ProcessIdentity, boot_id: String) -> Remains {
+    let identity = OwnerIdentity { pid: engine.pid, start_time: engine.start_time, boot_id };
+    let deadline = Instant::now() + KILL_DEADLINE;
+    while look(&identity).is_none() && Instant::now() < deadline {
+        for process in process_table::snapshot() {
+            if marked::trace_of(&process, &identity) == Trace::Marked {
+                process_table::signal(&process, Signal::KILL);
+            }
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    if has_nothing_left(&identity) { Remains::Gone } else { Remains::Left }
 }
 
 /// The machine's own name, whatever its boot: only a digest of it, because it is nobody else's business. Empty where

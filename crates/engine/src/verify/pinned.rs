@@ -1,6 +1,7 @@
 //! Digests of the files that checks use.
 
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,9 +11,12 @@ use contract::domain::scope::Scope;
 
 use super::record::program_digest;
 use crate::index::Index;
+use crate::regular_file;
 
 /// A larger file is not read.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Stands for what is never opened: pipes, sockets, devices, and the files of the store.
+const SPECIAL: &str = "special";
 
 /// Digests of the files and directories at these paths of the workspace.
 pub fn digests<'p>(index: &Index, workspace: &Path, paths: impl IntoIterator<Item = &'p str>) -> Digests {
@@ -36,9 +40,13 @@ fn digest_of(index: &Index, root: &Path, path: &str) -> String {
         let tree = scope.and_then(|scope| index.tree_digest(root, &[scope]));
         return tree.map_or_else(|| TOO_LARGE.to_owned(), |tree| format!("tree:{tree}"));
     }
-    if !meta.is_file() {
-        return "special".to_owned();
+    if index.is_own(&meta) {
+        return SPECIAL.to_owned();
     }
-    let bytes = Some(real).filter(|_| meta.len() <= FILE_BYTES_MAX).and_then(|file| fs::read(file).ok());
-    bytes.map_or_else(|| TOO_LARGE.to_owned(), |bytes| digest::of_bytes(&bytes))
+    let read = regular_file::open(&real).and_then(|mut file| regular_file::digest(&mut file, FILE_BYTES_MAX));
+    match read {
+        Ok(digested) if digested.is_whole => digested.running.finish(),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => SPECIAL.to_owned(),
+        Ok(_) | Err(_) => TOO_LARGE.to_owned(),
+    }
 }

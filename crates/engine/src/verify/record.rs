@@ -8,12 +8,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use contract::digest;
 use contract::domain::check::{Check, CheckRan, Expects, ProgramRan};
 
 use super::CheckLocation;
 use super::environment::CheckEnvironment;
 use crate::executor::command_line;
+use crate::regular_file;
 
 /// Directories in which tools keep what they built or remember. The name decides: writ does not see what a check reads.
 const BUILD_OUTPUTS: &[&str] = &[
@@ -154,14 +154,17 @@ fn identity(meta: &Metadata) -> Identity {
 /// The digest of a program, which is read once while it stays the same: a run starts the same few again and again.
 pub(super) fn program_digest(path: &Path) -> Option<String> {
     static KNOWN: OnceLock<Mutex<BTreeMap<Identity, String>>> = OnceLock::new();
-    let meta = fs::metadata(path).ok().filter(|meta| meta.len() <= PROGRAM_BYTES_MAX)?;
+    // The name may be a link, as that of many interpreters.
+    let mut file = regular_file::open(&fs::canonicalize(path).ok()?).ok()?;
+    let meta = file.metadata().ok().filter(|meta| meta.len() <= PROGRAM_BYTES_MAX)?;
     let known = KNOWN.get_or_init(Mutex::default);
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let identity = identity(&meta);
     if let Some(digest) = known.get(&identity) {
         return Some(digest.clone());
     }
-    let digest = digest::of_bytes(&fs::read(path).ok()?);
+    let digested = regular_file::digest(&mut file, PROGRAM_BYTES_MAX).ok()?;
+    let digest = digested.is_whole.then(|| digested.running.finish())?;
     if known.len() == PROGRAMS_REMEMBERED_MAX {
         known.clear();
     }

@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use contract::domain::confinement::Namespace;
+use contract::domain::process::Remains;
 use contract::domain::run::Owner as Identity;
 use engine::supervisor::process_table::Process;
-use engine::supervisor::{Exit, NamespaceInForce, Report, Role, find_marked};
+use engine::supervisor::{self, Exit, NamespaceInForce, Report, Role, find_marked};
 use ops::run::Liveness;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -24,7 +25,9 @@ const DAEMONS: [&str; 3] = [
 
 /// Whether executors get namespaces here. A machine that refuses them has nothing to show in these tests.
 fn has_namespaces() -> bool {
-    in_force(Namespace::On) == NamespaceInForce::On
+    let in_force = in_force(Namespace::On);
+    assert_eq!(in_force == NamespaceInForce::On, testkit::has_namespaces(), "{in_force:?}");
+    testkit::has_namespaces()
 }
 
 /// A descriptor of every process that belongs to the token.
@@ -49,7 +52,7 @@ fn await_ends(processes: &[OwnedFd]) {
 #[test]
 fn soak_nothing_outlives_writ_and_all_of_its_shims_killed_at_once() {
     if !has_namespaces() {
-        return;
+        return testkit::Storm::skip("this machine has no namespaces");
     }
     let rounds = testkit::rounds(20);
     let mut kills = 0;
@@ -257,6 +260,27 @@ fn an_owner_inside_is_known_by_its_namespace_and_dead_with_it() {
         assert_eq!(engine::probe(&owner), Liveness::Dead, "{text}");
         assert_eq!(engine::probe(&unknown), Liveness::Unseen);
     }
+}
+
+#[test]
+fn an_engine_inside_is_named_and_ended_by_its_pid_outside() {
+    if !has_namespaces() {
+        return;
+    }
+    let run = Run::start(&format!("(env -i setsid {PROGRAM} identity &); sleep $0"));
+    let owner = identity_in(&run);
+    let pid = supervisor::pid_here(&owner).expect("it can be seen");
+    assert_ne!(pid, owner.pid);
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+    assert!(line.ends_with(b"identity\0"), "{line:?}");
+    signal(pid, Signal::STOP);
+    eventually("it is stopped", || supervisor::look_at(&owner) == Remains::Stopped);
+    assert_eq!(supervisor::end_engine(&owner), Remains::Gone);
+    assert!(!testkit::process::is_running(pid));
+    assert_eq!(supervisor::pid_here(&owner), None);
+    assert!(!alive(&run.token).is_empty(), "the task in whose namespace it was goes on");
+    run.handle.kill();
+    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
 }
 
 #[test]

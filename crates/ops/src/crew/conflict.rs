@@ -18,16 +18,23 @@ pub struct LockConflict {
     pub wanted: Scope,
     /// What is left of the engine that holds it, where somebody has looked.
     pub remains: Option<Remains>,
+    /// The pid by which that engine is known here, where somebody has found it.
+    pub pid: Option<u32>,
 }
 
 impl LockConflict {
     /// The holder: `T-1 of run_…`, and its process if it has one.
     pub fn held_by(&self) -> String {
-        let LockConflict { lock, remains, .. } = self;
+        let LockConflict { lock, remains, pid, .. } = self;
         let task = format!("{} of {}", lock.reference, lock.run_id);
         match &lock.holder {
+            // Outside its namespace, its pid there is that of another process.
+            Some(holder) if pid.is_none() && !holder.within.is_empty() => {
+                format!("{task}, process {} of a namespace", holder.pid)
+            }
             Some(holder) => {
-                format!("{task}, {}", remains.unwrap_or(Remains::Running).of_process(holder.pid))
+                let pid = pid.unwrap_or(holder.pid);
+                format!("{task}, {}", remains.unwrap_or(Remains::Running).of_process(pid))
             }
             None => task,
         }
@@ -35,7 +42,8 @@ impl LockConflict {
 
     /// What a person can do about it; nothing where waiting helps.
     pub fn remedy(&self) -> Option<String> {
-        self.remains?.remedy(self.lock.holder.as_ref()?.pid)
+        let holder = self.lock.holder.as_ref()?;
+        self.remains?.remedy(self.pid.unwrap_or(holder.pid))
     }
 }
 

@@ -45,7 +45,12 @@ pub(crate) fn acquire(
     let before = distinct(&work.tx.locks_of_task(&asked.task.id)?);
     // An engine has its run only once the engine before it is gone. Nobody else knows whether that one is.
     if let Some(lock) = before.iter().find(|lock| asked.holder.is_none() && lock.holder.is_some()) {
-        return Ok(Err(LockConflict { lock: lock.clone(), wanted: lock.place.clone(), remains: None }));
+        return Ok(Err(LockConflict {
+            lock: lock.clone(),
+            wanted: lock.place.clone(),
+            remains: None,
+            pid: None,
+        }));
     }
     for held in before {
         release(work, &held, "granted again")?;
@@ -78,7 +83,7 @@ pub(crate) fn find_conflict(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Opti
         around.retain(|lock| !above.contains(&lock.task_id));
         let wanted = (place, scope.mode);
         if let Some(lock) = obstacle(&asked.task.id, std::slice::from_ref(&wanted), &around, asked.fold) {
-            return Ok(Some(LockConflict { lock: lock.clone(), wanted: wanted.0, remains: None }));
+            return Ok(Some(LockConflict { lock: lock.clone(), wanted: wanted.0, remains: None, pid: None }));
         }
     }
     Ok(None)

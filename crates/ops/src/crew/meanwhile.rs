@@ -23,12 +23,22 @@ use crate::error::Result;
 pub struct Since {
     /// No lock that was active then has a lower token.
     pub oldest_grant: i64,
+    /// The token of the task's own lock. Locks with a higher one were granted later, whatever the clock said.
+    pub own_grant: i64,
     pub at: Timestamp,
 }
 
-/// The beginning of an interval in this workspace.
-pub fn begin(cx: &mut Context, workspace: &str, at: Timestamp) -> Result<Since> {
-    Ok(Since { oldest_grant: oldest_grant(&cx.store.read()?, workspace)?, at })
+/// The beginning of an interval in this workspace, for a task with this token.
+pub fn begin(cx: &mut Context, workspace: &str, own_grant: i64, at: Timestamp) -> Result<Since> {
+    Ok(Since { oldest_grant: oldest_grant(&cx.store.read()?, workspace)?, own_grant, at })
+}
+
+/// The beginning of an interval that another engine began with the first lock of this task. That lock may be gone, so
+/// all locks since then are looked at.
+pub fn began(cx: &mut Context, own: &TaskId, at: Timestamp) -> Result<Since> {
+    let history = cx.store.read()?.lock_history_of_task(own, limits::LIST_ROWS_MAX)?;
+    let own_grant = history.iter().map(|lock| lock.token).min().unwrap_or(i64::MAX);
+    Ok(Since { oldest_grant: 0, own_grant, at })
 }
 
 /// The lowest token of the locks around a workspace. Every later grant has a higher one.
@@ -76,7 +86,7 @@ pub(crate) fn others_in(
 
 /// Locks that were active at some time of the interval.
 fn locks(tx: &Tx<'_>, root: &Scope, since: Since) -> Result<Vec<Held>> {
-    let mut found = tx.locks_since(since.oldest_grant, since.at)?;
+    let mut found = tx.locks_since(since.oldest_grant, since.own_grant, since.at)?;
     found.extend(tx.locks_around(root)?.into_iter().filter(|lock| lock.token < since.oldest_grant));
     found.retain(|lock| lock.place.overlaps(root));
     Ok(found)

@@ -109,17 +109,17 @@ fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<(Decision, V
     holders.dedup();
     let host = cx.host();
     let seen: Vec<Remains> = holders.iter().map(|holder| host.settle(holder)).collect();
-    let described = holders.iter().zip(&seen);
-    let described: Vec<String> = described.map(|(holder, seen)| seen.of_process(holder.pid)).collect();
+    let pids: Vec<u32> = holders.iter().map(|holder| host.pid_here(holder).unwrap_or(holder.pid)).collect();
+    let described: Vec<String> = pids.iter().zip(&seen).map(|(pid, seen)| seen.of_process(*pid)).collect();
     let decision = cx.decision(key, &Action::new(Force::NAME, question(&held, &described, &seen)))?;
     let host = cx.host();
     let mut ended = Vec::new();
-    for process in holders {
+    for (process, pid) in holders.into_iter().zip(pids) {
         let remains = host.end_engine(&process);
         match remains {
             Remains::Gone | Remains::Unseen => ended.push(HolderEnded { process, remains }),
             Remains::Running | Remains::Stopped | Remains::Left => {
-                let message = format!("could not end {}", remains.of_process(process.pid));
+                let message = format!("could not end {}", remains.of_process(pid));
                 return Err(Error::new(ErrorCode::HeldByAnother, message)
                     .hint("end it as the user that it belongs to, and repeat the command"));
             }

@@ -62,11 +62,12 @@ impl Tx<'_> {
     }
 
     /// Locks of this token or a later one that are active, or were released at or after a time.
-    pub fn locks_since(&self, token: i64, at: Timestamp) -> Result<Vec<Held>> {
+    pub fn locks_since(&self, token: i64, own: i64, at: Timestamp) -> Result<Vec<Held>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM locks WHERE token >= ?1 AND (active = 1 OR released_at >= ?2) ORDER BY token"
+            "SELECT {COLUMNS} FROM locks
+             WHERE token >= ?1 AND (active = 1 OR released_at >= ?2 OR token > ?3) ORDER BY token"
         );
-        self.lock_list(&sql, params![token, at.millis()])
+        self.lock_list(&sql, params![token, at.millis(), own])
     }
 
     /// All active locks in the store.

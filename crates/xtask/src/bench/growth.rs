@@ -10,11 +10,14 @@ use crate::Result;
 
 pub(super) const BENCH: Bench = Bench { name: "growth", needs: &["run"], run };
 
-const SIZES: [(usize, &str); 3] =
-    [(5_000, "per task of 5,000"), (500, "per task of 500"), (50, "per task of 50")];
+const SIZES: [(usize, &str, &str); 3] = [
+    (5_000, "per task of 5,000", "per task of 5,000 that writes"),
+    (500, "per task of 500", "per task of 500 that writes"),
+    (50, "per task of 50", "per task of 50 that writes"),
+];
 /// To see that it still runs.
 const QUICK: [usize; 3] = [8, 4, 2];
-/// A round starts 5,550 processes.
+/// A round starts 16,650 processes.
 const ROUNDS_MAX: usize = 3;
 /// What the kernel counts CPU time in, for programs: hundredths of a second on every Linux.
 const TICK_US: f64 = 10_000.0;
@@ -23,24 +26,46 @@ const LOOK: Duration = Duration::from_millis(5);
 fn run(setup: &Setup) -> Result<Report> {
     std::fs::create_dir_all(setup.dir.join("project")).map_err(|error| error.to_string())?;
     let mut contenders = Vec::new();
-    for ((size, name), quick) in SIZES.into_iter().zip(QUICK) {
-        let size = if setup.quick { quick } else { size };
-        let plan = format!("growth-{size}.toml");
-        let path = setup.dir.join(&plan);
-        std::fs::write(&path, pipeline::plan(size, "on", &setup.path("project")))
-            .map_err(|error| format!("could not write {}: {error}", path.display()))?;
-        contenders.push(contender(name, move |round| {
-            let db = format!("growth-{size}-{round}.db");
-            let tasks = f64::from(u32::try_from(size).expect("BUG: a few thousand"));
-            Ok(own_cpu(setup.writ(&db, &["run", &setup.path(&plan)]).command())? / tasks)
-        }));
+    for writes in [false, true] {
+        for ((size, name, name_of_writing), quick) in SIZES.into_iter().zip(QUICK) {
+            let size = if setup.quick { quick } else { size };
+            let name = if writes { name_of_writing } else { name };
+            contenders.push(contender(name, move |round| per_task(setup, (size, writes), round)));
+        }
     }
     let series = interleave(setup.rounds.min(ROUNDS_MAX), contenders)?;
-    let about = "CPU time of the engine itself, without its children, per task";
-    Ok(Report { name: BENCH.name, about, series, pairs: vec![(0, 2), (1, 2)] })
+    let about = "CPU time of the engine itself, without its children, per task; a task that writes has a directory and \
+                 a check of its own, and each look at the workspace walks all directories there are by then";
+    Ok(Report { name: BENCH.name, about, series, pairs: vec![(0, 2), (1, 2), (3, 5), (4, 5)] })
 }
 
-/// The CPU time of a process without that of its children, read between its end and its burial.
+fn per_task(setup: &Setup, (size, writes): (usize, bool), round: usize) -> Result<Micros> {
+    let word = if writes { "writes" } else { "plain" };
+    // The tree grows with the tasks, so every run has a tree of its own.
+    let project = if writes { format!("project-{size}-{round}") } else { "project".to_owned() };
+    let failed = |error: std::io::Error| format!("could not prepare a run: {error}");
+    std::fs::create_dir_all(setup.dir.join(&project)).map_err(failed)?;
+    let (plan, db) = (format!("growth-{word}-{size}.toml"), format!("growth-{word}-{size}-{round}.db"));
+    let workspace = setup.path(&project);
+    let text = if writes { writing(size, &workspace) } else { pipeline::plan(size, "on", &workspace) };
+    std::fs::write(setup.dir.join(&plan), text).map_err(failed)?;
+    let tasks = f64::from(u32::try_from(size).expect("BUG: a few thousand"));
+    Ok(own_cpu(setup.writ(&db, &["run", &setup.path(&plan)]).command())? / tasks)
+}
+
+/// A plan of independent tasks that each write one file in a directory of their own, and have a check for it.
+fn writing(count: usize, workspace: &str) -> String {
+    let head = format!("objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n");
+    let task = |number: usize| {
+        format!(
+            "\n[[task]]\nid = \"t{number}\"\ncommand = \"mkdir d{number}; echo {number} > d{number}/f\"\nshell = true\n\
+             writes = [\"d{number}\"]\n[[task.checks]]\ncommand = [\"test\", \"-s\", \"d{number}/f\"]\n"
+        )
+    };
+    head + &(1..=count).map(task).collect::<String>()
+}
+
+/// The CPU time of a process without that of its children, read after it exits and before it is reaped.
 fn own_cpu(mut command: std::process::Command) -> Result<Micros> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("could not start writ: {error}"))?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -50,6 +51,8 @@ pub(super) struct Outcome {
     pub(super) operations: u64,
     pub(super) kills: u64,
     pub(super) took: Duration,
+    /// This machine cannot run it.
+    pub(super) skipped: bool,
     /// Why it failed, with its log.
     pub(super) failure: Option<String>,
 }
@@ -121,6 +124,8 @@ impl Storm {
             command.env("WRIT_ROUNDS", rounds.to_string());
         }
         let begun = Instant::now();
+        // What the test started ends with it.
+        command.process_group(0);
         let started = command.stdin(Stdio::null()).stdout(file).stderr(errors).spawn();
         let mut child = started.map_err(failed("start a storm"))?;
         let status = loop {
@@ -128,7 +133,7 @@ impl Storm {
                 break Some(status);
             }
             if begun.elapsed() > call.deadline {
-                child.kill().map_err(failed("end a storm"))?;
+                end_group(child.id())?;
                 child.wait().map_err(failed("wait for a storm"))?;
                 break None;
             }
@@ -152,10 +157,18 @@ impl Storm {
     }
 }
 
-/// The sum of what a storm reported. One that reported nothing did one round.
+/// Kills a process group.
+pub(super) fn end_group(group: u32) -> Result {
+    let killed = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status();
+    let killed = killed.map_err(failed("start `kill`"))?;
+    if killed.success() { Ok(()) } else { Err(format!("could not end the process group {group}")) }
+}
+
+/// The sum of what a storm reported. One that reported nothing did one round; one that was skipped did none.
 pub(super) fn reported(text: &str) -> Outcome {
     let mut sum = Outcome::default();
     for line in text.lines().filter_map(|line| line.split_once("storm: ").map(|(_, rest)| rest)) {
+        sum.skipped |= line.starts_with("skipped");
         for (name, value) in line.split(' ').filter_map(|word| word.split_once('=')) {
             let value: u64 = value.trim().parse().unwrap_or(0);
             match name {
@@ -166,7 +179,9 @@ pub(super) fn reported(text: &str) -> Outcome {
             }
         }
     }
-    sum.rounds = sum.rounds.max(1);
+    if !sum.skipped {
+        sum.rounds = sum.rounds.max(1);
+    }
     sum
 }
 

@@ -12,9 +12,14 @@ pub(super) struct Tally {
     pub(super) calls: u64,
     /// The rounds of its first call.
     pub(super) usual: u64,
+    /// The rounds of the calls that passed.
     pub(super) rounds: u64,
+    /// The rounds of all calls. A storm that fails again and again is not asked for the same rounds forever.
+    pub(super) tried: u64,
     /// The rounds of its largest call.
     pub(super) largest: u64,
+    /// This machine cannot run it.
+    pub(super) skipped: bool,
     pub(super) operations: u64,
     pub(super) kills: u64,
     pub(super) took: Duration,
@@ -32,10 +37,12 @@ impl Tally {
             self.usual = outcome.rounds;
         }
         self.calls += 1;
-        // A storm that fails again and again is not asked for the same rounds forever.
-        let rounds = if outcome.failure.is_some() { call.rounds.unwrap_or(1) } else { outcome.rounds };
-        self.rounds += rounds;
-        self.largest = self.largest.max(rounds);
+        let has_failed = outcome.failure.is_some();
+        let tried = if has_failed { call.rounds.unwrap_or(1) } else { outcome.rounds };
+        self.rounds += if has_failed { 0 } else { outcome.rounds };
+        self.tried += tried;
+        self.largest = self.largest.max(tried);
+        self.skipped |= outcome.skipped;
         self.operations += outcome.operations;
         self.kills += outcome.kills;
         self.took += outcome.took;
@@ -44,15 +51,19 @@ impl Tally {
     }
 
     pub(super) fn largest_or_sum(&self, whole: bool) -> u64 {
-        if whole { self.largest } else { self.rounds }
+        if whole { self.largest } else { self.tried }
     }
 }
 
 /// One call, while others are still to come.
 pub(super) fn line(name: &str, outcome: &Outcome, since: Duration) -> String {
-    let word = if outcome.failure.is_some() { "FAILED" } else { "ok" };
+    let word = match outcome.failure {
+        Some(_) => "FAILED",
+        None if outcome.skipped => "skipped",
+        None => "ok",
+    };
     let Outcome { rounds, took, .. } = outcome;
-    format!("{:>6} s  {word:<6} {name}: {rounds} rounds in {:.1} s", since.as_secs(), took.as_secs_f64())
+    format!("{:>6} s  {word:<7} {name}: {rounds} rounds in {:.1} s", since.as_secs(), took.as_secs_f64())
 }
 
 /// The table, in Markdown, so that it can be kept in a document as it is.
@@ -63,6 +74,7 @@ pub(super) fn table(tallies: &[Tally]) -> String {
     let mut row = |tally: &Tally, seed: &str| {
         let Tally { name, calls, rounds, operations, kills, took, failures, .. } = tally;
         let (failed, seconds) = (failures.len(), took.as_secs());
+        let name = if tally.skipped { format!("{name} (skipped)") } else { name.clone() };
         writeln!(
             text,
             "| {name} | {calls} | {rounds} | {operations} | {kills} | {seed} | {failed} | {seconds} s |"

@@ -79,18 +79,45 @@ fn test_binaries_are_those_that_cargo_names() {
 }
 
 #[test]
+fn a_storm_that_is_too_late_ends_with_everything_that_it_started() {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "sleep 600 & sleep 600"]).stdout(std::process::Stdio::piped());
+    let mut child = std::os::unix::process::CommandExt::process_group(&mut command, 0).spawn().unwrap();
+    storm::end_group(child.id()).unwrap();
+    child.wait().unwrap();
+    // The pipe ends when nobody holds its other end.
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut child.stdout.take().unwrap(), &mut rest).unwrap();
+    assert!(rest.is_empty());
+}
+
+#[test]
+fn a_storm_that_failed_or_was_skipped_does_not_hold_up_the_others() {
+    let call = Call { rounds: Some(40), seed: 9, deadline: STORM_MAX };
+    let mut failed = tally("a", &[5]);
+    failed.add(&call, Outcome { failure: Some("a failed".to_owned()), ..Outcome::default() });
+    assert_eq!((failed.rounds, failed.tried), (5, 45));
+    let mut skipped = Tally::new("b");
+    skipped.add(&call, Outcome { skipped: true, ..Outcome::default() });
+    assert_eq!(next(&[skipped, failed]), 1);
+}
+
+#[test]
 fn the_table_has_a_row_for_each_storm_and_one_for_all() {
     let mut failed = tally("b", &[2]);
     let call = Call { rounds: None, seed: 9, deadline: STORM_MAX };
     failed.add(&call, Outcome { failure: Some("b failed".to_owned()), ..Outcome::default() });
-    let text = table::table(&[tally("a", &[1, 2]), failed]);
+    let mut skipped = Tally::new("c");
+    skipped.add(&call, storm::reported("storm: skipped: no namespaces\n"));
+    let text = table::table(&[tally("a", &[1, 2]), failed, skipped]);
     let rows: Vec<&str> = text.lines().skip(2).collect();
     assert_eq!(
         rows,
         [
             "| a | 2 | 3 | 0 | 0 | 7 | 0 | 3 s |",
-            "| b | 2 | 3 | 0 | 0 | 9 | 1 | 2 s |",
-            "| all | 4 | 6 | 0 | 0 |  | 1 | 5 s |"
+            "| b | 2 | 2 | 0 | 0 | 9 | 1 | 2 s |",
+            "| c (skipped) | 1 | 0 | 0 | 0 | 9 | 0 | 0 s |",
+            "| all | 5 | 5 | 0 | 0 |  | 1 | 5 s |"
         ]
     );
 }

@@ -123,3 +123,57 @@ proptest! {
         prop_assert_eq!(scrubbed(&hidden, &text, piece), hidden.clean(&text).into_owned());
     }
 }
+
+#[test]
+fn a_secret_at_the_cut_of_a_long_line_that_is_not_text_is_removed() {
+    let token = ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
+    for bad in [&b"\xff"[..], b"\xe2\x82-\xc3", b"-\xf0\x9f"] {
+        for shift in (0..token.len() + 2).step_by(6) {
+            let before = LINE_BYTES_MAX + 1 - SECRET_BYTES_MAX - shift - bad.len();
+            let mut line = [bad, &b"-".repeat(before), token.as_bytes()].concat();
+            line.resize(LINE_BYTES_MAX, b'-');
+            let mut scrubber = Scrubber::default();
+            let mut clean = String::new();
+            for piece in [&line[..], b"-", b"\xc3\xbc end\n"] {
+                scrubber.push(piece, |text| clean.push_str(text));
+            }
+            scrubber.finish(|text| clean.push_str(text));
+            assert!(clean.contains("[REDACTED:github_token]"), "{bad:?} {shift}");
+            assert!(!clean.contains("ABCDE") && !clean.contains("ghp"), "{bad:?} {shift}");
+            assert!(clean.starts_with(&*String::from_utf8_lossy(bad)) && clean.ends_with("-\u{fc} end\n"));
+        }
+    }
+}
+
+#[test]
+fn a_character_that_has_only_begun_at_the_cut_is_not_replaced() {
+    let mut scrubber = Scrubber::default();
+    let mut clean = String::new();
+    let line = [&b"\xff"[..], &b"-".repeat(LINE_BYTES_MAX - 1), b"\xc3"].concat();
+    for piece in [&line[..LINE_BYTES_MAX], &line[LINE_BYTES_MAX..], b"\xbc\n"] {
+        scrubber.push(piece, |text| clean.push_str(text));
+    }
+    assert!(clean.ends_with("-\u{fc}\n") && clean.matches('\u{fffd}').count() == 1);
+}
+
+#[test]
+fn a_line_in_small_pieces_is_searched_once() {
+    // Half a million pieces of one byte: searching all of them for every one would take minutes.
+    let mut scrubber = Scrubber::default();
+    let mut clean = String::new();
+    for _ in 0..LINE_BYTES_MAX - 1 {
+        scrubber.push(b"x", |text| clean.push_str(text));
+    }
+    assert_eq!((clean.len(), scrubber.lines, scrubber.is_fresh), (0, 0, false));
+    scrubber.push(b"\nsecond", |text| clean.push_str(text));
+    assert_eq!((clean.len(), scrubber.lines), (LINE_BYTES_MAX, 0));
+}
+
+#[test]
+fn debug_output_does_not_show_the_text() {
+    let mut hidden = Hidden::default();
+    hidden.add("correct horse");
+    let mut scrubber = Scrubber::new(hidden);
+    scrubber.push(b"correct ho", |_| {});
+    assert_eq!(format!("{scrubber:?}"), "Scrubber(Hidden(1 values), 10 bytes, Nothing)");
+}

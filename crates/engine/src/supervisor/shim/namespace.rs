@@ -11,14 +11,15 @@ use std::ffi::CString;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, set_dumpable_behavior, set_parent_process_death_signal,
+    DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_dumpable_behavior,
+    set_parent_process_death_signal,
 };
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -34,6 +35,8 @@ const INIT: u32 = 1;
 /// The namespace that the shim's further children live in.
 pub(super) struct Namespace {
     init: Pid,
+    /// Means the first process even after it was reaped, when its pid may be another's.
+    pinned: OwnedFd,
 }
 
 /// Makes a namespace and enters it. The inner error says why the system refuses it; nothing has changed then.
@@ -53,12 +56,23 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
         Err(errno @ (Errno::AGAIN | Errno::NOMEM)) => return Err(errno.into()),
         Err(errno) => return Ok(Err(refused("a new pid namespace", errno))),
     };
+    // Nobody has reaped it yet, so its pid is its own.
+    let pinned = match pidfd_open(init, PidfdFlags::empty()) {
+        Ok(pinned) => pinned,
+        Err(errno) => {
+            end(init);
+            return match errno {
+                Errno::MFILE | Errno::NFILE | Errno::NOMEM => Err(errno.into()),
+                _ => Ok(Err(refused("a descriptor of a process", errno))),
+            };
+        }
+    };
     let goer = goer.take().expect("BUG: only the child takes it");
     let prepared = prepare(init, goer, &told);
     match prepared.and_then(|doors| doors.enter_user().map(|()| doors)) {
         Ok(doors) => {
             doors.enter_rest()?;
-            Ok(Ok(Namespace { init }))
+            Ok(Ok(Namespace { init, pinned }))
         }
         Err(reason) => {
             end(init);
@@ -175,8 +189,8 @@ fn next_byte(pipe: &PipeReader) -> io::Result<Option<u8>> {
 impl Namespace {
     /// Ends everything inside, in one step that no process can outrun.
     pub(super) fn kill(&self) {
-        // It is a child that was not collected yet, so its pid is its own. If it has ended, so has everything.
-        rustix::process::kill_process(self.init, Signal::KILL).ok();
+        // If it has ended, so has everything.
+        rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL).ok();
     }
 
     /// Ends the namespace before anything was started in it.

@@ -42,7 +42,11 @@ fn outside(
     let own = judged.issued.packet["task"]["worklog_path"].as_str();
     let own = own.and_then(|path| Scope::parse(path, Some(root)).ok());
     let scratch: Vec<Scope> = watched.scratch.iter().cloned().chain(own).collect();
-    let since = Since { oldest_grant: before.oldest_grant.unwrap_or(0), at: judged.issued.issued_at };
+    let since = Since {
+        oldest_grant: before.oldest_grant.unwrap_or(0),
+        own_grant: judged.issued.token,
+        at: judged.issued.issued_at,
+    };
     let others = meanwhile::others_in(work.tx, &state.run, &judged.issued.task_id, since, work.now)?;
     let interval = Interval {
         scope: &watched.scopes,

@@ -55,30 +55,28 @@ fn share(amount: i64) -> Budget {
 fn random_task(dice: &mut Dice, name: &str) -> PlanTask {
     let is_agent = dice.one_in(3);
     let checks = usize::try_from(dice.pick(&[0, 0, 1, 1, 2])).unwrap();
+    let scope = |dice: &mut Dice| Scope::parse(dice.pick(&SCOPES), None).unwrap();
+    let writes = if dice.one_in(2) { vec![scope(dice)] } else { Vec::new() };
     PlanTask {
         executor: if is_agent { ExecutorName::aop_stdio() } else { ExecutorName::shell() },
         prompt: is_agent.then(|| "Do it".to_owned()),
         command: vec!["work".to_owned(), name.to_owned()],
-        writes: if dice.one_in(2) {
-            vec![Scope::parse(dice.pick(&SCOPES), None).unwrap()]
-        } else {
-            Vec::new()
-        },
         timeout_ms: dice.pick(&[2_000, 5_000, 20_000]),
         retries: u32::try_from(dice.below(3)).unwrap(),
         backoff_ms: if dice.one_in(2) { vec![dice.pick(&[100, 3_000])] } else { Vec::new() },
         retry_safe: dice.one_in(2),
-        checks: (0..checks).map(|index| random_check(dice, name, index)).collect(),
+        checks: (0..checks).map(|index| random_check(dice, (name, &writes), index)).collect(),
+        writes,
         ..PlanTask::minimal(name)
     }
 }
 
-fn random_check(dice: &mut Dice, name: &str, index: usize) -> Check {
+fn random_check(dice: &mut Dice, (name, writes): (&str, &[Scope]), index: usize) -> Check {
     let kinds =
         [Expects::ExitCode0, Expects::ExitCode0, Expects::MatchFound, Expects::NoMatch, Expects::FileExists];
     let expects = dice.pick(&kinds);
     let command = match expects {
-        Expects::FileExists => vec![super::world::artifact(name)],
+        Expects::FileExists => vec![super::world::artifact(name, writes)],
         Expects::ExitCode0 | Expects::MatchFound | Expects::NoMatch => {
             vec!["check".to_owned(), name.to_owned(), index.to_string(), expects.as_str().to_owned()]
         }

@@ -80,13 +80,17 @@ pub(super) struct World {
     slept_ms: i64,
 }
 
-/// Where the work of a task leaves its file.
-pub(super) fn artifact(task: &str) -> String {
-    format!("made/{task}")
+/// Where tasks without a scope leave their files. Git ignores it: nobody could tell whose they are.
+const UNSCOPED: &str = "made";
+
+/// Where the work of a task leaves its file: inside its scope.
+pub(super) fn artifact(task: &str, writes: &[Scope]) -> String {
+    format!("{}/{task}", writes.first().map_or(UNSCOPED, Scope::as_str))
 }
 
 impl World {
     pub(super) fn new(dice: Dice, workspace: PathBuf, store: PathBuf) -> Self {
+        std::fs::write(workspace.join(".gitignore"), format!("/{UNSCOPED}\n")).unwrap();
         Self {
             dice,
             clock: ManualClock::new(),
@@ -212,7 +216,7 @@ impl World {
     }
 
     fn finish(&mut self, task: &str) {
-        let path = self.workspace.join(artifact(task));
+        let path = self.workspace.join(artifact(task, &self.writes[task]));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "made\n").unwrap();
         self.finished.insert(task.to_owned());
