@@ -35,6 +35,7 @@ fn is_around(pid: u32, dir: &Path) -> bool {
 
 /// Whether the system gives this user a user and a pid namespace with its own `/proc`. Asks another program than writ,
 /// which could be wrong about it.
+#[expect(clippy::disallowed_methods, reason = "tests ask the system what it allows")]
 pub fn has_namespaces() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     let words = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "true"];

@@ -18,7 +18,8 @@ Run the storms for as long as asked, and print one table
 A storm is a test whose name starts with `soak_`: it kills, cuts, swaps or floods something again and again. `cargo
 xtask test` runs each of them with a few rounds. Here each runs once with these, then with more until it has ten
 times as many (a run of many tasks: 10,000 tasks), then all in turn, each time with a new seed, until the time is
-over. A storm that has begun is finished. Fails if one of them did; its log is in target/soak.
+over. A storm that has begun is finished. Fails if one of them did; its log is in target/soak. Rounds of a call that
+failed are not counted, and a storm that this machine cannot run is shown as skipped.
 
   --minutes N    how long to begin new storms (default 10)
   --only TEXT    only storms whose name contains this";
