@@ -7,6 +7,7 @@ use contract::continuity::substance::ENGINE;
 use contract::domain::code::ErrorCode;
 use contract::domain::request::Agent;
 use contract::domain::retention::{BATCH_MAX, Retention};
+use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -116,6 +117,12 @@ pub(crate) fn preview_piece(cx: &mut Context, request: &Request) -> Result<Answe
         },
         request,
     )
+}
+
+/// Before when files beside the store count as old. Called before the work, whose events would confirm their own time.
+pub fn files_cutoff(cx: &mut Context, retention: &Retention) -> Result<Timestamp> {
+    let now = cx.clock.now().at;
+    Ok(retention.cutoff(cx.store.read()?.confirmed(now)?))
 }
 
 /// One bounded call for one project, or for what is outside of projects: what hooks do when a session pauses or ends.

@@ -6,13 +6,15 @@ mod tasks;
 
 use std::path::Path;
 
+use contract::domain::code::ErrorCode;
+use contract::domain::limits::VYBE_ROWS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Vybe;
 
 use crate::context::{Context, Key};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::about_project;
 use crate::once::Reply;
 use crate::record::EventBody;
@@ -57,6 +59,7 @@ pub fn may_be_database(path: &Path) -> bool {
 /// Imports everything in one transaction, once for this key. What is in the store already is left as it is.
 pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let vybe = Vybe::open(Path::new(&request.file))?;
+    refuse_too_many(&vybe)?;
     let Reply { answer: report, replayed } = cx.once(key, ImportVybe::NAME, request, |work| {
         let mut carrier = Carrier::new(work);
         carrier.projects(&vybe)?;
@@ -79,4 +82,23 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     })?;
     let request_id = key.request_id.as_str().to_owned();
     Ok(Reply { answer: Answer { report, request_id }, replayed })
+}
+
+/// The tables of which rows are imported.
+const TABLES: [&str; 7] =
+    ["projects", "tasks", "task_dependencies", "memory", "events", "artifacts", "agent_state"];
+
+/// Refuses a database whose import would keep other writers waiting for too long.
+fn refuse_too_many(vybe: &Vybe) -> Result<()> {
+    let mut rows = 0;
+    for table in TABLES {
+        rows += vybe.count(table)?;
+    }
+    if rows <= VYBE_ROWS_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("the database has {rows} rows, and one import takes at most {VYBE_ROWS_MAX} (VYBE_ROWS_MAX)");
+    let hint = "copy the database, delete the oldest rows of `events` in the copy, and import the copy";
+    Err(Error::new(ErrorCode::TooLarge, message).hint(hint))
 }

@@ -15,6 +15,7 @@ use crate::Tx;
 use crate::error::{Error, Result};
 use crate::events;
 use walk::Walk;
+pub(crate) use walk::anchor_noted_by;
 
 /// Faults listed of each kind; further ones are only counted. A longer list would not help a reader.
 const FAULTS_MAX: usize = 100;

@@ -1,6 +1,5 @@
 //! A copy of the whole store while others use it.
 
-use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::files::names_of;
 use crate::sqlite::{self, Header};
 use crate::whole_file::WholeFile;
-use crate::{KeyOnce, OpenTransactions, Store, StoreKey, Verification, known_key};
+use crate::{KeyOnce, Store, StoreKey, Verification, known_key};
 
 /// A backup that was made and verified.
 #[derive(Debug)]
@@ -89,17 +88,6 @@ fn read_back(copy: &Path, key: Option<StoreKey>) -> Result<Verification> {
     if !matches!(sqlite::header(&connection)?, Header::Ours { .. }) {
         return Err(Error::Corrupt("the copy is not a store".to_owned()));
     }
-    let mut copied = Store {
-        connection,
-        path: copy.to_owned(),
-        witness: Cell::default(),
-        found_schema: sqlite::MIGRATIONS.len(),
-        open: OpenTransactions::default(),
-        key: KeyOnce::from(key),
-        is_sealed: true,
-        changes: None,
-        seals_anew: Cell::new(false),
-        standing: None,
-    };
+    let mut copied = Store { key: KeyOnce::from(key), ..Store::on(connection, copy) };
     copied.read()?.verify(None)
 }

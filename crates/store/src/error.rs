@@ -41,6 +41,10 @@ pub enum Error {
         "the store was written by a newer version of writ: it has schema {found}, this version supports {known}"
     )]
     Newer { found: i64, known: i64 },
+    #[error(
+        "the store has schema {found} and this version needs {known}, but it cannot be written to migrate it"
+    )]
+    OlderReadOnly { found: usize, known: usize },
     #[error("{} is on a network file system ({name}), where the write-ahead log is not safe", path.display())]
     NetworkFileSystem { path: PathBuf, name: &'static str },
     #[error("the store's key {} {problem}", path.display())]
@@ -91,6 +95,7 @@ impl Error {
             | Error::NoKey { .. }
             | Error::Full
             | Error::ReadOnly
+            | Error::OlderReadOnly { .. }
             | Error::Unavailable(_) => ErrorCode::StoreUnavailable,
             Error::Sql(_) | Error::Unfit { .. } => ErrorCode::Bug,
             Error::Secret(_) | Error::NotCanonical(_) => ErrorCode::InvalidInput,
@@ -118,6 +123,9 @@ impl Error {
             Error::Directory { .. } | Error::File { .. } | Error::Open { .. } | Error::ReadOnly => {
                 Some("check the permissions, or choose another file with --db-path or WRIT_DB")
             }
+            Error::OlderReadOnly { .. } => Some(
+                "copy the store and its key to a disk that can be written, and open the copy with --db-path",
+            ),
             Error::Backup { .. } => {
                 Some("writ copies an older store before it migrates it; free some space in its directory")
             }

@@ -2,7 +2,7 @@
 
 use contract::chain;
 use contract::continuity::event::{BOOKKEEPING, RESUME_INTENT};
-use contract::continuity::substance::Substance;
+use contract::continuity::substance::{ENGINE, Substance};
 use contract::domain::change::Change;
 use contract::domain::id::{self, Id};
 use contract::domain::run::RunId;
@@ -68,6 +68,36 @@ pub struct NewEvent {
     pub task_id: Option<TaskId>,
     pub run_id: Option<RunId>,
     pub message: String,
+}
+
+impl NewEvent {
+    /// An event that the store itself writes, under its id and time.
+    pub(crate) fn by_store(
+        (event_id, at): (Id<id::Event>, Timestamp),
+        kind: &str,
+        message: String,
+        payload: Value,
+    ) -> Self {
+        Self {
+            event_id,
+            at,
+            r#type: "event",
+            from: ENGINE.to_owned(),
+            to: "log.writ".to_owned(),
+            intent: format!("writ.{kind}"),
+            corr: "store".to_owned(),
+            reply_to: None,
+            priority: "normal",
+            requires: None,
+            payload,
+            kind: kind.to_owned(),
+            agent: "writ".to_owned(),
+            project_id: None,
+            task_id: None,
+            run_id: None,
+            message,
+        }
+    }
 }
 
 /// An event of the log.

@@ -9,6 +9,8 @@ use crate::sqlite::APPLICATION_ID;
 
 /// Where SQLite's file format keeps the application id.
 const APPLICATION_ID_AT: usize = 68;
+/// The ending of the file with events that a salvage found in no chain.
+pub(crate) const UNCHAINED: &str = ".unchained.ndjson";
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Whether the file is a store of writ, of any version. Reads only the header of the file, so a damaged
@@ -25,10 +27,11 @@ pub fn names_of(path: &Path) -> Vec<PathBuf> {
     ["", "-wal", "-shm", "-journal", ".key"].map(|ending| beside(path, ending)).into()
 }
 
-/// The files that exist of a store: the database, what SQLite keeps beside it, its key, backups before migrations, and
-/// copies that were rescued from a store that was replaced.
+/// The files that exist of a store: the database, what SQLite keeps beside it, its key, the events that a salvage found in
+/// no chain, backups before migrations, and copies that were rescued from a store that was replaced.
 pub fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files: Vec<PathBuf> = names_of(path).into_iter().filter(|file| file.is_file()).collect();
+    let names = names_of(path).into_iter().chain([beside(path, UNCHAINED)]);
+    let mut files: Vec<PathBuf> = names.filter(|file| file.is_file()).collect();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(files) };
     let start = format!("{name}.schema");
     let rescued = format!("{name}.rescued-");

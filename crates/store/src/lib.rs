@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod files;
 mod focus;
+mod held;
 mod key;
 mod memories;
 mod memories_sqlite;
@@ -127,41 +128,71 @@ impl Drop for OpenTransaction {
     }
 }
 
+/// What a transaction does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Reads,
+    Writes,
+    /// Writes, and its end seals nothing.
+    WritesUnsealed,
+}
+
 impl Store {
+    /// A store on an open connection, of this schema, whose file may be replaced unnoticed.
+    fn on(connection: rusqlite::Connection, path: &Path) -> Self {
+        Self {
+            connection,
+            path: path.to_owned(),
+            found_schema: sqlite::MIGRATIONS.len(),
+            open: OpenTransactions::default(),
+            key: KeyOnce::new(),
+            is_sealed: true,
+            changes: None,
+            seals_anew: Cell::new(false),
+            witness: Cell::default(),
+            standing: None,
+        }
+    }
+
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`. Refused without the
     /// store's key.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         self.watch_changes()?;
-        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let changes = self.changes.as_ref();
-        if let Some(changes) = changes {
-            seal::locked(changes).clear();
-        }
-        let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
-        if let Some(standing) = standing {
-            standing.note_log();
-        }
-        let (key, path, seals_anew) = (&self.key, self.path.as_path(), self.seals_anew.take());
-        Ok(Tx { sql, key, changes, seals_anew, path, times, standing, _open: self.open.enter() })
+        self.transaction(Access::Writes)
     }
 
     /// Begins a transaction that may write, and whose end seals nothing.
     pub(crate) fn begin_unsealed(&mut self) -> Result<Tx<'_>> {
-        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let (times, standing) = (Times::new(&self.witness), self.standing.as_ref());
-        if let Some(standing) = standing {
-            standing.note_log();
-        }
-        let (key, path, changes, seals_anew) = (&self.key, self.path.as_path(), None, false);
-        Ok(Tx { sql, key, changes, seals_anew, path, times, standing, _open: self.open.enter() })
+        self.transaction(Access::WritesUnsealed)
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
-        let sql = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Deferred)?;
-        let times = Times::new(&self.witness);
-        let (key, path, changes, seals_anew) = (&self.key, self.path.as_path(), None, false);
-        Ok(Tx { sql, key, changes, seals_anew, path, times, standing: None, _open: self.open.enter() })
+        self.transaction(Access::Reads)
+    }
+
+    fn transaction(&mut self, access: Access) -> Result<Tx<'_>> {
+        use rusqlite::TransactionBehavior::{Deferred, Immediate};
+        let behavior = if access == Access::Reads { Deferred } else { Immediate };
+        let sql = self.connection.transaction_with_behavior(behavior)?;
+        let changes = self.changes.as_ref().filter(|_| access == Access::Writes);
+        if let Some(changes) = changes {
+            seal::locked(changes).clear();
+        }
+        let standing = self.standing.as_ref().filter(|_| access != Access::Reads);
+        if let Some(standing) = standing {
+            standing.note_log();
+        }
+        Ok(Tx {
+            sql,
+            key: &self.key,
+            changes,
+            seals_anew: access == Access::Writes && self.seals_anew.take(),
+            path: &self.path,
+            times: Times::new(&self.witness),
+            standing,
+            _open: self.open.enter(),
+        })
     }
 
     pub fn path(&self) -> &Path {

@@ -1,6 +1,5 @@
 //! Opens a store: creates it on first use, backs it up before a migration, and refuses files of other programs.
 
-use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,7 +11,7 @@ use rusqlite::Connection;
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
 use crate::standing::{self, Standing};
-use crate::{KeyOnce, OpenTransactions, Store, StoreKey, read_only};
+use crate::{Store, StoreKey, read_only};
 
 /// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
 /// new key would make a forged store look genuine.
@@ -35,7 +34,11 @@ impl Store {
         let (connection, header) = match sqlite::connect(path).and_then(sqlite::with_header) {
             Ok(found) => found,
             Err(error) if sqlite::cannot_write(&error) && path.is_file() => {
-                return read_only::open(path, migrations.len()).map_err(|_| failed(error));
+                return read_only::open(path, migrations.len()).map_err(|why| match why {
+                    // Reading fails for the reason that writing did.
+                    Error::Open { .. } | Error::Input { .. } | Error::ReadOnly => failed(error),
+                    named => named,
+                });
             }
             Err(error) => return Err(failed(error)),
         };
@@ -59,18 +62,7 @@ impl Store {
             written: false,
         })?;
         let standing = Some(Standing::new(id, &sqlite::real_path(&connection, path)));
-        let mut store = Store {
-            connection,
-            path: path.to_owned(),
-            found_schema,
-            open: OpenTransactions::default(),
-            key: KeyOnce::new(),
-            is_sealed: true,
-            changes: None,
-            seals_anew: Cell::new(false),
-            witness: Cell::default(),
-            standing,
-        };
+        let mut store = Store { found_schema, standing, ..Store::on(connection, path) };
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
@@ -82,18 +74,8 @@ impl Store {
         let connection = Connection::open_in_memory()?;
         sqlite::configure(&connection)?;
         sqlite::migrate(&connection, sqlite::MIGRATIONS, 0)?;
-        Ok(Store {
-            connection,
-            path: PathBuf::from(":memory:"),
-            witness: Cell::default(),
-            found_schema: 0,
-            open: OpenTransactions::default(),
-            key: KeyOnce::new(),
-            is_sealed: false,
-            changes: None,
-            seals_anew: Cell::new(false),
-            standing: None,
-        })
+        let path = Path::new(":memory:");
+        Ok(Store { found_schema: 0, is_sealed: false, ..Store::on(connection, path) })
     }
 
     fn bring_up_to_date(&mut self, migrations: &[&str], now: Timestamp) -> Result<()> {

@@ -1,20 +1,22 @@
 //! Opens a store that this process cannot write: on a disk that is mounted read-only, or without the permission.
 
-use std::cell::Cell;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::Store;
 use crate::error::{Error, Result};
-use crate::open::beside;
+use crate::held::Held;
+use crate::open::{beside, private};
 use crate::sqlite::{self, Header};
-use crate::{KeyOnce, OpenTransactions, Store};
 
+/// How the names of copies begin, in the directory for temporary files.
+const COPIES: &str = "writ-read-";
 /// How often a store that others change is copied again before it counts as busy.
 const COPIES_MAX: usize = 5;
 
@@ -22,28 +24,20 @@ const COPIES_MAX: usize = 5;
 pub(crate) fn open(path: &Path, known: usize) -> Result<Store> {
     let (connection, header) = connect(path)?;
     match header {
-        Header::Foreign | Header::Fresh => return Err(Error::Foreign { path: path.to_owned() }),
+        Header::Foreign => return Err(Error::not_a_store(path)),
+        // It would have to be made.
+        Header::Fresh => return Err(Error::ReadOnly),
         Header::Ours { schema } => match usize::try_from(schema) {
             Ok(found) if found == known => {}
             Ok(found) if found > known => {
                 let known = i64::try_from(known).expect("BUG: few migrations");
                 return Err(Error::Newer { found: i64::from(schema), known });
             }
-            Ok(_) | Err(_) => return Err(Error::ReadOnly),
+            Ok(found) if found > 0 => return Err(Error::OlderReadOnly { found, known }),
+            Ok(_) | Err(_) => return Err(Error::Corrupt(format!("its schema version is {schema}"))),
         },
     }
-    Ok(Store {
-        connection,
-        path: path.to_owned(),
-        found_schema: known,
-        open: OpenTransactions::default(),
-        key: KeyOnce::new(),
-        is_sealed: true,
-        changes: None,
-        seals_anew: Cell::new(false),
-        witness: Cell::default(),
-        standing: None,
-    })
+    Ok(Store::on(connection, path))
 }
 
 fn connect(path: &Path) -> Result<(Connection, Header)> {
@@ -60,7 +54,7 @@ fn connect(path: &Path) -> Result<(Connection, Header)> {
     }
     let copy = Copy::new(&real)?;
     // The connection keeps the copy readable after its name is gone.
-    ready(&immutable(&copy.file), OpenFlags::SQLITE_OPEN_URI).map_err(failed)
+    ready(&immutable(&copy.file()), OpenFlags::SQLITE_OPEN_URI).map_err(failed)
 }
 
 fn ready(path: &Path, more: OpenFlags) -> rusqlite::Result<(Connection, Header)> {
@@ -90,31 +84,24 @@ fn immutable(path: &Path) -> PathBuf {
 }
 
 /// A copy of the database with its log merged into it, in a directory that is removed again.
-struct Copy {
-    directory: PathBuf,
-    file: PathBuf,
-}
+struct Copy(Held);
 
 impl Copy {
     fn new(real: &Path) -> Result<Self> {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("writ-read-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        let failed = |source| Error::Output { path: directory.clone(), source };
-        fs::DirBuilder::new().mode(0o700).create(&directory).map_err(failed)?;
-        let copy = Self { file: directory.join("writ.db"), directory: directory.clone() };
+        let copy = Self(Held::directory(&std::env::temp_dir().join(COPIES))?);
         let endings = ["", "-wal"];
         for _ in 0..COPIES_MAX {
             let before = endings.map(|ending| stamp(&beside(real, ending)));
             for ending in endings {
-                let (from, to) = (beside(real, ending), beside(&copy.file, ending));
-                match fs::copy(&from, &to) {
-                    Ok(_) => {}
-                    Err(error) if ending == "-wal" && error.kind() == std::io::ErrorKind::NotFound => {
+                let (from, to) = (beside(real, ending), beside(&copy.file(), ending));
+                match copied(&from, &to) {
+                    Ok(()) => {}
+                    Err(Failed::Reading(error))
+                        if ending == "-wal" && error.kind() == std::io::ErrorKind::NotFound =>
+                    {
                         fs::remove_file(&to).ok();
                     }
-                    Err(source) => return Err(Error::Input { path: from, source }),
+                    Err(error) => return Err(error.of(&from, &to)),
                 }
             }
             if before == endings.map(|ending| stamp(&beside(real, ending))) {
@@ -125,18 +112,37 @@ impl Copy {
         Err(Error::Busy)
     }
 
+    fn file(&self) -> PathBuf {
+        self.0.path().join("writ.db")
+    }
+
     /// Moves the log into the file.
     fn merge(&self) -> rusqlite::Result<()> {
-        let connection = Connection::open_with_flags(&self.file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let connection = Connection::open_with_flags(self.file(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
     }
 }
 
-impl Drop for Copy {
-    fn drop(&mut self) {
-        // What is left lies in the directory for temporary files, readable by this user only.
-        fs::remove_dir_all(&self.directory).ok();
+/// Which side of a copy failed.
+enum Failed {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+impl Failed {
+    fn of(self, from: &Path, to: &Path) -> Error {
+        match self {
+            Failed::Reading(source) => Error::Input { path: from.to_owned(), source },
+            Failed::Writing(source) => Error::Output { path: to.to_owned(), source },
+        }
     }
+}
+
+fn copied(from: &Path, to: &Path) -> std::result::Result<(), Failed> {
+    let mut source = fs::File::open(from).map_err(Failed::Reading)?;
+    let mut target = private().create(true).truncate(true).open(to).map_err(Failed::Writing)?;
+    io::copy(&mut source, &mut target).map_err(Failed::Writing)?;
+    Ok(())
 }
 
 /// Changes whenever the file does.

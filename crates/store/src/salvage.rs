@@ -1,29 +1,33 @@
 //! Gets what is whole out of a damaged store into a new one. The damaged store is only read.
 
 mod chains;
+mod parts;
 mod source;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::domain::change::Change;
-use contract::domain::id::{Id, Minter, mint};
+use contract::domain::id::{Minter, mint};
 use contract::domain::retention::PRUNED;
 use contract::domain::time::Timestamp;
 use rusqlite::params;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::events::{Event, NewEvent, Stream};
 use crate::tables_sqlite::Table;
-use crate::whole_file::WholeFile;
 use crate::{Store, Tx};
 use chains::Chain;
+use parts::Parts;
 use source::Source;
 
-/// The kind of the event that says what was lost. A store with it cannot be rebuilt from its log alone.
-pub(crate) const SALVAGED: &str = "store_salvaged";
+/// The kind of the event that says what was lost.
+const SALVAGED: &str = "store_salvaged";
+/// The counter that says that a store cannot be rebuilt from its log alone. An event would not do: agents write events of
+/// any kind, and counters are sealed.
+const SALVAGED_COUNTER: &str = "salvaged";
 /// Losses that are listed; further ones are only counted.
 const LOSSES_MAX: usize = 100;
 
@@ -59,21 +63,29 @@ impl Salvaged {
     }
 }
 
-/// Makes a new store at `into` from what is whole in the store at `from`. `into` must not exist.
+/// Makes a new store at `into` from what is whole in the store at `from`. `into` must not exist; it gets its name when it
+/// is complete.
 pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -> Result<Salvaged> {
-    if let Some(path) = crate::files_of(into).unwrap_or_default().into_iter().next() {
-        return Err(Error::Exists { path });
-    }
-    if into.exists() {
-        return Err(Error::Exists { path: into.to_owned() });
-    }
+    let parts = Parts::new(into)?;
+    let source = Source::open(from, &parts.damaged())?;
     let mut found = Salvaged::default();
-    let source = Source::open(from, into)?;
     let events = source.events(&mut found);
     found.events_read = events.len();
     let (chains, unchained) = chains::longest(events, &source.anchors(), &mut found);
-    found.unchained = keep_unchained(into, &unchained)?;
-    let mut store = Store::open(into, now)?;
+    found.unchained = parts.keep_unchained(&unchained)?;
+    fill(&parts.store(), (&source, &chains), (ids, now), &mut found)?;
+    parts.finish()?;
+    Ok(found)
+}
+
+/// Makes the new store.
+fn fill(
+    path: &Path,
+    (source, chains): (&Source, &[Chain]),
+    (ids, now): (&mut dyn Minter, Timestamp),
+    found: &mut Salvaged,
+) -> Result<()> {
+    let mut store = Store::open(path, now)?;
     // Changes that do not fit are rolled back one by one, so the seal is computed at the end.
     store.seal_anew_at_next_transaction()?;
     let tx = store.begin()?;
@@ -81,44 +93,27 @@ pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -
     // The tables of a log that begins at an anchor are more than the log.
     found.rebuilt = chains.iter().all(|chain| chain.anchor_seq == 0);
     let is_whole = found.lost.is_empty() && found.lost_more == 0;
-    tx.take_events(&chains, &mut found)?;
+    tx.take_events(chains, found)?;
     if !found.rebuilt {
-        tx.copy_tables(&source, |name| !["requests", "counters", "cursors"].contains(&name), &mut found)?;
+        tx.copy_tables(source, |name| !["requests", "counters", "cursors"].contains(&name), found)?;
     }
-    tx.take_the_rest(&source, is_whole, &mut found)?;
-    tx.remove_dangling(&mut found)?;
-    tx.note_anchors(&chains, ids, now)?;
+    tx.take_the_rest(source, is_whole, found)?;
+    tx.remove_dangling(found)?;
+    tx.note_anchors(chains, ids, now)?;
     found.tasks = tx.count("tasks")?;
     found.memories = tx.count("memories")?;
-    tx.append(&Stream::Store, note(ids, now, SALVAGED, "Salvaged from a damaged store", json!(found)))?;
+    tx.raise_number(SALVAGED_COUNTER, 1)?;
+    let message = "Salvaged from a damaged store".to_owned();
+    let event = NewEvent::by_store((mint(ids, now), now), SALVAGED, message, json!(found));
+    tx.append(&Stream::Store, event)?;
     tx.count_events_from(tx.accounted()?)?;
-    tx.commit()?;
-    Ok(found)
-}
-
-/// The events that are in no chain, in a file beside the new store.
-fn keep_unchained(into: &Path, events: &[Event]) -> Result<Option<PathBuf>> {
-    use std::io::Write;
-    if events.is_empty() {
-        return Ok(None);
-    }
-    let path = crate::open::beside(into, ".unchained.ndjson");
-    let (whole, file) = WholeFile::begin(&path, false)?;
-    let mut out = std::io::BufWriter::new(file);
-    for event in events {
-        let line = serde_json::to_string(event).unwrap_or_default();
-        writeln!(out, "{line}").map_err(|source| Error::Output { path: path.clone(), source })?;
-    }
-    out.flush().map_err(|source| Error::Output { path: path.clone(), source })?;
-    drop(out);
-    whole.finish()?;
-    Ok(Some(path))
+    tx.commit()
 }
 
 impl Tx<'_> {
     /// Whether the tables hold more than the log, because the store came out of a damaged one.
     pub fn was_salvaged(&self) -> Result<bool> {
-        Ok(self.prepare("SELECT 1 FROM events WHERE kind = ?1 LIMIT 1")?.exists([SALVAGED])?)
+        Ok(self.last_number(SALVAGED_COUNTER)? > 0)
     }
 
     /// Writes the kept events with their hashes, in the order they had, and applies their changes.
@@ -201,7 +196,13 @@ impl Tx<'_> {
     }
 
     fn copy_table(&self, source: &Source, table: &Table, found: &mut Salvaged) -> Result<usize> {
-        let rows = source.rows(table, found);
+        // An older or damaged schema has fewer columns; the others keep their defaults.
+        let table = source.known_part(table);
+        if table.columns.is_empty() {
+            found.lose(format!("all rows of {}", table.name));
+            return Ok(0);
+        }
+        let rows = source.rows(&table, found);
         let mut copied = 0;
         for row in rows {
             match self.prepare(&table.insert())?.execute(rusqlite::params_from_iter(row)) {
@@ -234,6 +235,9 @@ impl Tx<'_> {
         }
         let (tokens, memory) = (self.highest_token()?.max(source.highest_token()), self.highest_memory()?);
         self.raise_number("fencing", tokens)?;
+        if let Some(plain) = source.plain_tokens() {
+            self.raise_number("fencing_plain", plain.max(tokens))?;
+        }
         self.raise_number("memory", memory)?;
         // Events have new numbers where some were lost, so a cursor would point elsewhere.
         match named("cursors") {
@@ -291,34 +295,12 @@ impl Tx<'_> {
         for chain in chains.iter().filter(|chain| chain.anchor_seq > 0 && !chain.is_noted()) {
             let anchor = json!({"seq": chain.anchor_seq, "hash": chain.anchor_hash});
             let message = format!("Events 1 to {} were lost in a damaged store", chain.anchor_seq);
-            let event = note(ids, now, PRUNED, &message, json!({"anchor": anchor}));
+            let payload = json!({"anchor": anchor});
+            let event = NewEvent::by_store((mint(ids, now), now), PRUNED, message, payload);
             if let Some(stream) = Stream::named(&chain.stream) {
                 self.append(&stream, event)?;
             }
         }
         Ok(())
-    }
-}
-
-fn note(ids: &mut dyn Minter, now: Timestamp, kind: &str, message: &str, payload: Value) -> NewEvent {
-    let event_id: Id<contract::domain::id::Event> = mint(ids, now);
-    NewEvent {
-        event_id,
-        at: now,
-        r#type: "event",
-        from: "service.writ".to_owned(),
-        to: "log.writ".to_owned(),
-        intent: format!("writ.{kind}"),
-        corr: "store".to_owned(),
-        reply_to: None,
-        priority: "normal",
-        requires: None,
-        payload,
-        kind: kind.to_owned(),
-        agent: "writ".to_owned(),
-        project_id: None,
-        task_id: None,
-        run_id: None,
-        message: message.to_owned(),
     }
 }

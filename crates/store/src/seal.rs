@@ -23,7 +23,8 @@ pub(crate) struct SealedTable {
     pub(crate) name: &'static str,
     /// The columns of the MAC, its own not among them.
     pub(crate) columns: &'static str,
-    /// How many of the first columns name the row.
+    /// How many of the first columns only name the row: one in which all others are empty has no seal. 0 where every row
+    /// has one.
     keys: usize,
     /// The column of the MAC.
     pub(crate) seal: &'static str,
@@ -32,10 +33,10 @@ pub(crate) struct SealedTable {
 }
 
 const fn rows(name: &'static str, columns: &'static str) -> SealedTable {
-    SealedTable { name, columns, keys: 1, seal: "seal", is_counted: true }
+    SealedTable { name, columns, keys: 0, seal: "seal", is_counted: true }
 }
 
-/// Columns that change without an event. A row in which they are all empty has no seal.
+/// Columns that change without an event.
 const fn leases(name: &'static str, keys: usize, columns: &'static str) -> SealedTable {
     SealedTable { name, columns, keys, seal: "lease_seal", is_counted: false }
 }
@@ -45,13 +46,14 @@ pub(crate) const SEALED_TABLES: &[SealedTable] = &[
     rows("requests", "agent, request_id, operation, fingerprint, answer, created_at"),
     rows("counters", "name, value"),
     rows("cursors", "agent, project_id, last_event_id, updated_at"),
-    leases("tasks", 1, "id, claim_boot_id, claim_until, claim_holder"),
-    leases("runs", 1, "id, lease_boot_id, lease_until"),
-    leases("locks", 2, "token, scope, lease_boot_id, lease_until, holder"),
-    leases("attempts", 1, "id, heartbeat_at"),
-    leases("ledger_rows", 1, "task_id, heard_at, heard_boot_id, heard_boot_ms"),
-    leases("memories", 1, "id, nullif(access_count, 0), last_accessed_at"),
-    leases("agents", 1, "name, nullif(version, 1)"),
+    // The log rebuilds the token and the owner: who erases a lease cannot erase what says that there is one.
+    leases("tasks", 1, "id, claim_token, claim_boot_id, claim_until, claim_holder"),
+    leases("runs", 1, "id, owner, lease_boot_id, lease_until"),
+    leases("locks", 0, "token, scope, lease_boot_id, lease_until, holder"),
+    leases("attempts", 0, "id, heartbeat_at"),
+    leases("ledger_rows", 0, "task_id, heard_at, heard_boot_id, heard_boot_ms"),
+    leases("memories", 0, "id, access_count, last_accessed_at"),
+    leases("agents", 0, "name, version"),
 ];
 
 impl SealedTable {
@@ -64,13 +66,8 @@ impl SealedTable {
     pub(crate) fn mac(&self, key: &StoreKey, row: &Row<'_>) -> rusqlite::Result<Option<[u8; 32]>> {
         let width = row.as_ref().column_count() - 2;
         let is_empty = |column: usize| row.get_ref(column).map(|value| value == ValueRef::Null);
-        if !self.is_counted
-            && (self.keys..width)
-                .map(is_empty)
-                .collect::<rusqlite::Result<Vec<_>>>()?
-                .iter()
-                .all(|empty| *empty)
-        {
+        let empty = (self.keys..width).map(is_empty).collect::<rusqlite::Result<Vec<bool>>>()?;
+        if self.keys > 0 && empty.iter().all(|empty| *empty) {
             return Ok(None);
         }
         let bytes = encoded(width, |column| row.get_ref(column))?;
@@ -347,26 +344,12 @@ impl Tx<'_> {
         const SEALED: &str = "store_sealed";
         let unique = key.mac_bytes("event id", &[&now.millis().to_be_bytes(), &from.to_be_bytes()]);
         let bits = u128::from_be_bytes(unique[..16].try_into().expect("BUG: a MAC has 32 bytes"));
-        let event = NewEvent {
-            event_id: Id::from_bits(bits),
-            at: now,
-            r#type: "event",
-            from: "service.writ".to_owned(),
-            to: "log.writ".to_owned(),
-            intent: format!("writ.{SEALED}"),
-            corr: "store".to_owned(),
-            reply_to: None,
-            priority: "normal",
-            requires: None,
-            payload: json!({"schema_before": from}),
-            kind: SEALED.to_owned(),
-            agent: "writ".to_owned(),
-            project_id: None,
-            task_id: None,
-            run_id: None,
-            message: format!("Sealed a store of schema {from} as it was found"),
-        };
-        self.append(&Stream::Store, event)?;
+        let message = format!("Sealed a store of schema {from} as it was found");
+        let payload = json!({"schema_before": from});
+        self.append(
+            &Stream::Store,
+            NewEvent::by_store((Id::from_bits(bits), now), SEALED, message, payload),
+        )?;
         Ok(())
     }
 }

@@ -19,6 +19,12 @@ impl Table {
         format!("SELECT {} FROM {} ORDER BY {key}", self.columns.join(", "), self.name)
     }
 
+    /// The same table with fewer columns.
+    pub(crate) fn with_columns(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        let columns = self.columns.iter().filter(|column| wanted(column)).cloned().collect();
+        Self { name: self.name.clone(), columns, key: self.key.clone() }
+    }
+
     pub(crate) fn insert(&self) -> String {
         let places: Vec<String> = (1..=self.columns.len()).map(|number| format!("?{number}")).collect();
         format!("INSERT INTO {} ({}) VALUES ({})", self.name, self.columns.join(", "), places.join(", "))

@@ -26,6 +26,11 @@ impl SeededIds {
         Self::new(seed)
     }
 
+    /// What repeats the numbers that follow.
+    pub fn seed(&self) -> u64 {
+        self.state
+    }
+
     /// The next 64 bits; tests use it for their own choices too.
     pub fn next_bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -46,7 +46,7 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
             Ok(mut cx) => {
                 let (found, is_damaged) = store(&mut cx)?;
                 looks.extend(found);
-                looks.push(beside::logs(globals)?);
+                looks.extend(beside::files(globals, &path)?);
                 damaged = is_damaged;
             }
             Err(error) => {

@@ -1,14 +1,18 @@
 //! A damaged store: an exit code of its own, never called a bug; what is whole comes out of it; a person seals it anew.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
-use testkit::{Cli, Output};
+use testkit::{Cli, Output, eventually};
 
 use crate::bad_stores::sqlite;
+use crate::decisions::digits;
 use crate::documents::{plan, scripted, writ};
 use crate::read_back::work;
 
 const DAMAGED: i32 = 65;
+const SOON: Duration = Duration::from_secs(30);
 
 /// A store with a run and some tasks.
 fn filled() -> Cli {
@@ -113,6 +117,7 @@ fn without_the_key_a_store_is_read_and_not_written_and_only_a_person_makes_a_new
     assert!(verified.success().stdout.contains("seal not checked: the store's key"), "{verified}");
     let doctor = cli.run(["doctor"]);
     assert!(doctor.fails_with(1).stdout.contains("BAD  seal"), "{doctor}");
+    assert!(doctor.stdout.contains("BAD  key") && doctor.stdout.contains("is missing"), "{doctor}");
     cli.run(["task", "list"]).success();
     let refused = cli.run(["task", "create", "--title", "t", "--agent", "ann", "--request-id", "new"]);
     assert_eq!(refused.fails_with(1).json()["error_code"], "STORE_UNAVAILABLE", "{refused}");
@@ -136,4 +141,45 @@ fn a_backup_with_its_key_is_whole_where_it_is_restored() {
     let made = cli.run(["backup", other.to_str().unwrap(), "--without-key"]);
     assert!(made.success().stdout.contains("the key is not in it"), "{made}");
     assert!(!cli.scratch().has("other.db.key"));
+}
+
+#[test]
+fn a_person_at_a_terminal_seals_the_store_anew() {
+    let cli = filled();
+    let key = cli.scratch().join("writ.db.key");
+    fs::remove_file(&key).unwrap();
+    for typed in ["000000 ", "DIGITS"] {
+        let words = ["audit", "reseal", "--reason", "the key is lost"];
+        let mut asked = cli.call(words).env("USER", "eve").on_terminal(200, 40);
+        let shown = || digits(&String::from_utf8_lossy(&asked.printed()));
+        eventually(SOON, "the question is asked", || shown().is_some());
+        let right = shown().unwrap();
+        asked.press(&format!("{}\n", typed.replace("DIGITS", &right)));
+        assert_eq!(asked.wait(SOON).success(), typed == "DIGITS", "{typed:?}");
+        assert_eq!(key.exists(), typed == "DIGITS", "{typed:?}");
+    }
+    let verified = cli.run(["audit", "verify"]);
+    assert!(verified.success().stdout.contains("seal: ok"), "{verified}");
+    let sql = "SELECT sender || ' ' || stream FROM events WHERE kind = 'store_resealed'";
+    assert_eq!(sqlite(&cli.db(), sql).trim(), "human.eve store");
+    cli.run(["task", "create", "--title", "t", "--agent", "ann", "--request-id", "new"]).success();
+}
+
+#[test]
+fn doctor_names_what_is_beside_the_store() {
+    let cli = filled();
+    let doctor = cli.run(["doctor"]);
+    let said = &doctor.success().stdout;
+    for expected in
+        ["writ.db.key, 32 bytes, mode 0600", "writ.db.logs", "writ.db.index", "none beside the store"]
+    {
+        assert!(said.contains(expected), "{expected}: {doctor}");
+    }
+    cli.scratch().write("writ.db.schema5-1.backup", "a backup");
+    let key = cli.scratch().join("writ.db.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
+    let doctor = cli.run(["doctor"]);
+    let said = &doctor.fails_with(1).stdout;
+    assert!(said.contains("BAD  key") && said.contains("has mode 0640: others can use it"), "{doctor}");
+    assert!(said.contains("1 files, 0 KiB, beginning with"), "{doctor}");
 }

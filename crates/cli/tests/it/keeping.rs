@@ -193,3 +193,31 @@ fn no_copy_takes_the_place_of_the_stores_own_files() {
     }
     assert_eq!(data(&cli.run(["task", "get", "--id", &id]))["title"], "kept");
 }
+
+#[test]
+fn gc_removes_old_logs_and_looks_and_says_so() {
+    let cli = old_store();
+    // From here on the log says too that it is late.
+    cli.run(["memory", "set", "--key", "k", "--value", "today"]).success();
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    let old = ["writ.db.logs/attempt.log", "writ.db.index/hash.idx"];
+    let kept = ["writ.db.logs/new.log", "writ.db.logs/notes.txt", "writ.db.index/hash.task.base"];
+    for name in old.iter().chain(&kept) {
+        let path = cli.scratch().write(name, "x");
+        if *name != kept[0] {
+            std::fs::File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+    }
+    let would = cli.run(["gc", "--dry-run"]);
+    assert!(
+        would.success().stderr.contains("2 old logs of children and looks at workspaces would be removed")
+    );
+    assert!(old.iter().chain(&kept).all(|name| cli.scratch().has(name)));
+    let done = cli.run(["gc"]);
+    assert!(
+        done.success().stderr.contains("2 old logs of children and looks at workspaces removed"),
+        "{done}"
+    );
+    assert!(old.iter().all(|name| !cli.scratch().has(name)));
+    assert!(kept.iter().all(|name| cli.scratch().has(name)));
+}

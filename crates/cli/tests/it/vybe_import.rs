@@ -219,3 +219,20 @@ fn without_an_installation_an_import_says_what_it_needs() {
         .write("home/.config/vybe/vybe.db", "no database, but notes that are long enough for a header");
     assert_eq!(plainly(&cli, "vybe", &["task", "list"]).success().stderr, "");
 }
+
+#[test]
+fn a_database_that_would_keep_others_waiting_is_refused_before_anything_is_locked() {
+    let cli = writ();
+    let path = database(&cli);
+    cli.run(["memory", "set", "--key", "k", "--value", "v", "--agent", "a", "--request-id", "r"]).success();
+    sqlite(
+        &path,
+        "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 50100)
+         INSERT INTO events SELECT i, 'note', 'claude-p', NULL, '', 'm', '', '2026-02-21T09:00:00Z', NULL FROM n",
+    );
+    let refused = cli.run(["import", "--from", "vybe", path.to_str().unwrap(), "--output", "json"]);
+    let answer = refused.fails_with(1).json();
+    assert_eq!(answer["error_code"], "TOO_LARGE", "{refused}");
+    assert!(refused.stdout.contains("VYBE_ROWS_MAX"), "{refused}");
+    assert_eq!(data(&cli, &["task", "list"])["count"], 0);
+}

@@ -158,6 +158,9 @@ pub const SWEPT_RUNS_MAX: usize = 8;
 /// How often a working engine looks for a request to cancel, and an attached caller for the end of its run.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Rows of a vybe database that one import takes: it is one transaction, and others must get the write lock before
+/// `BUSY_WAIT_MAX` ends.
+pub const VYBE_ROWS_MAX: u64 = 50_000;
 /// How long a write waits for other writers before it fails with BUSY.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long an engine with running children waits for other writers: longer than any of its leases, because ending

@@ -17,6 +17,15 @@ const HIGHEST_TOKEN: &str = "SELECT max(coalesce((SELECT max(claim_token) FROM t
      coalesce((SELECT max(token) FROM results), 0), coalesce((SELECT max(token) FROM reservations), 0),
      coalesce((SELECT max(token) FROM worklog_lines), 0), coalesce((SELECT max(used_by) FROM approvals), 0))";
 
+/// Whether the tables of the full-text index have rows that its own check does not look at: settings, pages of no segment,
+/// and segments without the entry that every search begins at. A page's number has its segment above 37 bits.
+const STRAY_WORDS: &str = "SELECT EXISTS (SELECT 1 FROM memory_words_config WHERE k <> 'version')
+     OR EXISTS (SELECT 1 FROM memory_words_data WHERE id NOT IN (1, 10) AND id < 1 << 37)
+     OR EXISTS (SELECT id >> 37 FROM memory_words_data WHERE id >= 1 << 37
+                EXCEPT SELECT segid FROM memory_words_idx WHERE term = x'')
+     OR EXISTS (SELECT segid FROM memory_words_idx
+                EXCEPT SELECT id >> 37 FROM memory_words_data WHERE id >= 1 << 37)";
+
 /// The text of every object of a schema, by type and name.
 type Objects = BTreeMap<String, String>;
 
@@ -160,10 +169,16 @@ impl Store {
     /// Compares the full-text index with the memories. `SQLite` wants the write lock for that; nothing is written.
     pub fn verify_words(&mut self) -> Result<Vec<String>> {
         let check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)";
-        let checked = self.begin_unsealed().and_then(|tx| Ok(tx.sql.execute_batch(check)?));
+        let checked = self.begin_unsealed().and_then(|tx| {
+            tx.sql.execute_batch(check)?;
+            Ok(tx.sql.query_row(STRAY_WORDS, [], |row| row.get::<_, bool>(0))?)
+        });
         match checked {
             // A disk that cannot be written to cannot have been written to by mistake either.
-            Ok(()) | Err(Error::ReadOnly) => Ok(Vec::new()),
+            Ok(false) | Err(Error::ReadOnly) => Ok(Vec::new()),
+            Ok(true) => {
+                Ok(vec!["the full-text index has rows that are not its own, or lacks some".to_owned()])
+            }
             Err(error @ (Error::Corrupt(_) | Error::Sql(_))) => {
                 Ok(vec![format!("the full-text index does not match the memories: {error}")])
             }

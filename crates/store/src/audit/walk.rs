@@ -126,10 +126,7 @@ impl<'w> Walk<'w> {
         if let Some(token) = token_of(&event) {
             self.found.highest_token = self.found.highest_token.max(token);
         }
-        if event.record.kind == PRUNED {
-            let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
-            self.is_noted |= anchor.as_ref() == Some(&self.known.anchor);
-        }
+        self.is_noted |= anchor_noted_by(&event).as_ref() == Some(&self.known.anchor);
         if self.promised.is_some_and(|head| head.seq == event.seq && head.hash != event.hash) {
             self.changed(&event, "differs from the tip");
         }
@@ -161,6 +158,14 @@ impl<'w> Walk<'w> {
             self.should_be = None;
         }
     }
+}
+
+/// Up to where this event says that a stream was removed. The kind alone says nothing: an agent may write an event of any
+/// kind, but only writ one with this intent.
+pub(crate) fn anchor_noted_by(event: &Event) -> Option<Head> {
+    let record = &event.record;
+    let is_note = record.kind == PRUNED && record.intent == format!("writ.{PRUNED}");
+    is_note.then(|| serde_json::from_value(record.payload["anchor"].clone()).ok()).flatten()
 }
 
 /// The token that a change gave or used.

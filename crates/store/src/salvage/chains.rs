@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use contract::chain;
-use contract::domain::retention::PRUNED;
 
 use super::Salvaged;
-use crate::audit::Head;
+use crate::audit::{Head, anchor_noted_by};
 use crate::events::{Event, Stream};
 
 /// Where a stream of the damaged store begins, and how far it is archived.
@@ -34,10 +33,8 @@ impl Chain {
 
     /// Whether an event records the removal of what was before the anchor.
     pub(super) fn is_noted(&self) -> bool {
-        self.events.iter().filter(|event| event.record.kind == PRUNED).any(|event| {
-            let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
-            anchor.is_some_and(|anchor| anchor.seq == self.anchor_seq && anchor.hash == self.anchor_hash)
-        })
+        let anchor = Head { seq: self.anchor_seq, hash: self.anchor_hash.clone() };
+        self.events.iter().any(|event| anchor_noted_by(event).as_ref() == Some(&anchor))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::Value;
@@ -14,7 +16,7 @@ use crate::events::{self, Event, event_of};
 use crate::key::StoreKey;
 use crate::open::{beside, private};
 use crate::seal::{SEALED_TABLES, StoredSeal, Sum};
-use crate::sqlite::APPLICATION_ID;
+use crate::sqlite::{self, APPLICATION_ID, Header};
 use crate::tables_sqlite::Table;
 
 /// The size of a page in every store.
@@ -24,42 +26,51 @@ const HEADER_BYTES: usize = 100;
 pub(super) struct Source {
     connection: Connection,
     key: Option<StoreKey>,
-    files: CopiedFiles,
-}
-
-/// The copy is removed at the end.
-struct CopiedFiles(PathBuf);
-
-impl Drop for CopiedFiles {
-    fn drop(&mut self) {
-        for ending in ["", "-wal", "-shm", "-journal"] {
-            fs::remove_file(beside(&self.0, ending)).ok();
-        }
-    }
+    path: PathBuf,
 }
 
 impl Source {
-    /// Copies the store beside `into`, mends the header of the copy and opens it.
-    pub(super) fn open(from: &Path, into: &Path) -> Result<Self> {
-        let unreadable = |source| Error::Input { path: from.to_owned(), source };
-        let mut bytes = fs::read(from).map_err(unreadable)?;
-        let part = beside(into, &format!(".salvage-{}", std::process::id()));
-        let files = CopiedFiles(part.clone());
-        mend_header(&mut bytes);
-        write(&part, &bytes)?;
+    /// Copies the store to `copy`, mends the header of the copy, brings it to this schema if it is whole enough, and
+    /// opens it.
+    pub(super) fn open(from: &Path, copy: &Path) -> Result<Self> {
+        copy_file(from, copy)?;
+        mend_header(copy).map_err(|source| Error::Output { path: copy.to_owned(), source })?;
         let log = beside(from, "-wal");
         if log.exists() {
-            let bytes = fs::read(&log).map_err(|source| Error::Input { path: log, source })?;
-            write(&beside(&part, "-wal"), &bytes)?;
+            copy_file(&log, &beside(copy, "-wal"))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&part, flags)?;
+        let mut connection = Connection::open_with_flags(copy, flags)?;
+        connection.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF")?;
+        // What cannot be migrated is read as it is: columns that it does not have are left out.
+        migrate(&mut connection).ok();
         // Entries of the schema that cannot be read are left out, instead of refusing all of it.
-        connection.execute_batch(
-            "PRAGMA writable_schema = ON; PRAGMA foreign_keys = OFF; PRAGMA trusted_schema = OFF",
-        )?;
+        connection.execute_batch("PRAGMA writable_schema = ON")?;
         let key = StoreKey::load(from).ok().flatten();
-        Ok(Self { connection, key, files })
+        Ok(Self { connection, key, path: copy.to_owned() })
+    }
+
+    /// A table with those of its columns that the damaged store has.
+    pub(super) fn known_part(&self, table: &Table) -> Table {
+        let known = self.columns(&table.name);
+        table.with_columns(|column| known.iter().any(|found| found == column))
+    }
+
+    fn columns(&self, table: &str) -> Vec<String> {
+        let names = || -> rusqlite::Result<Vec<String>> {
+            let mut statement = self.connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
+            statement.query_map([table], |row| row.get(0))?.collect()
+        };
+        names().unwrap_or_default()
+    }
+
+    /// Up to which number tokens are their number alone. `None` in a store of this schema, whose counters say it.
+    pub(super) fn plain_tokens(&self) -> Option<i64> {
+        if self.columns("counters").iter().any(|column| column == "seal") {
+            return None;
+        }
+        let sql = "SELECT value FROM counters WHERE name = 'fencing'";
+        Some(self.connection.query_row(sql, [], |row| row.get(0)).unwrap_or(0))
     }
 
     /// Every event that can be read, by number. Reads around damaged pages.
@@ -108,8 +119,7 @@ impl Source {
         let counted = number("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
         let last = number("SELECT id FROM events NOT INDEXED ORDER BY id DESC LIMIT 1");
         // A damaged counter must not make the search endless.
-        let most =
-            i64::try_from(fs::metadata(&self.files.0).map_or(0, |found| found.len())).unwrap_or(i64::MAX);
+        let most = i64::try_from(fs::metadata(&self.path).map_or(0, |found| found.len())).unwrap_or(i64::MAX);
         if counted > 0 && counted < most {
             counted.max(last.min(most))
         } else {
@@ -119,7 +129,11 @@ impl Source {
 
     /// Reads a range of numbers. `Err` has the number from which on it cannot be read.
     fn read_events(&self, from: i64, to: i64, events: &mut Vec<Event>) -> std::result::Result<(), i64> {
-        let columns = events::COLUMNS;
+        let known = self.columns("events");
+        // Columns that a later schema added are empty in older events.
+        let column = |name| if known.iter().any(|found| found == name) { name } else { "NULL" };
+        let columns: Vec<&str> = events::COLUMNS.split(',').map(|name| column(name.trim())).collect();
+        let columns = columns.join(", ");
         let sql = format!("SELECT {columns} FROM events NOT INDEXED WHERE id BETWEEN ?1 AND ?2 ORDER BY id");
         let Ok(mut statement) = self.connection.prepare(&sql) else { return Err(to) };
         let Ok(mut rows) = statement.query([from, to]) else { return Err(from) };
@@ -145,9 +159,11 @@ impl Source {
 
     /// Where streams began after `gc` shortened them.
     pub(super) fn anchors(&self) -> BTreeMap<String, Anchor> {
-        let sql = "SELECT stream, anchor_seq, anchor_hash, archived_seq FROM heads NOT INDEXED";
+        let is_known = |name: &str| self.columns("heads").iter().any(|found| found == name);
+        let archived = if is_known("archived_seq") { "archived_seq" } else { "0" };
+        let sql = format!("SELECT stream, anchor_seq, anchor_hash, {archived} FROM heads NOT INDEXED");
         let mut anchors = BTreeMap::new();
-        let Ok(mut statement) = self.connection.prepare(sql) else { return anchors };
+        let Ok(mut statement) = self.connection.prepare(&sql) else { return anchors };
         let Ok(mut rows) = statement.query([]) else { return anchors };
         while let Ok(Some(row)) = rows.next() {
             if let (Ok(stream), Ok(seq), Ok(hash), Ok(archived_seq)) =
@@ -219,18 +235,40 @@ const GAPS_MAX: usize = 10_000;
 /// How many numbers are tried where nobody knows how many events there are.
 const PROBED_MIN: i64 = 10_000;
 
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    use std::io::Write;
-    let failed = |source| Error::Output { path: path.to_owned(), source };
-    private().create_new(true).open(path).and_then(|mut file| file.write_all(bytes)).map_err(failed)
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let mut source = fs::File::open(from).map_err(|source| Error::Input { path: from.to_owned(), source })?;
+    let failed = |source| Error::Output { path: to.to_owned(), source };
+    let mut target = private().create_new(true).open(to).map_err(failed)?;
+    io::copy(&mut source, &mut target).map_err(failed)?;
+    Ok(())
+}
+
+/// Brings a store of an older schema to this one: all of it or nothing.
+fn migrate(connection: &mut Connection) -> Result<()> {
+    let Header::Ours { schema } = sqlite::header(connection)? else { return Ok(()) };
+    let Ok(from) = usize::try_from(schema) else { return Ok(()) };
+    if (1..sqlite::MIGRATIONS.len()).contains(&from) {
+        let tx = connection.transaction()?;
+        sqlite::migrate(&tx, sqlite::MIGRATIONS, from)?;
+        tx.commit()?;
+    }
+    Ok(())
 }
 
 /// Sets what is the same in the header of every store.
-fn mend_header(bytes: &mut [u8]) {
-    if bytes.len() < HEADER_BYTES {
-        return;
+fn mend_header(path: &Path) -> io::Result<()> {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = [0; HEADER_BYTES];
+    if length < HEADER_BYTES as u64 {
+        return Ok(());
     }
-    let pages = u32::try_from(bytes.len() / usize::from(PAGE_BYTES)).unwrap_or(u32::MAX);
+    file.read_exact_at(&mut bytes, 0)?;
+    mend(&mut bytes, u32::try_from(length / u64::from(PAGE_BYTES)).unwrap_or(u32::MAX));
+    file.write_all_at(&bytes, 0)
+}
+
+fn mend(bytes: &mut [u8; HEADER_BYTES], pages: u32) {
     bytes[..16].copy_from_slice(b"SQLite format 3\0");
     bytes[16..18].copy_from_slice(&PAGE_BYTES.to_be_bytes());
     // Write-ahead log for reading and writing, no reserved space, the fractions that SQLite demands.

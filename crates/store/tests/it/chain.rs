@@ -354,25 +354,41 @@ fn a_beginning_that_was_removed_without_a_note_is_told() {
     );
 }
 
-#[test]
-fn a_pruned_beginning_with_its_note_is_clean() {
-    let log = Log::new();
+/// Removes the beginning of a stream and leaves a note with this intent. Returns the number of the note.
+fn pruned(log: &Log, intent: &str) -> i64 {
     let mut store = log.store();
     let tx = store.begin().unwrap();
     let (hash, gone) = tx.prune(STREAM, 3).unwrap();
     assert_eq!(gone, 3);
     let mut note = event(&mut SeededIds::new(9), &log.temp.now(), "3 events were removed");
     note.kind = contract::domain::retention::PRUNED.to_owned();
+    note.intent = intent.to_owned();
     note.payload = serde_json::json!({"anchor": {"seq": 3, "hash": hash}});
     let number = tx.append(&Stream::Project("a".to_owned()), note).unwrap();
     tx.commit().unwrap();
-    assert_eq!(number, 3 * ROWS + 1, "numbers are never reused");
+    number
+}
+
+#[test]
+fn a_pruned_beginning_with_its_note_is_clean() {
+    let log = Log::new();
+    assert_eq!(pruned(&log, "writ.events_pruned"), 3 * ROWS + 1, "numbers are never reused");
+    let mut store = log.store();
     let tx = store.read().unwrap();
     for earlier in [None, Some(&log.tip)] {
         let expected = Verification { events: 3 * ROWS - 2, streams: 3, ..Verification::default() };
         assert_eq!(tx.verify(earlier).unwrap(), expected);
     }
     assert_eq!(tx.pruned_ever().unwrap(), 3);
+}
+
+#[test]
+fn an_agents_event_of_that_kind_is_no_note() {
+    let log = Log::new();
+    // The intent that `push` gives an event of an agent.
+    pruned(&log, "agent.events_pruned");
+    let found = log.store().read().unwrap().verify(None).unwrap();
+    assert_eq!(places(&found.completeness), ["project:a 1"]);
 }
 
 #[test]

@@ -223,10 +223,33 @@ fn a_store_that_is_not_in_log_mode_is_brought_back_to_it() {
     assert_eq!(mode(&Connection::open(temp.path()).unwrap()), "wal");
 }
 
+/// A store whose header says this schema, and which cannot be written.
+fn of_schema(scratch: &Scratch, schema: i64) {
+    let path = scratch.join("locked/data/writ.db");
+    drop(Store::open(&path, ManualClock::new().now().at).unwrap());
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", schema).unwrap();
+    set_mode(&path, 0o400);
+    set_mode(&scratch.join("locked/data"), 0o500);
+}
+
 #[test]
 fn permissions_that_forbid_writing_are_named_and_nothing_is_changed() {
     let unavailable = format!("STORE_UNAVAILABLE {PERMISSIONS}");
-    let cases: [(&str, Prepare, [String; 2]); 4] = [
+    let cases: [(&str, Prepare, [String; 2]); 6] = [
+        (
+            "an older store cannot be migrated",
+            |scratch| of_schema(scratch, 5),
+            [
+                "open OlderReadOnly STORE_UNAVAILABLE copy the store and its key to a disk that can be written,"
+                    .to_owned(),
+                String::new(),
+            ],
+        ),
+        (
+            "a newer store is not taken for an unreadable one",
+            |scratch| of_schema(scratch, 1000),
+            ["open Newer NEWER_STORE use the newer version of writ,".to_owned(), String::new()],
+        ),
         (
             "the directory cannot be created",
             |scratch| set_mode(&scratch.dir("locked"), 0o500),

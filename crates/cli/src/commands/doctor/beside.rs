@@ -1,10 +1,18 @@
-//! What is beside the log: the key and what it seals, and the output of children.
+//! What is beside the log: the key and what it seals, the output of children, looks at workspaces, and copies.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use ops::Result;
 
 use super::Look;
 use crate::app::Globals;
 use crate::host;
+
+/// Bits of a mode that let others than the owner use a file.
+const OTHERS: u32 = 0o077;
 
 /// Whether the key is there, and everything beside the log is as it was sealed.
 pub(super) fn seal(found: &ops::audit::Found) -> Look {
@@ -16,16 +24,62 @@ pub(super) fn seal(found: &ops::audit::Found) -> Look {
     Look { what: "seal", well, said }
 }
 
-/// The output of children, which is not part of a backup.
-pub(super) fn logs(globals: &Globals) -> Result<Look> {
-    let logs = host::logs_directory(globals)?;
-    let sizes = |directory: &std::path::Path| -> (usize, u64) {
-        let Ok(entries) = std::fs::read_dir(directory) else { return (0, 0) };
-        let sizes: Vec<u64> =
-            entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).collect();
-        (sizes.len(), sizes.iter().sum())
+/// The key, the directories beside the store, and copies of it.
+pub(super) fn files(globals: &Globals, store: &Path) -> Result<[Look; 4]> {
+    let (logs, index) = (host::logs_directory(globals)?, host::index_directory(globals)?);
+    Ok([
+        key(store),
+        directory("logs", "files of children's output", &logs),
+        directory("index", "looks at workspaces", &index),
+        copies(store),
+    ])
+}
+
+/// Who can read the key can forge the store.
+fn key(store: &Path) -> Look {
+    let path = ops::key_file(store);
+    let (well, said) = match fs::symlink_metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (
+            false,
+            format!(
+                "{} is missing: the store can be read and not written. Put it back, or `writ audit reseal` makes a new one",
+                path.display()
+            ),
+        ),
+        Err(error) => (false, format!("could not be looked at: {}: {error}", path.display())),
+        Ok(found) if found.mode() & OTHERS != 0 => {
+            let (path, mode) = (path.display(), found.mode() & 0o7777);
+            (false, format!("{path} has mode {mode:04o}: others can use it. Set it with `chmod 600 {path}`"))
+        }
+        Ok(found) => {
+            let (path, bytes, mode) = (path.display(), found.len(), found.mode() & 0o7777);
+            (true, format!("{path}, {bytes} bytes, mode {mode:04o}; `writ backup` copies it"))
+        }
     };
-    let (files, bytes) = sizes(&logs);
-    let said = format!("{files} files of children's output, {} KiB, in {}", bytes / 1024, logs.display());
-    Ok(Look { what: "logs", well: true, said })
+    Look { what: "key", well, said }
+}
+
+/// Not part of a backup; `writ gc` removes what is old.
+fn directory(what: &'static str, contents: &str, directory: &Path) -> Look {
+    let sizes: Vec<u64> = fs::read_dir(directory)
+        .map(|entries| entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).collect())
+        .unwrap_or_default();
+    let (files, kibibytes) = (sizes.len(), sizes.iter().sum::<u64>() / 1024);
+    let said = format!("{files} {contents}, {kibibytes} KiB, in {}", directory.display());
+    Look { what, well: true, said }
+}
+
+/// Backups before migrations, rescued copies, and what a salvage left out. A person decides how long they are needed.
+fn copies(store: &Path) -> Look {
+    let own = ops::names_of(store);
+    let found: Vec<PathBuf> =
+        ops::files_of(store).unwrap_or_default().into_iter().filter(|file| !own.contains(file)).collect();
+    let bytes: u64 = found.iter().filter_map(|file| fs::metadata(file).ok()).map(|m| m.len()).sum();
+    let said = match found.first() {
+        None => "none beside the store".to_owned(),
+        Some(first) => {
+            format!("{} files, {} KiB, beginning with {}", found.len(), bytes / 1024, first.display())
+        }
+    };
+    Look { what: "copies", well: true, said }
 }
