@@ -2,6 +2,7 @@
 
 mod hidden;
 mod hints;
+mod parts;
 mod stream;
 mod tail;
 mod value;
@@ -28,67 +29,80 @@ struct Rule {
     pattern: &'static str,
 }
 
+/// Lines of base64, the last of which may be short, with what stands between lines in files and in JSON.
+macro_rules! key_body {
+    () => {
+        r#"(?:[A-Za-z0-9+/]{16,}={0,2}(?:[\s"',]|\\[nr])+)+(?:[A-Za-z0-9+/=]{1,15}(?:[\s"',]|\\[nr])+)?"#
+    };
+}
+use key_body;
+
 /// Specific formats come before the generic ones, so that a match has the most specific name.
 ///
-/// A match starts at the edge of a word and takes what is left of its last word, and only a key block goes across a
-/// bracket. So a marker in its place creates no new match next to it, and one pass of each rule is enough.
+/// A form with a telling beginning is recognized wherever it stands, also behind a letter or `_`. Those that look like the
+/// end of a word (`task-…`) begin at its edge or behind `_`, and an AWS key not behind a capital or a digit.
+///
+/// No rule asks what comes behind a match, which takes all that is left of its last word, and only a key block goes across
+/// a bracket. So a marker in its place creates no new match next to it, and one pass of each rule is enough.
 const RULES: &[Rule] = &[
     Rule {
         name: "private_key_block",
-        hints: &["-----BEGIN"],
-        pattern: r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
+        hints: &["-----BEGIN", "-----END "],
+        // Whole, without its end, or without its beginning.
+        pattern: concat!(
+            r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
+            "|",
+            key_body!(),
+            "-----END [A-Z0-9 ]*PRIVATE KEY-----",
+        ),
     },
     Rule {
         name: "aws_access_key_id",
         hints: &["AKIA", "ASIA", "ABIA", "ACCA", "A3T"],
-        pattern: r"\b(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}\b",
+        pattern: r"(?:\b|[\w--[A-Z0-9]])(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}[A-Za-z0-9_]*",
     },
-    Rule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"\bsk-ant-[A-Za-z0-9_-]{20,}" },
+    Rule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"sk-ant-[A-Za-z0-9_-]{20,}" },
     Rule {
         name: "openai_api_key",
         hints: &["sk-"],
-        pattern: r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}",
+        pattern: r"(?:\b|_)sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}",
     },
     Rule {
         name: "github_token",
         hints: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-        pattern: r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}[A-Za-z0-9_]*|github_pat_[A-Za-z0-9_]{22,})",
+        pattern: r"(?:gh[pousr]_[A-Za-z0-9]{36,}[A-Za-z0-9_]*|github_pat_[A-Za-z0-9_]{22,})",
     },
-    Rule { name: "gitlab_pat", hints: &["glpat-"], pattern: r"\bglpat-[A-Za-z0-9_-]{20,}" },
+    Rule { name: "gitlab_pat", hints: &["glpat-"], pattern: r"glpat-[A-Za-z0-9_-]{20,}" },
     Rule {
         name: "slack_token",
         hints: &["xox", "xapp-"],
-        pattern: r"\b(?:xox[bpares]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,})",
+        pattern: r"xox[bpares]-[A-Za-z0-9-]{10,}|(?:\b|_)xapp-[0-9]-[A-Za-z0-9-]{10,}",
     },
     Rule {
         name: "slack_webhook",
         hints: &["hooks.slack.com"],
-        pattern: r"\bhooks\.slack\.com/services/[A-Za-z0-9/_-]{20,}",
+        pattern: r"hooks\.slack\.com/services/[A-Za-z0-9/_-]{20,}",
     },
     Rule {
         name: "stripe_key",
         hints: &["_test_", "_live_", "_prod_"],
-        pattern: r"\b[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,}[A-Za-z0-9_]*",
+        pattern: r"[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,}[A-Za-z0-9_]*",
     },
-    Rule { name: "google_api_key", hints: &["AIza"], pattern: r"\bAIza[A-Za-z0-9_-]{35,}" },
-    Rule { name: "npm_token", hints: &["npm_"], pattern: r"\bnpm_[A-Za-z0-9]{36,}[A-Za-z0-9_]*" },
-    Rule { name: "pypi_token", hints: &["pypi-"], pattern: r"\bpypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" },
-    Rule { name: "huggingface_token", hints: &["hf_"], pattern: r"\bhf_[A-Za-z0-9]{34,}[A-Za-z0-9_]*" },
-    Rule {
-        name: "sendgrid_key",
-        hints: &["SG."],
-        pattern: r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}",
-    },
-    Rule { name: "vault_token", hints: &["hvs."], pattern: r"\bhvs\.[A-Za-z0-9_-]{24,}" },
+    Rule { name: "google_api_key", hints: &["AIza"], pattern: r"AIza[A-Za-z0-9_-]{35,}" },
+    Rule { name: "npm_token", hints: &["npm_"], pattern: r"npm_[A-Za-z0-9]{36,}[A-Za-z0-9_]*" },
+    Rule { name: "pypi_token", hints: &["pypi-"], pattern: r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" },
+    Rule { name: "huggingface_token", hints: &["hf_"], pattern: r"hf_[A-Za-z0-9]{34,}[A-Za-z0-9_]*" },
+    Rule { name: "sendgrid_key", hints: &["SG."], pattern: r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}" },
+    Rule { name: "vault_token", hints: &["hvs."], pattern: r"hvs\.[A-Za-z0-9_-]{24,}" },
     Rule {
         name: "age_secret_key",
         hints: &["AGE-SECRET-KEY-1"],
-        pattern: r"\bAGE-SECRET-KEY-1[A-Z0-9]{58}[A-Za-z0-9]*",
+        pattern: r"AGE-SECRET-KEY-1[A-Z0-9]{58}[A-Za-z0-9]*",
     },
     Rule {
         name: "jwt",
         hints: &[".ey"],
-        pattern: r"\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        pattern: r"ey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     },
     Rule {
         name: "bearer_token",

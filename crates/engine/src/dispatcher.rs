@@ -33,6 +33,7 @@ use crate::pipeline::{Mark, Pipeline};
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
+use parked::Starving;
 use waiting::Waiting;
 use watching::Watch;
 
@@ -76,6 +77,10 @@ pub(crate) struct Dispatcher<'d> {
     watched_ms: i64,
     /// How long this process was stopped when that was last looked at.
     paused_ms: i64,
+    /// While nothing can be started.
+    starving: Option<Starving>,
+    /// Why the run is given up, once it is.
+    starved: Option<Error>,
 }
 
 /// What became of entries that were to be written.
@@ -138,6 +143,8 @@ impl<'d> Dispatcher<'d> {
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
             paused_ms: parts.settings.launcher.paused_ms(),
+            starving: None,
+            starved: None,
         }
     }
 
@@ -160,7 +167,7 @@ impl<'d> Dispatcher<'d> {
         self.look_at_locks()?;
         loop {
             let has_looked = self.heed_requests()?;
-            if !self.is_stopping() {
+            if !self.is_stopping() && self.starved.is_none() {
                 if has_looked {
                     self.look_after_others()?;
                     self.look_at_locks()?;
@@ -169,6 +176,7 @@ impl<'d> Dispatcher<'d> {
             }
             let now_ms = self.now_ms();
             if self.live.is_empty() {
+                self.end_starved()?;
                 if let Some(finished) = self.stop_requested() {
                     return Ok(finished);
                 }

@@ -7,6 +7,7 @@
 
 mod git;
 mod kept;
+mod names;
 mod rules;
 mod walk;
 

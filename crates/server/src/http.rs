@@ -50,7 +50,8 @@ impl Server {
     /// Answers the user with the id `owner`, and nobody else, until `stop` returns true; it is called several times a
     /// second.
     pub fn serve(self, owner: u32, stop: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
-        let app = routes(self.reader, owner).into_make_service_with_connect_info::<Connection>();
+        let app = routes(self.reader, owner, self.address.port())
+            .into_make_service_with_connect_info::<Connection>();
         let stop = std::sync::Arc::new(stop);
         let stopped = move || {
             let stop = stop.clone();
@@ -71,7 +72,8 @@ impl Server {
     }
 }
 
-fn routes(reader: Reader, owner: u32) -> Router {
+fn routes(reader: Reader, owner: u32, port: u16) -> Router {
+    let only_local = move |request: Request, next: Next| only_local_names(port, request, next);
     let only_owner = move |connection: ConnectInfo<Connection>, request: Request, next: Next| async move {
         answer_owner(owner, connection.0, request, next).await
     };
@@ -80,13 +82,15 @@ fn routes(reader: Reader, owner: u32) -> Router {
         .route("/v1/operations", get(operations))
         .route("/v1/{operation}", post(call))
         .layer(middleware::from_fn(only_owner))
-        .layer(middleware::from_fn(only_local_names))
+        .layer(middleware::from_fn(only_local))
         .with_state(reader)
 }
 
 /// Guards against DNS rebinding and cross-site requests: web pages of other hosts must not reach this server.
-async fn only_local_names(request: Request, next: Next) -> Response {
-    if stays_local(request.headers()) {
+async fn only_local_names(port: u16, request: Request, next: Next) -> Response {
+    // A target with a host in it (`GET http://example.org/`) counts more than the header.
+    let target_is_local = request.uri().authority().is_none_or(|target| is_here(target.as_str(), port));
+    if target_is_local && stays_local(request.headers(), port) {
         return next.run(request).await;
     }
     refuse(&Error::new(ErrorCode::Denied, "only requests from this machine to this machine are answered"))
@@ -108,25 +112,26 @@ async fn answer_owner(owner: u32, connection: Connection, request: Request, next
 }
 
 /// A header that is there twice may be read differently by the next reader, so it is refused.
-fn stays_local(headers: &HeaderMap) -> bool {
+fn stays_local(headers: &HeaderMap, port: u16) -> bool {
     let texts = |name| -> Vec<Option<&str>> {
         headers.get_all(name).iter().map(|value| value.to_str().ok()).collect()
     };
-    let host_is_local = matches!(texts(HOST)[..], [Some(host)] if is_local(host));
+    let host_is_local = matches!(texts(HOST)[..], [Some(host)] if is_here(host, port));
     let origin_is_local = match texts(ORIGIN)[..] {
         [] => true,
-        [Some(origin)] => origin.split("://").nth(1).is_some_and(is_local),
+        [Some(origin)] => origin.split_once("://").is_some_and(|(_, authority)| is_here(authority, port)),
         _ => false,
     };
     host_is_local && origin_is_local
 }
 
-fn is_local(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => authority.split(':').next().unwrap_or(""),
-    };
-    matches!(host, "localhost" | "127.0.0.1" | "::1")
+/// Whether this names this machine, and this server's port if it names one. Nothing else may be in it.
+fn is_here(authority: &str, port: u16) -> bool {
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| match authority.strip_prefix(name) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix(':').is_some_and(|said| said == port.to_string()),
+        None => false,
+    })
 }
 
 async fn operations() -> Json<Value> {
@@ -181,15 +186,27 @@ async fn call(State(reader): State<Reader>, Path(operation): Path<String>, body:
 
 #[cfg(test)]
 mod tests {
-    use super::is_local;
+    use super::is_here;
 
     #[test]
-    fn only_names_of_this_machine_are_local() {
-        for local in ["localhost", "localhost:7777", "127.0.0.1:80", "[::1]:80"] {
-            assert!(is_local(local), "{local}");
+    fn only_names_of_this_machine_with_this_port_are_here() {
+        for here in ["localhost", "localhost:7777", "127.0.0.1:7777", "[::1]:7777", "127.0.0.1"] {
+            assert!(is_here(here, 7777), "{here}");
         }
-        for other in ["example.org", "localhost.example.org", "127.0.0.1.example.org", "", "[::2]:80"] {
-            assert!(!is_local(other), "{other}");
+        for other in [
+            "example.org",
+            "localhost.example.org",
+            "127.0.0.1.example.org",
+            "",
+            "[::2]:7777",
+            "::1",
+            "localhost:1",
+            "localhost:",
+            "localhost:07777",
+            "127.0.0.1:7777@example.org",
+            "user@localhost:7777",
+        ] {
+            assert!(!is_here(other, 7777), "{other}");
         }
     }
 }

@@ -53,6 +53,8 @@ pub enum Error {
     NoKey { path: PathBuf },
     #[error("the store at {} {problem} while it was open{}", path.display(), but_written(*written))]
     Replaced { path: PathBuf, problem: &'static str, written: bool },
+    #[error("the store at {} {problem}, so not everyone would see what is written to it", path.display())]
+    OtherName { path: PathBuf, problem: String },
     #[error("the store is busy: other writers did not finish in time")]
     Busy,
     #[error("the disk that holds the store is full")]
@@ -93,6 +95,7 @@ impl Error {
             | Error::NetworkFileSystem { .. }
             | Error::Key { .. }
             | Error::NoKey { .. }
+            | Error::OtherName { .. }
             | Error::Full
             | Error::ReadOnly
             | Error::OlderReadOnly { .. }
@@ -143,6 +146,10 @@ impl Error {
             Error::Replaced { .. } => {
                 Some("put the store's files back where they were, then send the same request again")
             }
+            Error::OtherName { .. } => Some(
+                "a store has one name: remove the other hard links, or move the file back to where its log is; a copy is \
+                 made with `writ backup`",
+            ),
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some(
                 "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store \

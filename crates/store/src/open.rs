@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
-use crate::standing::{self, Standing};
+use crate::standing::{Named, Standing};
 use crate::{Store, StoreKey, read_only};
 
 /// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
@@ -30,7 +30,10 @@ impl Store {
         make_file(path)?;
         let failed = |source| Error::opening(path, source);
         let had_log = beside(path, "-wal").exists();
-        let id = standing::file_id(path);
+        let file = Named::find(path);
+        if let Some(file) = &file {
+            file.refuse_other_names(path)?;
+        }
         let (connection, header) = match sqlite::connect(path).and_then(sqlite::with_header) {
             Ok(found) => found,
             Err(error) if sqlite::cannot_write(&error) && path.is_file() => {
@@ -55,13 +58,13 @@ impl Store {
             Preparation::Migration { from } => from,
         };
         // SQLite has opened the file between the two looks.
-        let same = id.filter(|_| standing::file_id(path) == id);
-        let id = same.ok_or_else(|| Error::Replaced {
+        let same = file.filter(|file| Named::find(path).as_ref() == Some(file));
+        let file = same.ok_or_else(|| Error::Replaced {
             path: path.to_owned(),
             problem: "was replaced",
             written: false,
         })?;
-        let standing = Some(Standing::new(id, &sqlite::real_path(&connection, path)));
+        let standing = Some(Standing::new(file, &sqlite::real_path(&connection, path)));
         let mut store = Store { found_schema, standing, ..Store::on(connection, path) };
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;

@@ -1,5 +1,6 @@
 //! Stored answers by request id, so that a retry is recognized and never executed twice.
 
+use contract::digest;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
@@ -18,16 +19,37 @@ pub struct StoredAnswer {
     pub answer: Option<Value>,
 }
 
+/// How a request id is kept: who repeats a call with its id gets its answer again, also a worker's token, so nobody may
+/// read the id in a store or in an export.
+pub(crate) fn kept_id(agent: &str, request: &str) -> String {
+    digest::of_bytes(format!("{agent}\0{request}").as_bytes())
+}
+
+/// Whether this is the digest of an id and not an id.
+pub(crate) fn is_digest(id: &str) -> bool {
+    let digits = id.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
 impl Tx<'_> {
     pub fn stored_answer(&self, agent: &Agent, request: &RequestId) -> Result<Option<StoredAnswer>> {
         let mut statement = self.prepare(
             "SELECT operation, fingerprint, answer FROM requests WHERE agent = ?1 AND request_id = ?2",
         )?;
-        let row: Option<(String, String, Option<String>)> = statement
-            .query_row([agent.as_str(), request.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .optional()?;
+        let mut find = |id: &str| {
+            let fields = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            statement.query_row([agent.as_str(), id], fields).optional()
+        };
+        let kept = kept_id(agent.as_str(), request.as_str());
+        let mut id = kept.as_str();
+        let mut row: Option<(String, String, Option<String>)> = find(id)?;
+        // Earlier versions kept ids as they are. Who read a digest somewhere does not know the id.
+        if row.is_none() && !is_digest(request.as_str()) {
+            id = request.as_str();
+            row = find(id)?;
+        }
         let Some((operation, fingerprint, answer)) = row else { return Ok(None) };
-        if !self.is_sealed_answer(agent.as_str(), request.as_str())? {
+        if !self.is_sealed_answer(agent.as_str(), id)? {
             let message =
                 format!("the answer of request `{}` is not the one that was stored", request.as_str());
             return Err(Error::Corrupt(message));
@@ -54,7 +76,7 @@ impl Tx<'_> {
         )?
         .execute(params![
             agent.as_str(),
-            request.as_str(),
+            kept_id(agent.as_str(), request.as_str()),
             answered.operation,
             answered.fingerprint,
             answer,

@@ -12,11 +12,16 @@ use crate::whole_file::WholeFile;
 use crate::{Store, StoreKey};
 
 /// Device and inode.
-pub(crate) type FileId = (u64, u64);
+type FileId = (u64, u64);
+
+/// The endings of the write-ahead log and its index.
+const LOGS: [&str; 2] = ["-wal", "-shm"];
 
 /// The files of one open store, as they were when it was opened.
 pub(crate) struct Standing {
     id: FileId,
+    /// Where the store's name leads to, all links followed.
+    resolved: PathBuf,
     /// Where SQLite found the file.
     real: PathBuf,
     /// The write-ahead log and its index. SQLite opens them with the first transaction, and only the last connection
@@ -27,9 +32,15 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// `real` is the name under which SQLite opened the file: it follows links once.
-    pub(crate) fn new(id: FileId, real: &Path) -> Self {
-        let beside = ["-wal", "-shm"].map(|ending| beside(real, ending));
-        Self { id, real: real.to_owned(), beside, beside_ids: Cell::new(None) }
+    pub(crate) fn new(file: Named, real: &Path) -> Self {
+        let beside = LOGS.map(|ending| beside(real, ending));
+        Self {
+            id: file.id,
+            resolved: file.resolved,
+            real: real.to_owned(),
+            beside,
+            beside_ids: Cell::new(None),
+        }
     }
 
     /// Remembers which log SQLite uses. The caller is in a transaction, so SQLite has it open.
@@ -50,9 +61,14 @@ impl Standing {
     }
 
     fn problem(&self, path: &Path) -> Option<&'static str> {
-        match file_id(path) {
+        match Named::find(path) {
             None => return Some("was deleted or moved"),
-            Some(found) if found != self.id => return Some("was replaced by another file"),
+            Some(found) if found.id != self.id => return Some("was replaced by another file"),
+            // Others would look for the log beside the new name.
+            Some(found) if found.resolved != self.resolved => {
+                return Some("was moved, with a link in its place");
+            }
+            Some(found) if found.names > 1 => return Some("got a second name (a hard link)"),
             Some(_) => {}
         }
         let known = self.beside_ids.get()?;
@@ -61,8 +77,42 @@ impl Standing {
     }
 }
 
+/// The file under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    id: FileId,
+    resolved: PathBuf,
+    /// How many names the file has.
+    names: u64,
+}
+
+impl Named {
+    pub(crate) fn find(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        let resolved = fs::canonicalize(path).ok()?;
+        Some(Self { id: (found.dev(), found.ino()), resolved, names: found.nlink() })
+    }
+
+    /// Refuses a file whose log may be beside another name: who opens it there does not see what was written here.
+    pub(crate) fn refuse_other_names(&self, path: &Path) -> Result<()> {
+        let problem = if self.names > 1 {
+            format!("has {} names (hard links)", self.names)
+        } else if is_link(path) && LOGS.iter().any(|ending| beside(path, ending).exists()) {
+            let real = self.resolved.display();
+            format!("is a link to {real}, but its write-ahead log is beside the link")
+        } else {
+            return Ok(());
+        };
+        Err(Error::OtherName { path: path.to_owned(), problem })
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+}
+
 /// Which file is under this name now.
-pub(crate) fn file_id(path: &Path) -> Option<FileId> {
+fn file_id(path: &Path) -> Option<FileId> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::requests::{is_digest, kept_id};
 use crate::sqlite;
 use crate::tables_sqlite::{Table, json_of, value_of};
 use crate::whole_file::WholeFile;
@@ -148,10 +149,24 @@ impl Tx<'_> {
             for (number, column) in table.columns.iter().enumerate() {
                 fields.insert(column.clone(), json_of(row.get_ref(number)?)?);
             }
+            if table.name == "requests" {
+                hide_request_id(&mut fields);
+            }
             lines.write(&Row { table: table.name.clone(), row: fields })?;
             rows += 1;
         }
         Ok(rows)
+    }
+}
+
+/// Earlier versions kept request ids as they are; an export never has one.
+fn hide_request_id(fields: &mut Map<String, Value>) {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    if let (Some(agent), Some(request)) = (text("agent"), text("request_id"))
+        && !is_digest(request)
+    {
+        let kept = kept_id(agent, request);
+        fields.insert("request_id".to_owned(), kept.into());
     }
 }
 

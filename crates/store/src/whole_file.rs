@@ -42,11 +42,25 @@ impl WholeFile {
         if self.overwrite {
             fs::rename(&self.part, &self.target)?;
         } else {
-            // Unlike a rename, a hard link never replaces a file that was created meanwhile.
-            fs::hard_link(&self.part, &self.target)?;
+            name_new(&self.part, &self.target)?;
         }
         fs::File::open(directory(&self.target))?.sync_all()
     }
+}
+
+/// Gives a file its name, which must be free: a file that was created meanwhile is never replaced.
+fn name_new(part: &Path, target: &Path) -> io::Result<()> {
+    // At no time does the file have two names: a store with two is refused.
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, part, CWD, target, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            done => return done.map_err(io::Error::from),
+        }
+    }
+    fs::hard_link(part, target)
 }
 
 impl Drop for WholeFile {

@@ -105,8 +105,12 @@ fn every_verb_is_listed_with_its_schemas_and_every_reading_one_is_answered() {
 fn only_this_machine_is_answered() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     let served = serve(&cli);
+    let with_user = format!("Host: {}@example.org\r\n", served.address);
     for headers in [
         "",
+        with_user.as_str(),
+        "Host: localhost:1\r\n",
+        "Host: localhost\r\nOrigin: http://localhost:1\r\n",
         "Host: example.org\r\n",
         "Host: localhost.example.org\r\n",
         "Host: localhost\r\nOrigin: http://example.org\r\n",
@@ -119,7 +123,13 @@ fn only_this_machine_is_answered() {
         let (status, _) = served.post("status.show", headers, "");
         assert!(status == 403 || status == 400, "{headers:?} was answered with {status}");
     }
-    assert_eq!(served.post("status.show", "Host: localhost\r\nOrigin: http://127.0.0.1:80\r\n", "").0, 200);
+    for (target, status) in [("http://example.org", 403), ("http://localhost", 200), ("", 200)] {
+        let request =
+            format!("GET {target}/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert_eq!(served.send(&request).0, status, "{target}");
+    }
+    let own = format!("Host: {0}\r\nOrigin: http://{0}\r\n", served.address);
+    assert_eq!(served.post("status.show", &own, "").0, 200);
     let refused = cli.run(["serve", "--address", "0.0.0.0"]);
     assert!(refused.fails_with(1).stderr.contains("not an address of this machine alone"), "{refused}");
 }

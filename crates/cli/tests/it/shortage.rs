@@ -59,3 +59,41 @@ fn tasks_wait_for_processes_and_none_fails() {
     let writ = call.deadline(SOON * 4).spawn();
     waits_and_then_does_all(&cli, writ, ("waiting for free processes", TASKS));
 }
+
+/// Independent tasks that do nothing, with this many descriptors for writ.
+fn run_with_descriptors(cli: &Cli, (tasks, parallel, descriptors): (usize, usize, usize)) -> testkit::Output {
+    let task = |number: usize| json!({"id": format!("t{number:02}"), "command": ["true"]});
+    let document = with(plan((0..tasks).map(task)), json!({"workspace": ".", "max_parallel": parallel}));
+    write_plan(cli, "");
+    cli.scratch().write("project/plan.json", document.to_string());
+    let script = format!("ulimit -n {descriptors}; exec \"$0\" run plan.json --output json");
+    let call = cli.call(["-c", &script, env!("CARGO_BIN_EXE_writ")]).program("sh").deadline(SOON * 4);
+    call.run()
+}
+
+#[test]
+fn tasks_that_wait_for_descriptors_hold_none() {
+    for (tasks, parallel, descriptors) in [(64, 32, 40), (8, 4, 20)] {
+        let cli = writ();
+        run_with_descriptors(&cli, (tasks, parallel, descriptors)).success();
+        let view = RunView::only(&cli).unwrap();
+        assert_eq!(view.statuses(), vec!["done, claimed"; tasks], "{view:?}");
+        assert!(view.tasks.values().all(|task| task.attempts() == ["succeeded"]), "{view:?}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_start_a_single_process_ends_with_an_error_and_can_be_continued() {
+    let cli = writ();
+    let output = run_with_descriptors(&cli, (3, 2, 16));
+    let said = output.fails_with(1).json();
+    let message = said["error"].as_str().unwrap_or_default();
+    assert!(message.contains("no process could be started for 10 seconds"), "{output}");
+    assert!(message.contains("ulimit -n"), "{output}");
+    let view = RunView::only(&cli).unwrap();
+    assert_eq!(view.state, "stopped", "{view:?}");
+    let logs = fs::read_dir(format!("{}.logs", cli.db().display())).map_or(0, Iterator::count);
+    assert_eq!(logs, 0, "what was not started left no log");
+    cli.run(["run", "--continue", &view.id]).success();
+    assert_eq!(RunView::only(&cli).unwrap().statuses(), vec!["done, claimed"; 3]);
+}

@@ -32,7 +32,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Ways to take the store at this path away from the engine.
-const WAYS: [(&str, fn(&Path)); 8] = [
+const WAYS: [(&str, fn(&Path)); 10] = [
     ("deleted", |db| {
         for ending in ["", "-wal", "-shm"] {
             fs::remove_file(beside(db, ending)).unwrap();
@@ -49,6 +49,11 @@ const WAYS: [(&str, fn(&Path)); 8] = [
         fs::remove_file(db).unwrap();
         std::os::unix::fs::symlink(beside(db, ".other"), db).unwrap();
     }),
+    ("moved, with a link in its place", |db| {
+        fs::rename(db, beside(db, ".moved")).unwrap();
+        std::os::unix::fs::symlink(beside(db, ".moved"), db).unwrap();
+    }),
+    ("given a second name", |db| fs::hard_link(db, beside(db, ".second")).unwrap()),
     ("its log deleted", |db| fs::remove_file(beside(&fs::canonicalize(db).unwrap(), "-wal")).unwrap()),
     ("its index deleted", |db| fs::remove_file(beside(&fs::canonicalize(db).unwrap(), "-shm")).unwrap()),
 ];

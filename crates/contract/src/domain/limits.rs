@@ -169,6 +169,11 @@ pub const ENGINE_BUSY_WAIT_MAX: Duration = Duration::from_hours(1);
 /// The first wait of a process that could not be started for want of descriptors, processes or memory. It doubles.
 pub const SHORTAGE_WAIT_MIN: Duration = Duration::from_millis(50);
 pub const SHORTAGE_WAIT_MAX: Duration = Duration::from_secs(2);
+/// How long a run tries to start a process while nothing of it runs: descriptors of its own process that nobody uses do
+/// not come back.
+pub const SHORTAGE_OWN_MAX: Duration = Duration::from_secs(10);
+/// The same for what others on the machine may give back.
+pub const SHORTAGE_OF_OTHERS_MAX: Duration = Duration::from_mins(10);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use regex::Regex;
-
 use super::hidden::Hidden;
-use super::{scrub, spanning};
+use super::{key_body, parts, scrub, spanning};
 use crate::domain::limits::LINE_BYTES_MAX;
 
 /// A secret without spaces is recognized from this many bytes at most.
@@ -14,6 +12,8 @@ const SECRET_BYTES_MAX: usize = 4 * 1024;
 /// A key block without an end is taken for something else behind this many bytes. The longest keys in use have a
 /// quarter of it.
 const KEY_BLOCK_BYTES_MAX: usize = 64 * 1024;
+/// The longest body of a key whose beginning was not seen. The longest keys in use have a quarter of it.
+const KEY_BODY_BYTES_MAX: usize = 16 * 1024;
 /// Long enough for the last line of a key block.
 const LAST_LINE_BYTES_MAX: usize = 128;
 /// How far back a line is looked at to see whether its value is on the next one.
@@ -108,11 +108,11 @@ impl Scrubber {
     /// How much of these whole lines holds nothing that may go on behind them.
     fn certain(&self, lines: usize) -> usize {
         let text = &self.pending[..lines];
-        let mut end = self.hidden.open_end(text);
-        let from = lines.saturating_sub(ASSIGNMENT_BYTES_MAX);
-        if let Some(name) = name_without_value(&text[from..]) {
-            let before = text[..from + name].iter().rposition(|&byte| byte == b'\n');
-            end = end.min(before.map_or(0, |at| at + 1));
+        let mut end = open_key_body(text).map_or(lines, |body| line_start(text, body));
+        end = self.hidden.open_end(&text[..end]);
+        let from = end.saturating_sub(ASSIGNMENT_BYTES_MAX);
+        if let Some(name) = name_without_value(&text[from..end]) {
+            end = line_start(text, from + name);
         }
         // A value of that many bytes is not waited for.
         if lines - end > LINE_BYTES_MAX { lines } else { end }
@@ -213,14 +213,28 @@ impl Scrubber {
 
 /// Whether a private key begins in the text and does not end in it.
 fn has_open_key_block(text: &str) -> bool {
-    static BEGIN: OnceLock<Regex> = OnceLock::new();
-    if !text.contains("-----BEGIN") {
-        return false;
+    parts::edges(text).is_some_and(|(_, last)| last == "BEGIN")
+}
+
+/// Where the last lines begin that may be the body of a private key, which only its last line tells.
+fn open_key_body(text: &[u8]) -> Option<usize> {
+    static BODY: OnceLock<regex::bytes::Regex> = OnceLock::new();
+    // Most lines end with a shorter word, and need no expression.
+    let mut last_words = text.rsplit(|byte| !parts::is_base64(*byte)).filter(|word| !word.is_empty()).take(2);
+    if !last_words.any(|word| word.len() >= parts::BODY_BYTES_MIN) {
+        return None;
     }
-    let begin = BEGIN.get_or_init(|| {
-        Regex::new("-----(BEGIN|END) [A-Z0-9 ]*PRIVATE KEY-----").expect("BUG: the expression is valid")
+    let body = BODY.get_or_init(|| {
+        let pattern = concat!("(?-u)", key_body!(), r"\z");
+        regex::bytes::Regex::new(pattern).expect("BUG: the expression is valid")
     });
-    begin.captures_iter(text).last().is_some_and(|found| &found[1] == "BEGIN")
+    let from = text.len().saturating_sub(KEY_BODY_BYTES_MAX);
+    body.find(&text[from..]).map(|found| from + found.start())
+}
+
+/// Where the line of this place begins.
+fn line_start(text: &[u8], at: usize) -> usize {
+    text[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |before| before + 1)
 }
 
 /// Where the last words name a password, a token or a key whose value may be on the next line.

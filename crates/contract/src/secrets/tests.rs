@@ -15,6 +15,14 @@ const CASES: &[(&[&str], Option<&str>)] = &[
     (&["DB_PASS", "WORD=hunter2!"], Some("credential_assignment")),
     (&["\"pass", "word\": \"c0rrect-horse\""], Some("credential_assignment")),
     (&["my-api-key = ", "abcdefabcdefab"], Some("credential_assignment")),
+    (&["k_", "gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"], Some("github_token")),
+    (
+        &["MIIEpAIBAAKCAQEA7bq0\nMIIEpAIBAAKCAQEA7bq0\nx9A=\n-----END RSA ", "PRIVATE KEY-----"],
+        Some("private_key_block"),
+    ),
+    (&["a line\n-----END RSA ", "PRIVATE KEY-----"], None),
+    (&["task-with-a-name-that-is-long-enough and risk-of-something-that-is-long"], None),
+    (&["01ARZ3NDEKTSV4A3TRFFQ69G5FAV0A"], None),
     (&["Refreshed the token cache; no conflicts"], None),
     (&["token: refreshed"], None),
     (&["the secret: unlock the door"], None),
@@ -69,6 +77,43 @@ fn secrets_that_touch_each_other_are_all_removed() {
 }
 
 #[test]
+fn what_is_glued_before_a_token_does_not_hide_it() {
+    for (parts, rule) in TELLING {
+        let token = parts.concat();
+        for before in ["k_", "v_", "word", "X9", "\u{fc}", "_", "-", "=", "/"] {
+            let text = format!("a {before}{token} b");
+            assert_eq!(find(&text), Some(*rule), "{text}");
+            let clean = scrub(&text).into_owned();
+            assert!(!clean.contains(&token[4..]) && find(&clean).is_none(), "{clean}");
+            assert!(clean.starts_with("a ") && clean.ends_with(" b"), "{clean}");
+        }
+    }
+    // Words end like the beginning of these, so only an underscore may be before them.
+    for token in [["sk", "-a1B2c3D4e5F6g7H8i9J0k1"], ["xap", "p-1-A0123456789-abcdef"]] {
+        let token = token.concat();
+        assert!(find(&format!("k_{token}")).is_some() && find(&format!("a {token}")).is_some(), "{token}");
+        assert_eq!(find(&format!("ta{token}")), None);
+    }
+}
+
+/// Tokens whose beginning tells what they are. An AWS key is not among them: it may not follow a capital or a digit.
+const TELLING: &[(&[&str], &str)] = &[
+    (&["sk-", "ant-api03-", "a1B2c3D4e5F6g7H8i9J0k1L2"], "anthropic_api_key"),
+    (&["gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345"], "github_token"),
+    (&["github", "_pat_", "0123456789abcdefghijAB_cd"], "github_token"),
+    (&["glp", "at-", "a1B2c3D4e5F6g7H8i9J0"], "gitlab_pat"),
+    (&["xox", "b-", "123456789012-abcdef"], "slack_token"),
+    (&["hooks.slack", ".com/services/", "T0000000/B0000000/abcdef"], "slack_webhook"),
+    (&["sk", "_live_", "a1B2c3D4e5F6"], "stripe_key"),
+    (&["AI", "za", "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H"], "google_api_key"),
+    (&["np", "m_", "0123456789abcdefghijABCDEFGHIJ012345"], "npm_token"),
+    (&["h", "f_", "0123456789abcdefghijABCDEFGHIJ0123"], "huggingface_token"),
+    (&["S", "G.", "a1B2c3D4e5F6g7H8i9J0ab.", "a1B2c3D4e5F6g7H8i9J0a1B2c3D4e5F6g7H8i9J0abc"], "sendgrid_key"),
+    (&["hv", "s.", "a1B2c3D4e5F6g7H8i9J0a1B2"], "vault_token"),
+    (&["ey", "JhbGciOiJIUzI1NiJ9", ".ey", "JzdWIiOiIxMjM0NTY3ODkwIn0", ".abcdefghijklmnop"], "jwt"),
+];
+
+#[test]
 fn a_long_text_hides_no_secret() {
     for (parts, rule) in CASES {
         let text = format!("{} {} {}", "x".repeat(2000), parts.concat(), "y".repeat(2000));
@@ -97,7 +142,8 @@ fn piece() -> impl Strategy<Value = String> {
         CASES.iter().flat_map(|(parts, _)| parts.iter().copied().chain(["://", ":", "@", "[", "_", " "]));
     let words: Vec<&str> = words.collect();
     let whole = prop::sample::select(CASES).prop_map(|(parts, _)| parts.concat());
-    prop_oneof![prop::sample::select(words).prop_map(str::to_owned), whole]
+    let telling = prop::sample::select(TELLING).prop_map(|(parts, _)| parts.concat());
+    prop_oneof![prop::sample::select(words).prop_map(str::to_owned), whole, telling]
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::hints::CREDENTIAL_WORDS;
-use super::{find, scrub};
+use super::{find, parts, scrub};
 
 /// Where a secret was found, and by which rule. The secret itself is not part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,17 +16,28 @@ pub struct Secret {
 /// The first secret in a value.
 pub fn find_in(value: &Value) -> Option<Secret> {
     let mut steps = Vec::new();
-    let rule = find_below(value, &mut steps)?;
+    let keyed = parts::are_possible(value).then_some(false);
+    let rule = find_below(value, keyed, &mut steps)?;
     let path = steps.iter().rev().fold("$".to_owned(), |path, step| format!("{path}.{step}"));
     Some(Secret { path, rule })
 }
 
+/// Whether a value is beside a part of a private key. `None` if no key is mentioned anywhere.
+type Keyed = Option<bool>;
+
+fn keyed_below(keyed: Keyed, container: &Value) -> Keyed {
+    keyed.map(|keyed| keyed || parts::are_in(container))
+}
+
 /// The steps are collected on the way back, so a value without a secret costs none.
-fn find_below(value: &Value, steps: &mut Vec<String>) -> Option<&'static str> {
+fn find_below(value: &Value, keyed: Keyed, steps: &mut Vec<String>) -> Option<&'static str> {
+    let below = keyed_below(keyed, value);
     match value {
+        Value::String(text) if keyed == Some(true) && parts::is_part(text) => Some(parts::RULE),
         Value::String(text) => find(text),
         Value::Array(items) => {
-            let found = items.iter().enumerate().find_map(|(i, item)| Some((i, find_below(item, steps)?)));
+            let found =
+                items.iter().enumerate().find_map(|(i, item)| Some((i, find_below(item, below, steps)?)));
             found.map(|(index, rule)| {
                 steps.push(index.to_string());
                 rule
@@ -36,7 +47,7 @@ fn find_below(value: &Value, steps: &mut Vec<String>) -> Option<&'static str> {
             if let Some(rule) = find(name) {
                 return Some(rule);
             }
-            let rule = named(name, value).or_else(|| find_below(value, steps))?;
+            let rule = named(name, value).or_else(|| find_below(value, below, steps))?;
             steps.push(name.clone());
             Some(rule)
         }),
@@ -46,15 +57,32 @@ fn find_below(value: &Value, steps: &mut Vec<String>) -> Option<&'static str> {
 
 /// The value with every secret replaced by its marker, in names of fields too.
 pub fn scrub_value(value: Value) -> Value {
+    let keyed = parts::are_possible(&value).then_some(false);
+    scrub_below(value, keyed)
+}
+
+fn scrub_below(value: Value, keyed: Keyed) -> Value {
+    let below = keyed_below(keyed, &value);
     match value {
+        Value::String(text) if keyed == Some(true) && parts::is_part(&text) => marker(parts::RULE),
         Value::String(text) => Value::String(scrubbed(text)),
-        Value::Array(items) => Value::Array(items.into_iter().map(scrub_value).collect()),
+        Value::Array(items) => {
+            let is_last: Vec<bool> = match below {
+                Some(true) => {
+                    (1..=items.len()).map(|n| parts::is_last(&items[n - 1], items.get(n))).collect()
+                }
+                Some(false) | None => vec![false; items.len()],
+            };
+            let clean =
+                |(item, is_last)| if is_last { marker(parts::RULE) } else { scrub_below(item, below) };
+            Value::Array(items.into_iter().zip(is_last).map(clean).collect())
+        }
         Value::Object(fields) => {
             let mut clean = Map::new();
             for (name, value) in fields {
                 let value = match named(&name, &value) {
-                    Some(rule) => Value::String(format!("[REDACTED:{rule}]")),
-                    None => scrub_value(value),
+                    Some(rule) => marker(rule),
+                    None => scrub_below(value, below),
                 };
                 insert(&mut clean, scrubbed(name), value);
             }
@@ -62,6 +90,10 @@ pub fn scrub_value(value: Value) -> Value {
         }
         other => other,
     }
+}
+
+fn marker(rule: &str) -> Value {
+    Value::String(format!("[REDACTED:{rule}]"))
 }
 
 /// Two names that become the same marker both stay.
@@ -137,5 +169,47 @@ mod tests {
         let named = Some(("$.a.password".to_owned(), "credential_assignment"));
         assert_eq!(found(json!({"a": {"password": "hunter2hunter2"}})), named);
         assert_eq!(found(json!({"a": "plain"})), None);
+    }
+
+    #[test]
+    fn a_private_key_in_a_list_of_lines_or_in_fields_is_scrubbed_and_nothing_else() {
+        let line = |which: &str| ["-----", which, " RSA PRIV", "ATE KEY-----"].concat();
+        let (begin, end) = (line("BEGIN"), line("END"));
+        let (body, short) = ("MIIEpAIBAAKCAQEA7bq0+/f2", "x9A=");
+        let gone = "[REDACTED:private_key_block]";
+        for (value, clean) in [
+            (
+                json!(["a", begin, body, body, short, end, "done"]),
+                json!(["a", gone, gone, gone, gone, gone, "done"]),
+            ),
+            (json!([begin, body, body]), json!([gone, gone, gone])),
+            (json!([body, short, end]), json!([gone, gone, gone])),
+            (
+                json!({"a": body, "b": {"c": begin}, "id": "task_01", "n": 1}),
+                json!({"a": gone, "b": {"c": gone}, "id": "task_01", "n": 1}),
+            ),
+            (json!([{"line": begin}, {"line": body}]), json!([{"line": gone}, {"line": gone}])),
+            (
+                json!({"head": begin, "rest": [format!("{body}\n{body}\n"), "plain"]}),
+                json!({"head": gone, "rest": [gone, "plain"]}),
+            ),
+            // No key: nothing is beside the last line, or the texts have nothing to do with each other.
+            (json!([end, "some words"]), json!([end, "some words"])),
+            (
+                json!({"a": [end], "b": {"c": {"d": {"e": body}}}}),
+                json!({"a": [end], "b": {"c": {"d": {"e": body}}}}),
+            ),
+            (json!([body, "words"]), json!([body, "words"])),
+        ] {
+            let is_clean = value == clean;
+            assert_eq!(
+                find_in(&value).map(|found| found.rule),
+                (!is_clean).then_some(parts::RULE),
+                "{value}"
+            );
+            let scrubbed = scrub_value(value);
+            assert_eq!(scrubbed, clean);
+            assert_eq!(find_in(&scrubbed), None, "{scrubbed}");
+        }
     }
 }

@@ -208,6 +208,11 @@ impl Dispatcher<'_> {
     /// that lost its locks is left to a person.
     fn conclude_stopped(&mut self, task: usize, live: &Live, why: Stopped) -> Result<()> {
         let (state, to, message) = match why {
+            Stopped::Interrupted if self.starved.is_some() => (
+                AttemptState::Interrupted,
+                Status::Blocked,
+                "not started: the machine is short of what a process needs",
+            ),
             Stopped::Interrupted => (AttemptState::Interrupted, Status::Blocked, "interrupted by a signal"),
             Stopped::Fenced => (
                 AttemptState::Unknown,

@@ -3,18 +3,46 @@
 
 use std::time::Duration;
 
+use contract::domain::code::ErrorCode;
 use contract::domain::limits;
-use ops::Result;
+use contract::domain::run::RunState;
+use ops::run::journal::Entry;
+use ops::{Error, Result};
 
 use super::{Dispatcher, millis};
-use crate::live::Phase;
+use crate::executor::Stopped;
+use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::supervisor::Report;
+
+/// What only this process can give back.
+const OWN_DESCRIPTORS: &str = "free file descriptors of this process (its limit is `ulimit -n`)";
+
+/// Nothing could be started since then, and no process has reported anything.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Starving {
+    since_ms: i64,
+    short_of: &'static str,
+}
+
+impl Starving {
+    fn patience(&self) -> Duration {
+        if self.short_of == OWN_DESCRIPTORS {
+            limits::SHORTAGE_OWN_MAX
+        } else {
+            limits::SHORTAGE_OF_OTHERS_MAX
+        }
+    }
+}
 
 impl Dispatcher<'_> {
     /// Waits before the executor, or this check of it, is started again.
     pub(super) fn park(&mut self, task: usize, check: Option<usize>, short_of: &'static str) {
         let now_ms = self.now_ms();
+        self.starving.get_or_insert(Starving { since_ms: now_ms, short_of });
+        if check.is_none() {
+            self.give_back_log(task);
+        }
         let live = self.live_mut(task);
         let wait = wait_after(live.parkings);
         live.parkings = live.parkings.saturating_add(1);
@@ -24,9 +52,21 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// What waits holds no descriptor, or those that wait would keep all others from starting.
+    fn give_back_log(&mut self, task: usize) {
+        let path = self.log_path(task);
+        if self.live_mut(task).log.take().is_some() {
+            // If it stays, the attempt has no log.
+            std::fs::remove_file(path).ok();
+        }
+    }
+
     /// Whether the report says that the machine is short of something. The process is then parked.
     pub(super) fn parks_for(&mut self, task: usize, report: &Report) -> bool {
-        let Report::Fault(fault) = report else { return false };
+        let Report::Fault(fault) = report else {
+            self.starving = None;
+            return false;
+        };
         let Some(short_of) = shortage(fault.errno) else { return false };
         let live = self.live_mut(task);
         let check = match live.phase {
@@ -59,7 +99,38 @@ impl Dispatcher<'_> {
                 Some(index) => self.launch_check(task, index)?,
             }
         }
+        self.give_up_starving(now_ms);
         Ok(())
+    }
+
+    /// Stops the run if not even one process can be started while nothing runs.
+    fn give_up_starving(&mut self, now_ms: i64) {
+        let is_parked = |live: &Live| matches!(live.phase, Phase::Parked { .. });
+        let nothing_runs = !self.live.is_empty() && self.live.values().all(is_parked);
+        let Some(starving) = self.starving.filter(|_| nothing_runs) else { return };
+        let patience = starving.patience();
+        if self.starved.is_some() || now_ms - starving.since_ms < millis(patience) {
+            return;
+        }
+        let message = format!(
+            "no process could be started for {} seconds, although nothing of the run was running: there are not enough {}",
+            patience.as_secs(),
+            starving.short_of
+        );
+        let run = &self.run.asked.id;
+        let hint = format!("raise the limit, or end other processes, then `writ run --continue {run}`");
+        self.starved = Some(Error::new(ErrorCode::Io, message).hint(&hint));
+        self.live.values_mut().for_each(|live| live.stop(Stopped::Interrupted, &*self.children));
+    }
+
+    /// The error that ends a run that could start nothing. The run can be continued.
+    pub(super) fn end_starved(&mut self) -> Result<()> {
+        let Some(error) = self.starved.take() else { return Ok(()) };
+        let mark = self.pipeline.mark();
+        self.note(Entry::MoveRun { to: RunState::Stopped, result: None });
+        // Moved by somebody else: then it does not wait for this engine either.
+        self.commit_unless_moved(mark)?;
+        Err(error)
     }
 }
 
@@ -67,7 +138,7 @@ impl Dispatcher<'_> {
 pub(super) fn shortage(errno: Option<i32>) -> Option<&'static str> {
     use rustix::io::Errno;
     match errno.map(Errno::from_raw_os_error)? {
-        Errno::MFILE => Some("free file descriptors of this process (its limit is `ulimit -n`)"),
+        Errno::MFILE => Some(OWN_DESCRIPTORS),
         Errno::NFILE => Some("free file descriptors of this machine"),
         Errno::AGAIN => Some("free processes (the limit is `ulimit -u` or the container's)"),
         Errno::NOMEM => Some("free memory"),

@@ -215,7 +215,7 @@ impl Dispatcher<'_> {
     /// Starts the process of a live task, now or when the machine has what it needs.
     pub(super) fn start_executor(&mut self, task: usize) -> Result<()> {
         let (process, now_ms) = (self.next_process(), self.now_ms());
-        let log_path = self.settings.logs.join(format!("{}.log", self.live[&task].attempt.id));
+        let log_path = self.log_path(task);
         let live = self.live_mut(task);
         live.process = process;
         live.phase = Phase::Executing;
@@ -243,6 +243,10 @@ impl Dispatcher<'_> {
         }
         self.live_mut(task).ended.fault = Some(with_causes(&error));
         self.executor_ended(task)
+    }
+
+    pub(super) fn log_path(&self, task: usize) -> PathBuf {
+        self.settings.logs.join(format!("{}.log", self.live[&task].attempt.id))
     }
 
     /// Starts a check of a task that has returned.

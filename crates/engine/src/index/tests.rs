@@ -405,3 +405,29 @@ fn an_index_that_another_process_replaced_is_loaded_again() {
     world.index.keep(&world.root, "task", &look).unwrap();
     assert!(world.index.kept(&world.root, "task").unwrap().shows_the_same(&look));
 }
+
+#[test]
+fn a_name_with_a_secret_is_not_kept_and_its_file_is_still_compared() {
+    let secret =
+        |number: u8| ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ01234", &number.to_string()].concat();
+    let world = World::new();
+    for path in
+        [format!("src/{}", secret(1)), format!("src/{}", secret(2)), format!("{}/.gitignore", secret(3))]
+    {
+        world.write(&path, "text");
+    }
+    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    let before = world.look();
+    world.index.keep(&world.root, "task", &before).unwrap();
+    for entry in fs::read_dir(world.scratch.join("writ.db.index")).unwrap().flatten() {
+        let bytes = fs::read(entry.path()).unwrap();
+        assert!(!bytes.windows(10).any(|part| part == b"0123456789"), "{}", entry.path().display());
+    }
+    let before = world.index.kept(&world.root, "task").unwrap();
+    assert_eq!(before.files(), 3);
+    assert_eq!(world.look().changed_since(&before), [""; 0]);
+    world.write(&format!("src/{}", secret(2)), "other");
+    let changed = world.look().changed_since(&before);
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    assert!(changed[0].starts_with("src/[REDACTED:github_token "), "{changed:?}");
+}

@@ -15,6 +15,7 @@ use contract::domain::limits;
 use contract::domain::scope::Scope;
 
 use super::git::{Repository, Tracked};
+use super::names::kept;
 use super::rules::{self, Chain};
 use super::{Content, Entry, How, Look, Partial, Rules, Stat, joined};
 use crate::regular_file;
@@ -133,7 +134,7 @@ impl Walk<'_> {
                 continue;
             }
             let (parent, name) = split(path);
-            let known = self.before.directories.get(parent).map_or(&[][..], Vec::as_slice);
+            let known = self.before.directories.get(&*kept(parent)).map_or(&[][..], Vec::as_slice);
             let entry = self.entry(name, here.parent().unwrap_or(self.root), &meta, old(known, name));
             self.files += 1;
             self.add(parent.to_vec(), vec![entry]);
@@ -177,7 +178,7 @@ impl Walk<'_> {
         if !matches!(directory.part, Part::Git | Part::GitInfo) {
             directory.chain = self.with_rules(directory.chain, &directory.path, &here);
         }
-        let known = self.before.directories.get(&directory.path).map_or(&[][..], Vec::as_slice);
+        let known = self.before.directories.get(&*kept(&directory.path)).map_or(&[][..], Vec::as_slice);
         let mut entries = Vec::with_capacity(known.len());
         for entry in listing.flatten() {
             // What is gone again was never there.
@@ -192,7 +193,7 @@ impl Walk<'_> {
             if meta.is_dir() {
                 let stat = Stat::of(&meta);
                 if matches!(part, Part::Usual | Part::Always) {
-                    entries.push(Entry::of_directory(name, &stat));
+                    entries.push(Entry::of_directory(&kept(name), &stat));
                 }
                 self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
             } else if part != Part::OnTheWay {
@@ -210,7 +211,7 @@ impl Walk<'_> {
     }
 
     fn add(&mut self, directory: Vec<u8>, entries: Vec<Entry>) {
-        let all = self.directories.entry(directory).or_default();
+        let all = self.directories.entry(kept(&directory).into_owned()).or_default();
         all.extend(entries);
         all.sort_unstable_by(|one, two| one.name.cmp(&two.name));
     }
@@ -270,9 +271,9 @@ impl Walk<'_> {
         if self.how.rules.is_none()
             && let Some(file) = rules::read(&here.join(".gitignore"), &mut self.rule_bytes_left)
         {
-            self.rules.inside.insert(path.to_vec(), file);
+            self.rules.inside.insert(kept(path).into_owned(), file);
         }
-        match self.rules.inside.get(path) {
+        match self.rules.inside.get(&*kept(path)) {
             Some(file) => chain.inside(path, file),
             None => chain,
         }
@@ -280,7 +281,8 @@ impl Walk<'_> {
 
     /// A directory that cannot be read is seen by its stat data, so that one that was opened meanwhile differs.
     fn note_closed(&mut self, path: &[u8], stat: Stat) {
-        let (parent, name) = split(path);
+        let path = kept(path);
+        let (parent, name) = split(&path);
         let entry = Entry { name: name.into(), stat, content: Content::Unread, is_racy: false };
         self.files += 1;
         let (parent, name) = (parent.to_vec(), name.to_vec());
@@ -306,7 +308,7 @@ impl Walk<'_> {
         } else {
             Content::Special
         };
-        Entry { name: name.into(), stat, content, is_racy }
+        Entry { name: kept(name).into(), stat, content, is_racy }
     }
 
     fn content(&mut self, path: &Path, length: u64) -> Content {
@@ -337,7 +339,8 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 
 /// What was known about a name.
 fn old<'e>(known: &'e [Entry], name: &[u8]) -> Option<&'e Entry> {
-    known.binary_search_by(|known| (*known.name).cmp(name)).ok().map(|at| &known[at])
+    let name = kept(name);
+    known.binary_search_by(|known| (*known.name).cmp(&*name)).ok().map(|at| &known[at])
 }
 
 impl Stat {

@@ -51,3 +51,39 @@ fn a_key_has_one_answer() {
     tx.keep_answer((&agent, &request), &answered, temp.now().at).unwrap();
     assert!(tx.keep_answer((&agent, &request), &answered, temp.now().at).is_err());
 }
+
+#[test]
+fn nobody_can_read_the_id_of_anothers_request_and_the_answer_is_still_found_by_it() {
+    let answered =
+        StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: Some(json!(1)) };
+    // As now, and as earlier versions kept it.
+    for is_old in [false, true] {
+        let (temp, other) = (TempStore::new(), TempStore::new());
+        let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("told-to-nobody").unwrap());
+        let mut store = temp.open();
+        let tx = store.begin().unwrap();
+        tx.keep_answer((&agent, &request), &answered, temp.now().at).unwrap();
+        tx.commit().unwrap();
+        if is_old {
+            let raw = rusqlite::Connection::open(temp.path()).unwrap();
+            raw.execute("UPDATE requests SET request_id = 'told-to-nobody'", []).unwrap();
+            store.seal_anew_at_next_transaction().unwrap();
+            store.begin().unwrap().commit().unwrap();
+        }
+        assert_eq!(store.read().unwrap().stored_answer(&agent, &request).unwrap().as_ref(), Some(&answered));
+        let mut export = Vec::new();
+        store.export(&mut export).unwrap();
+        let text = String::from_utf8(export.clone()).unwrap();
+        assert!(!text.contains("told-to-nobody"), "{text}");
+        // What the export has in its place opens nothing.
+        let at = text.find("\"request_id\":\"").unwrap() + "\"request_id\":\"".len();
+        let shown = RequestId::parse(&text[at..at + "sha256:".len() + 64]).unwrap();
+        let mut imported = other.open();
+        imported.import(&mut export.as_slice()).unwrap();
+        for store in [&mut store, &mut imported] {
+            let tx = store.read().unwrap();
+            assert_eq!(tx.stored_answer(&agent, &shown).unwrap(), None);
+            assert_eq!(tx.stored_answer(&agent, &request).unwrap().as_ref(), Some(&answered));
+        }
+    }
+}

@@ -17,13 +17,18 @@ fn count(path: &Path) -> i64 {
     store.read().unwrap().events_ever().unwrap()
 }
 
-const WAYS: [(&str, fn(&Path)); 4] = [
+const WAYS: [(&str, fn(&Path)); 6] = [
     ("deleted", |path| fs::remove_file(path).unwrap()),
     ("renamed", |path| fs::rename(path, beside(path, ".old")).unwrap()),
     ("replaced", |path| {
         fs::copy(path, beside(path, ".copy")).unwrap();
         fs::rename(beside(path, ".copy"), path).unwrap();
     }),
+    ("moved, with a link in its place", |path| {
+        fs::rename(path, beside(path, ".old")).unwrap();
+        std::os::unix::fs::symlink(beside(path, ".old"), path).unwrap();
+    }),
+    ("linked", |path| fs::hard_link(path, beside(path, ".second")).unwrap()),
     ("log deleted", |path| fs::remove_file(beside(path, "-wal")).unwrap()),
 ];
 
@@ -51,5 +56,34 @@ fn a_store_that_lost_its_name_refuses_to_commit_and_can_be_rescued() {
         let mut copied = Store::open(&copy, now.at).unwrap();
         let found = copied.read().unwrap().verify(None).unwrap();
         assert!(found.is_clean(), "{way}: {found:?}");
+    }
+}
+
+#[test]
+fn a_store_whose_log_is_beside_another_name_is_not_opened_and_gets_no_second_key() {
+    let ways: [(&str, fn(&Path), &str); 3] = [
+        ("linked", |path| fs::hard_link(path, beside(path, ".second")).unwrap(), ".second"),
+        ("linked, by its first name", |path| fs::hard_link(path, beside(path, ".second")).unwrap(), ""),
+        (
+            "moved, with a link in its place",
+            |path| {
+                fs::rename(path, beside(path, ".moved")).unwrap();
+                std::os::unix::fs::symlink(beside(path, ".moved"), path).unwrap();
+            },
+            "",
+        ),
+    ];
+    for (way, change, ending) in ways {
+        let scratch = Scratch::new();
+        let (path, now) = (scratch.join("writ.db"), ManualClock::new().now());
+        // A living engine: its log is not yet moved into the file.
+        let _living = Store::open(&path, now.at).unwrap();
+        change(&path);
+        let opened = Store::open(&beside(&path, ending), now.at).map(drop).unwrap_err();
+        assert!(matches!(opened, Error::OtherName { .. }), "{way}: {opened:?}");
+        assert_eq!(opened.code(), ErrorCode::StoreUnavailable);
+        for ending in [".second.key", ".second-wal", ".moved.key", ".moved-wal"] {
+            assert!(!beside(&path, ending).exists(), "{way}: {ending}");
+        }
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
         workspace,
         store: host::absolute(host::store_path(globals)?),
         stop: host::stop_on_signals()?,
-        name: format!("worker_{millis}_{:08x}", RandomIds.random_bits() >> 96),
+        // Who knows the ids of its requests can get its tokens again.
+        name: format!("worker_{millis}_{:032x}", RandomIds.random_bits()),
     })
 }

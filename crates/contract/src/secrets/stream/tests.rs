@@ -40,6 +40,44 @@ fn a_private_key_without_an_end_is_removed_and_does_not_hide_everything_behind_i
 }
 
 #[test]
+fn the_end_of_a_private_key_is_removed_whatever_came_before_it() {
+    let block = key_block();
+    let lines: Vec<&str> = block.split_inclusive('\n').collect();
+    let begun = lines[..4].concat();
+    let rest = lines[4..].concat();
+    let noise = "#".repeat(3 * 1024 * 1024);
+    for (text, clean) in [
+        // The output begins in the middle of a key.
+        (format!("{rest}after\n"), "[REDACTED:private_key_block]\nafter\n".to_owned()),
+        (format!("before\n{rest}after\n"), "before\n[REDACTED:private_key_block]\nafter\n".to_owned()),
+    ] {
+        for piece in [1, 7, 64, 1000, text.len()] {
+            assert_eq!(scrubbed(&Hidden::default(), &text, piece), clean, "pieces of {piece}");
+        }
+    }
+    // What interrupts it is longer than any key.
+    let clean = scrubbed(&Hidden::default(), &format!("{begun}{noise}\n{rest}after\n"), 8192);
+    assert!(
+        !clean.contains("MIIE") && clean.ends_with("\n[REDACTED:private_key_block]\nafter\n"),
+        "{}",
+        clean.len()
+    );
+}
+
+#[test]
+fn lines_that_may_be_of_a_key_are_given_out_when_the_next_line_is_not() {
+    let dump = format!("{}\n", "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo1".repeat(2)).repeat(1000);
+    let mut scrubber = Scrubber::default();
+    let mut clean = String::new();
+    for line in dump.split_inclusive('\n') {
+        scrubber.push(line.as_bytes(), |text| clean.push_str(text));
+    }
+    assert!(dump.len() - clean.len() <= KEY_BODY_BYTES_MAX + 100, "only so much is held back");
+    scrubber.push(b"a line\n", |text| clean.push_str(text));
+    assert_eq!(clean, format!("{dump}a line\n"));
+}
+
+#[test]
 fn a_value_on_several_lines_is_removed_whatever_the_pieces() {
     let mut hidden = Hidden::default();
     let value = "first line of it\nsecond line of it\n\nlast";
@@ -114,6 +152,8 @@ proptest! {
         lines in prop::collection::vec(prop_oneof![
             "[a-z =:]{0,30}", Just("password:".to_owned()), Just("hunter2hunter2".to_owned()),
             Just("first value".to_owned()), Just("second value".to_owned()),
+            Just("MIIEpAIBAAKCAQEA7bq0".to_owned()), Just("x9A=".to_owned()),
+            Just(["-----BEGIN PRIV", "ATE KEY-----"].concat()), Just(["-----END PRIV", "ATE KEY-----"].concat()),
         ], 0..20),
         piece in 1usize..40,
     ) {
