@@ -6,6 +6,7 @@ mod tasks;
 
 use std::path::Path;
 
+use contract::domain::event_kind::VYBE_IMPORTED;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,9 +20,6 @@ use crate::record::EventBody;
 use crate::verb::{Function, Surface, Verb};
 use carry::Carrier;
 pub use report::{Carried, Report};
-
-/// The kind of the event that remembers an import.
-pub const IMPORTED: &str = "vybe_imported";
 
 pub struct ImportVybe;
 
@@ -73,7 +71,7 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             "vybe does not keep what was asked under them",
         );
         let about = about_project(work, None, None);
-        let says = EventBody::event(IMPORTED, "Imported from vybe", json!({"file": request.file}));
+        let says = EventBody::event(VYBE_IMPORTED, "Imported from vybe", json!({"file": request.file}));
         work.say(&about, says)?;
         Ok(report)
     })?;

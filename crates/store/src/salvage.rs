@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::domain::change::Change;
+use contract::domain::event_kind::{STORE_SALVAGED, own_intent};
 use contract::domain::id::{Id, Minter, mint};
 use contract::domain::retention::PRUNED;
 use contract::domain::time::Timestamp;
@@ -15,15 +16,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::events::{Event, NewEvent, Stream};
+use crate::events::{Event, NewEvent, OWN, Stream};
 use crate::tables_sqlite::Table;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{WholeFile, refuse_secret_name};
 use crate::{Store, Tx};
 use chains::Chain;
 use source::Source;
 
 /// The kind of the event that says what was lost. A store with it cannot be rebuilt from its log alone.
-pub(crate) const SALVAGED: &str = "store_salvaged";
 /// Losses that are listed; further ones are only counted.
 const LOSSES_MAX: usize = 100;
 
@@ -61,6 +61,7 @@ impl Salvaged {
 
 /// Makes a new store at `into` from what is whole in the store at `from`. `into` must not exist.
 pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -> Result<Salvaged> {
+    refuse_secret_name(into, "--into")?;
     if let Some(path) = crate::files_of(into).unwrap_or_default().into_iter().next() {
         return Err(Error::Exists { path });
     }
@@ -90,7 +91,7 @@ pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -
     tx.note_anchors(&chains, ids, now)?;
     found.tasks = tx.count("tasks")?;
     found.memories = tx.count("memories")?;
-    tx.append(&Stream::Store, note(ids, now, SALVAGED, "Salvaged from a damaged store", json!(found)))?;
+    tx.append(&Stream::Store, note(ids, now, STORE_SALVAGED, "Salvaged from a damaged store", json!(found)))?;
     tx.count_events_from(tx.accounted()?)?;
     tx.commit()?;
     Ok(found)
@@ -118,7 +119,8 @@ fn keep_unchained(into: &Path, events: &[Event]) -> Result<Option<PathBuf>> {
 impl Tx<'_> {
     /// Whether the tables hold more than the log, because the store came out of a damaged one.
     pub fn was_salvaged(&self) -> Result<bool> {
-        Ok(self.prepare("SELECT 1 FROM events WHERE kind = ?1 LIMIT 1")?.exists([SALVAGED])?)
+        let sql = format!("SELECT 1 FROM events WHERE kind = ?1 AND {OWN} LIMIT 1");
+        Ok(self.prepare(&sql)?.exists([STORE_SALVAGED])?)
     }
 
     /// Writes the kept events with their hashes, in the order they had, and applies their changes.
@@ -308,7 +310,7 @@ fn note(ids: &mut dyn Minter, now: Timestamp, kind: &str, message: &str, payload
         r#type: "event",
         from: "service.writ".to_owned(),
         to: "log.writ".to_owned(),
-        intent: format!("writ.{kind}"),
+        intent: own_intent(kind),
         corr: "store".to_owned(),
         reply_to: None,
         priority: "normal",

@@ -7,6 +7,7 @@ use contract::domain::limits;
 use ops::Result;
 
 use super::{Dispatcher, millis};
+use crate::launcher::shortage;
 use crate::live::Phase;
 use crate::observer::Progress;
 use crate::supervisor::Report;
@@ -63,18 +64,6 @@ impl Dispatcher<'_> {
     }
 }
 
-/// What the machine is short of, for the number of a system error. `None` for any other error.
-pub(super) fn shortage(errno: Option<i32>) -> Option<&'static str> {
-    use rustix::io::Errno;
-    match errno.map(Errno::from_raw_os_error)? {
-        Errno::MFILE => Some("free file descriptors of this process (its limit is `ulimit -n`)"),
-        Errno::NFILE => Some("free file descriptors of this machine"),
-        Errno::AGAIN => Some("free processes (the limit is `ulimit -u` or the container's)"),
-        Errno::NOMEM => Some("free memory"),
-        _ => None,
-    }
-}
-
 /// Longer with each attempt to start, up to a limit.
 fn wait_after(parkings: u32) -> Duration {
     let doubled = limits::SHORTAGE_WAIT_MIN.checked_mul(1_u32.checked_shl(parkings).unwrap_or(u32::MAX));
@@ -84,18 +73,6 @@ fn wait_after(parkings: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shortage_is_what_passes_and_every_other_error_is_none() {
-        use rustix::io::Errno;
-        for errno in [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM] {
-            assert!(shortage(Some(errno.raw_os_error())).is_some(), "{errno:?}");
-        }
-        for errno in [Errno::NOENT, Errno::ACCESS, Errno::TOOBIG] {
-            assert_eq!(shortage(Some(errno.raw_os_error())), None);
-        }
-        assert_eq!(shortage(None), None);
-    }
 
     #[test]
     fn each_wait_is_longer_up_to_a_limit() {

@@ -63,7 +63,7 @@ pub fn end_engine(engine: &ProcessIdentity) -> Remains {
     settle(engine)
 }
 
-/// The machine's own name, whatever its boot: only a digest of it, because it is nobody else's business. Empty where
+/// The machine's own name, whatever its boot: only a digest of it. Empty where
 /// it has none.
 pub fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());

@@ -1,6 +1,7 @@
 //! Walks along one stream and compares each row with the one before it.
 
 use contract::chain;
+use contract::domain::event_kind::is_own;
 use contract::domain::retention::PRUNED;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -126,7 +127,7 @@ impl<'w> Walk<'w> {
         if let Some(token) = token_of(&event) {
             self.found.highest_token = self.found.highest_token.max(token);
         }
-        if event.record.kind == PRUNED {
+        if event.record.kind == PRUNED && is_own(PRUNED, &event.record.intent) {
             let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
             self.is_noted |= anchor.as_ref() == Some(&self.known.anchor);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::chain;
+use contract::domain::event_kind::is_own;
 use contract::domain::retention::PRUNED;
 
 use super::Salvaged;
@@ -34,7 +35,8 @@ impl Chain {
 
     /// Whether an event records the removal of what was before the anchor.
     pub(super) fn is_noted(&self) -> bool {
-        self.events.iter().filter(|event| event.record.kind == PRUNED).any(|event| {
+        let is_note = |event: &&Event| event.record.kind == PRUNED && is_own(PRUNED, &event.record.intent);
+        self.events.iter().filter(is_note).any(|event| {
             let anchor: Option<Head> = serde_json::from_value(event.record.payload["anchor"].clone()).ok();
             anchor.is_some_and(|anchor| anchor.seq == self.anchor_seq && anchor.hash == self.anchor_hash)
         })

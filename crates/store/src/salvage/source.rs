@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use contract::domain::text::counted;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
@@ -95,8 +96,8 @@ impl Source {
         if !gaps.is_empty() {
             gaps.sort_unstable();
             found.lose(format!(
-                "events that cannot be read, in {} places from number {} on",
-                gaps.len(),
+                "events that cannot be read, in {} from number {} on",
+                counted(gaps.len(), "place"),
                 gaps[0].0
             ));
         }

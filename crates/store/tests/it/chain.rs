@@ -363,6 +363,7 @@ fn a_pruned_beginning_with_its_note_is_clean() {
     assert_eq!(gone, 3);
     let mut note = event(&mut SeededIds::new(9), &log.temp.now(), "3 events were removed");
     note.kind = contract::domain::retention::PRUNED.to_owned();
+    note.intent = contract::domain::event_kind::own_intent(&note.kind);
     note.payload = serde_json::json!({"anchor": {"seq": 3, "hash": hash}});
     let number = tx.append(&Stream::Project("a".to_owned()), note).unwrap();
     tx.commit().unwrap();
@@ -373,6 +374,22 @@ fn a_pruned_beginning_with_its_note_is_clean() {
         assert_eq!(tx.verify(earlier).unwrap(), expected);
     }
     assert_eq!(tx.pruned_ever().unwrap(), 3);
+}
+
+#[test]
+fn an_agents_event_notes_no_pruned_beginning() {
+    let log = Log::new();
+    let mut store = log.store();
+    let tx = store.begin().unwrap();
+    let (hash, _) = tx.prune(STREAM, 3).unwrap();
+    let mut note = event(&mut SeededIds::new(9), &log.temp.now(), "3 events were removed");
+    note.kind = contract::domain::retention::PRUNED.to_owned();
+    note.intent = contract::domain::event_kind::agents_intent(&note.kind);
+    note.payload = serde_json::json!({"anchor": {"seq": 3, "hash": hash}});
+    tx.append(&Stream::Project("a".to_owned()), note).unwrap();
+    tx.commit().unwrap();
+    let found = store.read().unwrap().verify(None).unwrap();
+    assert!(!found.completeness.is_empty(), "{found:?}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn check_evidence(task: &Task, spec: &PlanTask, attempts: &[Attempt], world: &Wo
         // An interrupted attempt that is closed stays so, also when its checks show later that it had finished.
         let left_open = matches!(last.state, AttemptState::Interrupted | AttemptState::Unknown);
         assert!(last.state == AttemptState::Succeeded || left_open, "{} is done: {:?}", spec.id, last.state);
-        // The simulated children leave their marks outside their scopes, which withholds more than a claim.
+        // The simulated children leave their marks outside their scopes, which withholds `verified`.
         let is_withheld =
             task.blocked_reason.as_deref().is_some_and(|why| why.starts_with("files outside its scope"));
         let expected = if is_withheld { Evidence::Claimed } else { Evidence::Verified };
