@@ -11,6 +11,8 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
+use contract::command_line::quoted;
+
 use handling::Handler;
 use places::Scope;
 
@@ -81,11 +83,6 @@ fn calls_original(line: &str) -> bool {
 
 fn base_name(program: &str) -> &str {
     Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default()
-}
-
-fn quoted(word: &str) -> String {
-    // Only a NUL byte cannot be quoted, and no path has one.
-    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
 }
 
 /// A change of one file.

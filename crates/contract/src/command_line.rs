@@ -34,6 +34,11 @@ pub fn split(text: &str) -> Result<Vec<String>, LineFault> {
     Ok(words)
 }
 
+/// A word as a shell has to be given it. Only a zero byte cannot be quoted, and neither a name nor a path has one.
+pub fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+}
+
 fn word(rest: &mut Peekable<Chars<'_>>) -> Result<String, LineFault> {
     let mut word = String::new();
     if rest.peek() == Some(&'#') {

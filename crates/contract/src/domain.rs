@@ -8,6 +8,7 @@ pub mod code;
 pub mod confinement;
 pub mod crew;
 pub mod environment;
+pub mod event_kind;
 pub mod id;
 pub mod ignore;
 pub mod limits;

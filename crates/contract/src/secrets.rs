@@ -61,6 +61,16 @@ const RULES: &[Rule] = &[
         hints: &["AKIA", "ASIA", "ABIA", "ACCA", "A3T"],
         pattern: r"(?:\b|[\w--[A-Z0-9]])(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}[A-Za-z0-9_]*",
     },
+    Rule {
+        name: "writ_access_token",
+        hints: &["writ_"],
+        pattern: r"writ_[A-Za-z0-9]{1,64}_[0-9a-f]{64}[A-Za-z0-9_]*",
+    },
+    Rule {
+        name: "writ_assignment_token",
+        hints: &["0-", "1-", "2-", "3-", "4-", "5-", "6-", "7-", "8-", "9-"],
+        pattern: r"\b[1-9][0-9]{0,18}-[0-9a-f]{64}\b",
+    },
     Rule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"sk-ant-[A-Za-z0-9_-]{20,}" },
     Rule {
         name: "openai_api_key",
@@ -123,6 +133,8 @@ const RULES: &[Rule] = &[
 
 /// The rule for anything that is called a password, a token or a key. Its hints are words in any case.
 const CREDENTIAL_ASSIGNMENT: usize = RULES.len() - 1;
+/// The rule whose hints are in every date: what follows one is looked at, too.
+const ASSIGNMENT_TOKEN: usize = 3;
 /// The only other rule that goes across lines.
 const PRIVATE_KEY_BLOCK: usize = 0;
 

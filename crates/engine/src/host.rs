@@ -22,7 +22,7 @@ use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use ops::host::{
     CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WatchEnd, Watched, WorkEnd,
-    WorklogWrite,
+    WorklogWrite, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -35,7 +35,7 @@ use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
 use crate::supervisor::logs::{LogReader, Piece, Stream};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
-use crate::verify::{CheckLocation, run_all};
+use crate::verify::{CheckLocation, Shortage, run_all};
 use crate::worklog::{Followed, follow};
 use crate::{Ending, Policy, disk, worklog};
 
@@ -154,6 +154,12 @@ impl Host for LocalHost {
         look.snapshot(scopes, SNAPSHOT_FILES_MAX)
     }
 
+    fn snapshots(&self, root: &str, each: &[&[Scope]]) -> Vec<Snapshot> {
+        let always = each.concat();
+        let look = self.door.index().look(Path::new(root), &How { always: &always, ..How::default() });
+        each.iter().map(|scopes| look.snapshot(scopes, SNAPSHOT_FILES_MAX)).collect()
+    }
+
     fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot {
         let (index, root) = (self.door.index(), Path::new(root));
         let always = always(watched);
@@ -217,7 +223,7 @@ impl Host for LocalHost {
         crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt)
     }
 
-    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen> {
+    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(job.directory),
@@ -228,7 +234,7 @@ impl Host for LocalHost {
             scopes: job.scopes,
             namespace: job.namespace,
         };
-        run_all(job.checks, &location, mark)
+        run_all(job.checks, &location, mark).map_err(|Shortage(short_of)| too_short_of(short_of))
     }
 
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {

@@ -1,6 +1,7 @@
 //! Starting children and waiting for what they do. The supervisor is behind it, or a simulation.
 
 mod run;
+mod shortage;
 mod supervised;
 
 use std::error::Error;
@@ -13,6 +14,7 @@ use ops::run::Liveness;
 use crate::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
 
 pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, namespace_here, run};
+pub(crate) use shortage::{OWN_DESCRIPTORS, shortage};
 
 /// Starts processes for an engine, and tells it about other engines.
 pub trait Launcher: Send + Sync {

@@ -44,7 +44,7 @@ pub(crate) struct Live {
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.
     pub(crate) took_over: Option<String>,
-    /// What speaks against more than a claim.
+    /// Why its evidence is withheld.
     pub(crate) withheld: Vec<String>,
     /// What to start, until it has started.
     pub(crate) spec: Option<Box<LaunchSpec>>,

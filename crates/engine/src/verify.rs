@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use contract::digest;
-use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, judge};
+use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, first_failed, judge};
 use contract::domain::confinement::Namespace;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
@@ -160,13 +160,33 @@ pub(crate) fn prepare(
     Prepared { spec, hidden: environment.hidden, ran }
 }
 
+/// What the machine was short of when a check was to be started. That shows nothing about the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortage(pub &'static str);
+
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
-pub fn run_all(checks: &[Check], place: &CheckLocation<'_>, attempt: &Id<Attempt>) -> Vec<CheckSeen> {
-    run_all_while(checks, place, attempt, &mut || true).expect("BUG: it always goes on")
+pub fn run_all(
+    checks: &[Check],
+    place: &CheckLocation<'_>,
+    attempt: &Id<Attempt>,
+) -> Result<Vec<CheckSeen>, Shortage> {
+    let mut all = Vec::new();
+    let mut recorder = Recorder::new(place);
+    for check in checks {
+        let seen = match look(check, place, &recorder) {
+            Some(seen) => seen,
+            None => run_one(check, place, (attempt, &mut recorder), &mut || true)?,
+        };
+        all.push(seen);
+        if first_failed(&all).is_some() {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// The same while `goes_on` is true; it is called several times a second. `None` if it became false: what was seen
-/// by then proves nothing.
+/// by then proves nothing. Waits where the machine is short of something.
 pub(crate) fn run_all_while(
     checks: &[Check],
     place: &CheckLocation<'_>,
@@ -176,8 +196,15 @@ pub(crate) fn run_all_while(
     let mut all = Vec::new();
     let mut recorder = Recorder::new(place);
     for check in checks {
-        let seen = look(check, place, &recorder)
-            .unwrap_or_else(|| run_one(check, place, (attempt, &mut recorder), goes_on));
+        let seen = loop {
+            let looked = look(check, place, &recorder);
+            let seen = looked.map_or_else(|| run_one(check, place, (attempt, &mut recorder), goes_on), Ok);
+            match seen {
+                Ok(seen) => break seen,
+                Err(Shortage(_)) if goes_on() => place.launcher.pause(limits::SHORTAGE_WAIT_MIN),
+                Err(Shortage(_)) => return None,
+            }
+        };
         let passed = seen.passed;
         all.push(seen);
         if !goes_on() {
@@ -195,7 +222,7 @@ fn run_one(
     place: &CheckLocation<'_>,
     (attempt, recorder): (&Id<Attempt>, &mut Recorder),
     goes_on: &mut dyn FnMut() -> bool,
-) -> CheckSeen {
+) -> Result<CheckSeen, Shortage> {
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
     let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
@@ -209,6 +236,9 @@ fn run_one(
         }
         Wish::GoOn
     });
+    if let Some(short_of) = ended.as_ref().err().and_then(RunError::short_of) {
+        return Err(Shortage(short_of));
+    }
     match ended {
         Ok(exit) => watched.take_exit(exit),
         Err(RunError::Timeout(_)) => watched.problem = Some(TOOK_TOO_LONG.to_owned()),
@@ -217,5 +247,5 @@ fn run_one(
     if let Some(ran) = &mut watched.ran {
         recorder.after(place, ran);
     }
-    watched.finish(check)
+    Ok(watched.finish(check))
 }

@@ -17,6 +17,7 @@ use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
+use contract::domain::text::counted;
 use contract::domain::time::{Clock, Lease};
 use contract::domain::trust::TrustState;
 use contract::plan::PlanTask;
@@ -25,7 +26,7 @@ use store::{Store, Tx};
 
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
-use crate::host::CheckJob;
+use crate::host::{CheckJob, too_short_of};
 use crate::record::{EventWriter, scrubbed};
 
 /// How often claims are renewed while checks run: well inside their lease.
@@ -189,12 +190,12 @@ pub(crate) fn pin(work: &mut EventWriter<'_, '_>, task: &Task, files: &Digests) 
     if task.pinned.is_none() {
         let about = crate::task::about(work.tx, task)?;
         let pinned = Change::TaskPinned { task_id: task.id.clone(), files: files.clone() };
-        work.change(&about, &format!("{} files that its checks use", files.len()), &pinned)?;
+        work.change(&about, &format!("{} that its checks use", counted(files.len(), "file")), &pinned)?;
     }
     Ok(())
 }
 
-/// Why passed checks would be no more than a claim: what they use is not what it was.
+/// Why evidence is withheld although the checks passed: what they use changed.
 fn withheld(cx: &Context, plan: &CheckPlan) -> Option<String> {
     let look = |paths: Vec<&str>| {
         if paths.is_empty() { Digests::new() } else { cx.host().digests(&plan.directory, &paths) }
@@ -259,7 +260,7 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),
         Source::Plan(_) | Source::Task => None,
     };
-    Ok(Checked { seen: host.run_checks(&job, &mark), withheld, trusted, by: None })
+    Ok(Checked { seen: host.run_checks(&job, &mark)?, withheld, trusted, by: None })
 }
 
 /// The same where a failed check refuses the request. The agent keeps what it has claimed meanwhile.
@@ -280,13 +281,26 @@ pub(crate) fn passed_checks(cx: &mut Context, caller: &Caller, task: &Task) -> R
     Err(Error::new(ErrorCode::CheckFailed, failed.fault()).hint(hint).details(scrubbed(details)))
 }
 
+/// Starts a thread beside the checks, which keeps a lease alive.
+pub(crate) fn beside<'s, 'e>(
+    scope: &'s std::thread::Scope<'s, 'e>,
+    work: impl FnOnce() + Send + 's,
+) -> Result<()> {
+    let started = std::thread::Builder::new().spawn_scoped(scope, work);
+    started.map(drop).map_err(|_| too_short_of("free processes or memory"))
+}
+
 /// Runs `work` while a thread renews the agent's claims: the agent waits for us, and must not lose its task because
 /// its checks take long.
-fn keeping_claims<A>(cx: &mut Context, agent: &Agent, work: impl FnOnce(&mut Context) -> A) -> A {
+fn keeping_claims<A>(
+    cx: &mut Context,
+    agent: &Agent,
+    work: impl FnOnce(&mut Context) -> Result<A>,
+) -> Result<A> {
     let (path, clock) = cx.place();
     std::thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
-        scope.spawn(move || {
+        beside(scope, move || {
             let mut wait = FIRST_RENEWAL;
             while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = RENEWAL;
@@ -294,7 +308,7 @@ fn keeping_claims<A>(cx: &mut Context, agent: &Agent, work: impl FnOnce(&mut Con
                 // A renewal that fails is tried again a minute later, long before the lease is over.
                 renew(&mut store, agent, &*clock).ok();
             }
-        });
+        })?;
         let answer = work(cx);
         drop(working);
         answer

@@ -1,7 +1,8 @@
 //! Decisions that only a person may make: confirmed at a terminal, or made with a token that a person created.
 //!
-//! A verb describes the exact action, asks for the decision while no transaction is open, and uses it in the transaction
-//! that acts. Nobody is asked for a request that was answered before.
+//! A verb describes the exact action, asks for the decision while no transaction is open, and describes it again in the
+//! transaction that acts: if that is another action by then, nothing is done. Nobody is asked for a request that was
+//! answered before.
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -10,24 +11,26 @@ use contract::domain::priority::Priority;
 use contract::domain::request::Agent;
 use contract::domain::time::Timestamp;
 use contract::domain::token::{NotPermitted, Secret, Token, TokenScope};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use store::Tx;
 
 use crate::context::{Caller, Context, Key};
 use crate::error::{Error, Result};
+use crate::once::Reply;
 use crate::record::{About, EventWriter, stream_of};
 
 /// A person's decision for one exact action, to be used in the transaction that acts.
 #[derive(Debug)]
 pub(crate) struct Decision {
     caller: Caller,
+    action: Action,
     basis: Basis,
 }
 
 #[derive(Debug)]
 enum Basis {
-    /// The request was answered before, so nobody was asked and nothing will be done.
-    Answered,
     /// A person typed the action's digits.
     Person,
     Token(Secret),
@@ -43,16 +46,34 @@ pub(crate) enum Decider {
 }
 
 impl Context {
-    /// A person's decision for this action. Refused if there is neither a person at a terminal who confirms it nor a
-    /// token that permits it.
-    pub(crate) fn decision(&mut self, key: &Key, action: &Action) -> Result<Decision> {
-        self.decision_by(Decider::PersonOrToken, key, action)
+    /// Runs `prepare`, which asks for a decision, and then `act` in a transaction, once for this key. A repeated request gets
+    /// the stored answer; nobody is asked again.
+    pub(crate) fn decide_once<R, A, P>(
+        &mut self,
+        key: &Key,
+        (operation, request): (&str, &R),
+        prepare: impl FnOnce(&mut Context) -> Result<P>,
+        act: impl FnOnce(&mut EventWriter<'_, '_>, P) -> Result<A>,
+    ) -> Result<Reply<A>>
+    where
+        R: Serialize,
+        A: Serialize + DeserializeOwned,
+    {
+        let prepared = if self.was_answered(key)? { None } else { Some(prepare(self)?) };
+        self.once(key, operation, request, |work| {
+            let pruned =
+                || Error::new(ErrorCode::Busy, "the stored answer of this request was pruned meanwhile");
+            act(work, prepared.ok_or_else(|| pruned().hint("repeat the call"))?)
+        })
     }
 
-    pub(crate) fn decision_by(&mut self, decider: Decider, key: &Key, action: &Action) -> Result<Decision> {
-        if self.was_answered(key)? {
-            return Ok(Decision { caller: key.caller.clone(), basis: Basis::Answered });
-        }
+    /// A person's decision for this action. Refused if there is neither a person at a terminal who confirms it nor a
+    /// token that permits it.
+    pub(crate) fn decision(&mut self, action: Action) -> Result<Decision> {
+        self.decision_by(Decider::PersonOrToken, action)
+    }
+
+    pub(crate) fn decision_by(&mut self, decider: Decider, action: Action) -> Result<Decision> {
         let host = self.host();
         if decider == Decider::PersonOrToken
             && let Some(text) = host.access_token()?
@@ -62,9 +83,9 @@ impl Context {
             let now = self.clock.now().at;
             let token = permitted(&self.store.read()?, &secret, now)?;
             let caller = Caller::of(&Principal::Token(token.name));
-            return Ok(Decision { caller, basis: Basis::Token(secret) });
+            return Ok(Decision { caller, action, basis: Basis::Token(secret) });
         }
-        if !action.is_confirmed_by(&host.ask_person(action)?) {
+        if !action.is_confirmed_by(&host.ask_person(&action)?) {
             return Err(Error::new(ErrorCode::Denied, "the action was not confirmed, so nothing was done")
                 .details(json!({"rule": "not_confirmed"}))
                 .hint("type the digits that are shown with the action to confirm it"));
@@ -72,31 +93,57 @@ impl Context {
         let person = Agent::parse(&host.person())
             .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
         let caller = Caller::of(&Principal::Person(person));
-        Ok(Decision { caller, basis: Basis::Person })
+        Ok(Decision { caller, action, basis: Basis::Person })
     }
 }
 
 impl Decision {
-    /// Writes for the principal that decided. A token must still be valid, and its use is recorded.
-    pub(crate) fn act<'a, 't>(&'a self, work: &'a mut EventWriter<'_, 't>) -> Result<EventWriter<'a, 't>> {
-        let mut work = work.acting_as(&self.caller);
-        match &self.basis {
-            Basis::Answered => {
-                return Err(Error::new(
-                    ErrorCode::Busy,
-                    "the stored answer of this request was pruned meanwhile",
-                )
-                .hint("repeat the call"));
-            }
-            Basis::Person => {}
-            Basis::Token(secret) => {
-                let token = permitted(work.tx, secret, work.now.at)?;
-                let message = format!("Token {} was used for a decision", token.name);
-                work.change(&about(&token), &message, &Change::TokenUsed { token_id: token.id.clone() })?;
-            }
+    /// Writes for the principal that decided `action`, which is computed in this transaction. Refused if it is not the one
+    /// that was confirmed. A token must still be valid, and its use is recorded.
+    pub(crate) fn act<'a, 't>(
+        &'a self,
+        work: &'a mut EventWriter<'_, 't>,
+        action: &Action,
+    ) -> Result<EventWriter<'a, 't>> {
+        let (mut work, token) = self.confirmed(work, action)?;
+        if let Some(token) = token {
+            let message = format!("Token {} was used for a decision", token.name);
+            work.change(&about(&token), &message, &Change::TokenUsed { token_id: token.id.clone() })?;
         }
         Ok(work)
     }
+
+    /// The same for a step before the action: the token's use is recorded when it is done.
+    pub(crate) fn announce<'a, 't>(
+        &'a self,
+        work: &'a mut EventWriter<'_, 't>,
+        action: &Action,
+    ) -> Result<EventWriter<'a, 't>> {
+        Ok(self.confirmed(work, action)?.0)
+    }
+
+    fn confirmed<'a, 't>(
+        &'a self,
+        work: &'a mut EventWriter<'_, 't>,
+        action: &Action,
+    ) -> Result<(EventWriter<'a, 't>, Option<Token>)> {
+        if self.action != *action {
+            return Err(changed());
+        }
+        let token = match &self.basis {
+            Basis::Person => None,
+            Basis::Token(secret) => Some(permitted(work.tx, secret, work.now.at)?),
+        };
+        Ok((work.acting_as(&self.caller), token))
+    }
+}
+
+/// The action is not the one that was confirmed.
+pub(crate) fn changed() -> Error {
+    let message = "the action changed meanwhile, so nothing was done";
+    Error::new(ErrorCode::VersionConflict, message)
+        .details(json!({"rule": "changed_meanwhile"}))
+        .hint("repeat the command; it shows the action as it is now")
 }
 
 /// The token of this secret, if it may decide for a person now.
@@ -114,11 +161,9 @@ fn permitted(tx: &Tx<'_>, secret: &Secret, now: Timestamp) -> Result<Token> {
 }
 
 fn not_permitted(named: &str, fault: NotPermitted) -> Error {
-    Error::new(ErrorCode::Denied, format!("{named} permits nothing: {fault}"))
-        .details(json!({"rule": fault.rule()}))
-        .hint(
-            "`writ token list` shows the tokens; a person creates one with `writ token create` at a terminal",
-        )
+    Error::new(ErrorCode::Denied, format!("{named} {fault}")).details(json!({"rule": fault.rule()})).hint(
+        "`writ token list` shows the tokens; a person creates one with `writ token create` at a terminal",
+    )
 }
 
 /// Tokens belong to the store, not to a project.

@@ -24,7 +24,7 @@ use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
-use contract::json::Value;
+use contract::json::{Value, json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,14 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::run::Liveness;
 use crate::run::logs::OutputStream;
+
+/// The error of a call whose checks could not be started: that shows nothing about the task.
+pub fn too_short_of(what: &str) -> Error {
+    let message = format!("the checks were not run: this machine is short of {what}");
+    Error::new(ErrorCode::Busy, message)
+        .details(json!({"rule": "shortage"}))
+        .hint("nothing was written; repeat the call with the same request id when it has more")
+}
 
 /// Everything a verb may ask of the machine it runs on. The engine implements it; a door only hands it over.
 pub trait Host {
@@ -47,6 +55,8 @@ pub trait Host {
     fn make_directory(&self, path: &str) -> Result<()>;
     /// Digests of the files in these scopes.
     fn snapshot(&self, root: &str, scopes: &[Scope]) -> Snapshot;
+    /// The same for several lists of scopes, from one look at the workspace.
+    fn snapshots(&self, root: &str, each: &[&[Scope]]) -> Vec<Snapshot>;
     /// Looks at the whole workspace before a worker begins and keeps it under a name, unless one is kept there. Returns
     /// the digests of the files in the scopes.
     fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot;
@@ -68,7 +78,7 @@ pub trait Host {
     /// The attempt that the call comes from, where an engine started the caller or one of its ancestors.
     fn calling_attempt(&self) -> Option<Id<Attempt>>;
     /// Runs checks one after the other and stops at the first that fails.
-    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Vec<CheckSeen>;
+    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>>;
     /// Shows an action to the person at the terminal, with the digits that confirm it, and returns what they typed. An

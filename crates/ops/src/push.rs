@@ -6,6 +6,7 @@ mod status;
 
 use contract::domain::artifact::NewArtifact;
 use contract::domain::change::Change;
+use contract::domain::event_kind::agents_intent;
 use contract::domain::id::{Corr, mint};
 use contract::domain::task::Task;
 use schemars::JsonSchema;
@@ -134,7 +135,7 @@ fn about(
 fn say(work: &mut EventWriter<'_, '_>, about: &About, note: &Note<'_>) -> Result<i64> {
     let mut says = EventBody::event(note.kind, note.message, note.metadata.clone());
     // The kind is the agent's own word, so the intent names the agent and not writ.
-    says.intent = format!("agent.{}", note.kind);
+    says.intent = agents_intent(note.kind);
     work.say(about, says)
 }
 

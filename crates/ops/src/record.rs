@@ -2,6 +2,7 @@
 
 use contract::continuity::event::RESUME_INTENT;
 use contract::domain::change::Change;
+use contract::domain::event_kind::own_intent;
 use contract::domain::id::{Event, Id, Minter, mint};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
@@ -64,7 +65,7 @@ impl EventBody {
         Self {
             r#type: "event",
             to: "log.writ".to_owned(),
-            intent: format!("writ.{kind}"),
+            intent: own_intent(kind),
             kind: kind.to_owned(),
             message: message.into(),
             payload,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind::VYBE_IMPORTED;
 use contract::domain::limits;
 use contract::domain::retention::Retention;
 use contract::domain::run::{RunState, ShownState};
@@ -298,7 +299,7 @@ fn agent(tx: &Tx<'_>, name: &str, at: Timestamp) -> Result<AgentView> {
 /// Whether the store has what the agent contract's original knew.
 fn is_imported(tx: &Tx<'_>) -> Result<bool> {
     let filter =
-        EventFilter { kinds: vec![crate::vybe::IMPORTED.to_owned()], limit: 1, ..EventFilter::default() };
+        EventFilter { kinds: vec![VYBE_IMPORTED.to_owned()], own: true, limit: 1, ..EventFilter::default() };
     Ok(!tx.events(&filter)?.is_empty())
 }
 

@@ -15,11 +15,13 @@ pub mod set_status;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind::{TASK_VERIFIED, TASK_WITHHELD};
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::DocumentKind;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Command, Task, TaskId, apply, decide, not_held_by_another};
+use contract::domain::text::counted;
 use contract::secrets;
 use serde_json::json;
 use store::{EventFilter, Tx};
@@ -180,10 +182,6 @@ pub(crate) fn judged(cx: &mut Context, key: &Key, id: &str) -> Result<Task> {
     Ok(task)
 }
 
-/// The kinds of events that say what the checks of a done task showed.
-const VERIFIED: &str = "task_verified";
-const WITHHELD: &str = "task_withheld";
-
 /// What the checks of a done task showed when they last ran.
 pub(crate) fn checks_seen(tx: &Tx<'_>, task: &Task) -> Result<Vec<CheckSeen>> {
     if task.status != Status::Done || task.evidence.is_none() {
@@ -195,12 +193,12 @@ pub(crate) fn checks_seen(tx: &Tx<'_>, task: &Task) -> Result<Vec<CheckSeen>> {
     }
     let filter = EventFilter {
         task_id: Some(task.id.to_string()),
-        kinds: vec![VERIFIED.to_owned(), WITHHELD.to_owned()],
+        kinds: vec![TASK_VERIFIED.to_owned(), TASK_WITHHELD.to_owned()],
+        own: true,
         limit: 1,
         ..EventFilter::default()
     };
     let said = tx.events(&filter)?.pop();
-    // An event of this kind that an agent wrote says nothing here.
     let checks = said.and_then(|event| serde_json::from_value(event.record.payload["checks"].clone()).ok());
     Ok(checks.unwrap_or_default())
 }
@@ -211,12 +209,12 @@ pub(crate) fn note_evidence(work: &mut EventWriter<'_, '_>, task: &Task, seen: &
         return Ok(());
     }
     let about = about(work.tx, task)?;
-    let passed = format!("{} checks passed", seen.len());
+    let passed = format!("{} passed", counted(seen.len(), "check"));
     let (kind, message) = match (&task.evidence, &task.blocked_reason) {
         (Some(Evidence::Claimed), Some(reason)) => {
-            (WITHHELD, format!("{passed}, but done is only claimed: {reason}"))
+            (TASK_WITHHELD, format!("{passed}, but done is only claimed: {reason}"))
         }
-        (Some(Evidence::Verified | Evidence::SelfChecked), _) => (VERIFIED, passed),
+        (Some(Evidence::Verified | Evidence::SelfChecked), _) => (TASK_VERIFIED, passed),
         (Some(Evidence::Claimed) | None, _) => return Ok(()),
     };
     work.say(&about, EventBody::event(kind, message, json!({"checks": seen})))?;

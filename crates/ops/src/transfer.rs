@@ -6,9 +6,17 @@ pub mod import;
 pub mod upgrade;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+
+/// Refuses the name of a file to write that contains a secret. `place` is where the caller wrote it.
+pub fn refuse_secret_name(file: &Path, place: &str) -> Result<()> {
+    Ok(store::refuse_secret_name(file, place)?)
+}
 
 /// What was exported or imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

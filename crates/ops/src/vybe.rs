@@ -7,6 +7,7 @@ mod tasks;
 use std::path::Path;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind::VYBE_IMPORTED;
 use contract::domain::limits::VYBE_ROWS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +22,6 @@ use crate::record::EventBody;
 use crate::verb::{Function, Surface, Verb};
 use carry::Carrier;
 pub use report::{Carried, Report};
-
-/// The kind of the event that remembers an import.
-pub const IMPORTED: &str = "vybe_imported";
 
 pub struct ImportVybe;
 
@@ -76,7 +74,7 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             "vybe does not keep what was asked under them",
         );
         let about = about_project(work, None, None);
-        let says = EventBody::event(IMPORTED, "Imported from vybe", json!({"file": request.file}));
+        let says = EventBody::event(VYBE_IMPORTED, "Imported from vybe", json!({"file": request.file}));
         work.say(&about, says)?;
         Ok(report)
     })?;

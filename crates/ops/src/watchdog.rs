@@ -62,6 +62,14 @@ pub struct Answer {
     /// Rows with an impossible heartbeat, and workers that send heartbeats but change nothing (`no_progress`); a person
     /// must decide.
     pub problems: Vec<Value>,
+    /// Live assignments whose files were not looked at: a sweep looks at so many workspaces and no more.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_looked_at: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Sweeps once. A second call finds nothing to do, so it needs no request id.
@@ -76,7 +84,9 @@ pub fn sweep(cx: &mut Context, caller: &Caller, request: &Request) -> Result<Ans
     drop(tx);
     let runs: Vec<RunId> = runs.into_iter().collect();
     let mut answer = cx.viewing(|cx, view| sweep_runs(cx, caller, &runs, view))?;
-    answer.problems.extend(progress::look(cx, caller, only.as_ref())?);
+    let looked = progress::look(cx, caller, only.as_ref())?;
+    answer.problems.extend(looked.findings);
+    answer.not_looked_at = looked.left;
     Ok(answer)
 }
 

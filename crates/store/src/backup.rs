@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::{Error, Result};
 use crate::files::names_of;
 use crate::sqlite::{self, Header};
-use crate::whole_file::WholeFile;
+use crate::whole_file::{WholeFile, refuse_secret_name};
 use crate::{KeyOnce, Store, StoreKey, Verification, known_key};
 
 /// A backup that was made and verified.
@@ -36,6 +36,7 @@ impl Store {
     /// it, for its user alone.
     pub fn back_up_to(&self, target: &Path, options: BackupOptions) -> Result<Backup> {
         let overwrite = options.overwrite;
+        refuse_secret_name(target, "$.file")?;
         self.refuse_own_file(target)?;
         let known = known_key(&self.key, &self.path).ok().flatten().cloned();
         let bytes = if options.without_key { None } else { StoreKey::bytes_of(&self.path)? };

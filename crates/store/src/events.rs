@@ -195,6 +195,8 @@ pub struct EventFilter {
     pub task_id: Option<String>,
     /// One of these kinds; any, where it is empty.
     pub kinds: Vec<String>,
+    /// Only what writ wrote itself, not what an agent recorded under the same kind.
+    pub own: bool,
     pub corr: Option<String>,
     pub after_id: i64,
     /// Leaves out what only the store needs: claims, projects, and what a resume writes for itself.
@@ -208,6 +210,9 @@ pub struct EventFilter {
 /// Not archived. Looks up the head for each event, so that archiving a thousand events changes one row.
 pub(crate) const LIVE: &str =
     "NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream = events.stream AND h.archived_seq >= events.seq)";
+
+/// Written by writ itself; see `contract::domain::event_kind::is_own`.
+pub(crate) const OWN: &str = "intent = 'writ.' || kind";
 
 /// Not bookkeeping.
 pub(crate) fn news() -> String {
@@ -315,6 +320,9 @@ impl Tx<'_> {
         }
         if let Some(kind) = kind {
             conditions.and("kind =", kind.to_owned());
+        }
+        if filter.own {
+            conditions.hold(OWN);
         }
         if filter.without_bookkeeping {
             conditions.hold(&news());

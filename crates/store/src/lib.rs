@@ -64,6 +64,7 @@ pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
 pub use vybe_sqlite::{Vybe, VybeRow};
+pub use whole_file::refuse_secret_name;
 use witness::Times;
 pub use witness::Witness;
 

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 use crate::error::{Error, Result};
 use crate::sqlite::{self, Header};
 use crate::standing::{Named, Standing};
+use crate::whole_file::refuse_secret_name;
 use crate::{Store, StoreKey, read_only};
 
 /// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
@@ -25,6 +26,9 @@ impl Store {
 
     /// Opens with these migrations; their number is the supported schema version.
     fn open_knowing(migrations: &[&str], path: &Path, now: Timestamp) -> Result<Store> {
+        if !path.exists() {
+            refuse_secret_name(path, "the path of the store")?;
+        }
         make_directory(path)?;
         sqlite::refuse_network(path)?;
         make_file(path)?;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::domain::change::Change;
+use contract::domain::event_kind::STORE_SALVAGED;
 use contract::domain::id::{Minter, mint};
 use contract::domain::retention::PRUNED;
 use contract::domain::time::Timestamp;
@@ -18,13 +19,12 @@ use serde_json::json;
 use crate::error::{Error, Result};
 use crate::events::{Event, NewEvent, Stream};
 use crate::tables_sqlite::Table;
+use crate::whole_file::refuse_secret_name;
 use crate::{Store, Tx};
 use chains::Chain;
 use parts::Parts;
 use source::Source;
 
-/// The kind of the event that says what was lost.
-const SALVAGED: &str = "store_salvaged";
 /// The counter that says that a store cannot be rebuilt from its log alone. An event would not do: agents write events of
 /// any kind, and counters are sealed.
 const SALVAGED_COUNTER: &str = "salvaged";
@@ -66,6 +66,7 @@ impl Salvaged {
 /// Makes a new store at `into` from what is whole in the store at `from`. `into` must not exist; it gets its name when it
 /// is complete.
 pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -> Result<Salvaged> {
+    refuse_secret_name(into, "--into")?;
     let parts = Parts::new(into)?;
     let source = Source::open(from, &parts.damaged())?;
     let mut found = Salvaged::default();
@@ -104,7 +105,7 @@ fn fill(
     found.memories = tx.count("memories")?;
     tx.raise_number(SALVAGED_COUNTER, 1)?;
     let message = "Salvaged from a damaged store".to_owned();
-    let event = NewEvent::by_store((mint(ids, now), now), SALVAGED, message, json!(found));
+    let event = NewEvent::by_store((mint(ids, now), now), STORE_SALVAGED, message, json!(found));
     tx.append(&Stream::Store, event)?;
     tx.count_events_from(tx.accounted()?)?;
     tx.commit()

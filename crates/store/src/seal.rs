@@ -6,6 +6,8 @@ mod sums;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use contract::digest;
+use contract::domain::event_kind::STORE_SEALED;
 use contract::domain::id::Id;
 use contract::domain::time::Timestamp;
 use rusqlite::hooks::Action;
@@ -164,12 +166,20 @@ impl Store {
         self.changes = None;
     }
 
-    /// Makes the next transaction seal every row as it is, if it commits. Makes the key if it is missing.
-    pub fn seal_anew_at_next_transaction(&mut self) -> Result<()> {
+    /// Makes the next transaction seal every row as it is, if it commits. Makes the key if it is missing, and says so.
+    pub fn seal_anew_at_next_transaction(&mut self) -> Result<bool> {
+        let is_new = StoreKey::load(&self.path)?.is_none();
         StoreKey::load_or_make(&self.path)?;
         self.forget_key();
         self.seals_anew.set(true);
-        Ok(())
+        Ok(is_new)
+    }
+
+    /// Removes a key that was made for a sealing which did not happen: nothing is sealed with it.
+    pub fn unmake_key(&mut self) -> Result<()> {
+        let path = StoreKey::path_of(&self.path);
+        self.forget_key();
+        std::fs::remove_file(&path).map_err(|source| crate::Error::Output { path, source })
     }
 }
 
@@ -271,6 +281,32 @@ impl Tx<'_> {
         self.change_one(sql, params![sums.bytes(), mac.as_slice()])
     }
 
+    /// A digest of everything that the seal covers, for a person who has it sealed without the key. Claims are not in it:
+    /// the call that seals renews those of its caller.
+    pub fn sealed_contents(&self) -> Result<String> {
+        let mut contents = digest::of_bytes(b"");
+        for table in SEALED_TABLES.iter().filter(|table| table.name != "tasks") {
+            let mut statement = self.prepare(&format!("{} ORDER BY rowid", table.select()))?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let width = row.as_ref().column_count() - 2;
+                let mut so_far = contents.into_bytes();
+                so_far.extend_from_slice(table.name.as_bytes());
+                so_far.extend(encoded(width, |column| row.get_ref(column))?);
+                contents = digest::of_bytes(&so_far);
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Whether this transaction wrote the row; then it is sealed at its end.
+    pub(crate) fn wrote(&self, table: &SealedTable, row: &Row<'_>) -> rusqlite::Result<bool> {
+        let Some(shared) = self.changes else { return Ok(false) };
+        let place = SEALED_TABLES.iter().position(|sealed| sealed.name == table.name);
+        let rowid = row.get("rowid")?;
+        Ok(place.is_some_and(|place| locked(shared).touched.contains(&(place, rowid))))
+    }
+
     fn macs(&self, key: &StoreKey, table: &SealedTable) -> Result<Vec<(i64, Option<[u8; 32]>)>> {
         let mut statement = self.prepare(&table.select())?;
         let mut rows = statement.query([])?;
@@ -341,14 +377,13 @@ impl Tx<'_> {
 
     /// The event that says that the store was sealed as it was found.
     pub(crate) fn note_sealing(&self, key: &StoreKey, from: usize, now: Timestamp) -> Result<()> {
-        const SEALED: &str = "store_sealed";
         let unique = key.mac_bytes("event id", &[&now.millis().to_be_bytes(), &from.to_be_bytes()]);
         let bits = u128::from_be_bytes(unique[..16].try_into().expect("BUG: a MAC has 32 bytes"));
         let message = format!("Sealed a store of schema {from} as it was found");
         let payload = json!({"schema_before": from});
         self.append(
             &Stream::Store,
-            NewEvent::by_store((Id::from_bits(bits), now), SEALED, message, payload),
+            NewEvent::by_store((Id::from_bits(bits), now), STORE_SEALED, message, payload),
         )?;
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::requests::{is_digest, kept_id};
 use crate::sqlite;
 use crate::tables_sqlite::{Table, json_of, value_of};
-use crate::whole_file::WholeFile;
+use crate::whole_file::{WholeFile, refuse_secret_name};
 use crate::{Depth, Store, Tx};
 use staging_sqlite::Staging;
 
@@ -77,6 +77,7 @@ impl Store {
 
     /// Exports into a file that appears only when it is complete.
     pub fn export_to(&mut self, target: &Path, overwrite: bool) -> Result<TransferSummary> {
+        refuse_secret_name(target, "$.file")?;
         self.refuse_own_file(target)?;
         let (whole, file) = WholeFile::begin(target, overwrite)?;
         let moved = self.export(&mut io::BufWriter::new(file))?;

@@ -4,8 +4,18 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use contract::secrets::{self, Secret};
+
 use crate::error::{Error, Result};
 use crate::open::{beside, directory, private};
+
+/// Refuses the name of a new file that contains a secret. `place` is where the caller wrote it.
+pub fn refuse_secret_name(path: &Path, place: &str) -> Result<()> {
+    match secrets::find(&path.to_string_lossy()) {
+        None => Ok(()),
+        Some(rule) => Err(Error::Secret(Secret { path: place.to_owned(), rule })),
+    }
+}
 
 pub(crate) struct WholeFile {
     target: PathBuf,

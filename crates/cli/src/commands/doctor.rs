@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::run::{DocumentKind, RunState};
+use contract::domain::text::counted;
 use ops::run::Liveness;
 use ops::verb::Surface;
 use ops::{Context, Result};
@@ -160,7 +161,9 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
             )
         }
         [] => path,
-        damage => format!("{path} is damaged in {} places; see `writ audit verify`", damage.len()),
+        damage => {
+            format!("{path} is damaged in {}; see `writ audit verify`", counted(damage.len(), "place"))
+        }
     };
     let mut looks = vec![
         Look { what: "store", well: found.damage.is_empty() && found.schema.is_empty(), said: file },
@@ -172,7 +175,7 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     }
     let mut open = ops::run::list::rows(cx, Some(RunState::Running), 1000)?;
     open.extend(ops::run::list::rows(cx, Some(RunState::Submitted), 1000)?);
-    // A crew works a ledger without an engine; that it is open is no trouble.
+    // A crew works a ledger without an engine; that it is open is not a problem.
     let (ledgers, open): (Vec<_>, Vec<_>) =
         open.into_iter().partition(|run| run.asked.kind == DocumentKind::Ledger);
     let orphaned: Vec<String> = open

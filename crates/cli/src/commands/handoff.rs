@@ -8,6 +8,7 @@ use contract::domain::limits;
 use contract::json::{Value, json};
 use contract::validate::Tripwire;
 use ops::handoff::{brief, export, import};
+use ops::transfer::refuse_secret_name;
 use ops::{Error, Result};
 
 use super::crew::read_document_within;
@@ -121,6 +122,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 }
 
 fn export_run(args: &ExportArgs, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    refuse_secret_name(&args.file, "FILE")?;
     let request = export::Request {
         run: args.run.clone(),
         allow_stale: args.allow_stale,

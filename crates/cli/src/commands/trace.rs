@@ -63,7 +63,7 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
             intents::CONTROL_BRANCH | intents::RUN_SUMMARY => {
                 text.push_str(&noted(&event.record.intent, &event.record.message));
             }
-            _ if event.record.kind == ATTEMPT_ENDED => {
+            _ if event.record.is_change && event.record.kind == ATTEMPT_ENDED => {
                 if all {
                     text.push_str(&noted(&event.record.kind, &event.record.message));
                 }
@@ -88,7 +88,7 @@ const LOCK_TAKEN_OVER: &str = "writ.lock.taken_over";
 /// Whether a lock was taken from the task, by a sweep or by a person.
 fn is_taken_lock(event: &Event) -> bool {
     let reason = event.record.payload.pointer("/reason").and_then(Value::as_str);
-    event.record.kind == LOCKS_RELEASED && reason.is_some_and(was_taken)
+    event.record.is_change && event.record.kind == LOCKS_RELEASED && reason.is_some_and(was_taken)
 }
 
 /// The kind of the event with which locks are released.

@@ -53,5 +53,11 @@ fn text(answer: &Answer) -> String {
     for problem in &answer.problems {
         text.push_str(&format!("{}: {}\n", word(&problem["task_id"]), word(&problem["reason"])));
     }
+    if answer.not_looked_at > 0 {
+        text.push_str(&format!(
+            "{} more assignments were not looked at; name their runs with --run\n",
+            answer.not_looked_at
+        ));
+    }
     if text.is_empty() { "nothing timed out".to_owned() } else { text }
 }

@@ -44,23 +44,28 @@ fn cli() -> Cli {
 /// sent and was answered is in `calls`.
 #[track_caller]
 fn keeps_no_canary(cli: &Cli) {
+    keeps_no(cli, NEEDLE);
+}
+
+#[track_caller]
+fn keeps_no(cli: &Cli, needle: &str) {
     let mut found = Vec::new();
-    search(cli.scratch().path(), &mut found);
+    search(cli.scratch().path(), needle, &mut found);
     assert_eq!(found, Vec::<String>::new(), "these files have a canary");
 }
 
-fn search(directory: &Path, found: &mut Vec<String>) {
+fn search(directory: &Path, needle: &str, found: &mut Vec<String>) {
     for entry in fs::read_dir(directory).unwrap().flatten() {
         let path = entry.path();
-        let named = path.to_string_lossy().to_lowercase().contains(NEEDLE);
+        let named = path.to_string_lossy().to_lowercase().contains(needle);
         if path.is_dir() {
             if !path.ends_with("calls") {
-                search(&path, found);
+                search(&path, needle, found);
             }
             continue;
         }
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).to_lowercase();
-        if named || text.contains(NEEDLE) {
+        if named || text.contains(needle) {
             found.push(path.display().to_string());
         }
     }
@@ -143,15 +148,24 @@ command = ["true"]
 writes = ["a"]
 "#;
     let run = opened(&cli, plan);
-    let script = ". ./lib.sh; k; c; head -c 1985 /dev/zero | tr '\\0' x; c >&2; exit 1";
+    // The token of the assignment goes to the test in other letters.
+    let script = ". ./lib.sh; printf %s \"$WRIT_ASSIGNMENT\" | tr 0-9a-f g-v > ../token; k; c; \
+        head -c 1985 /dev/zero | tr '\\0' x; c >&2; echo; \
+        echo \"as $WRIT_ASSIGNMENT\"; echo \"<${WRIT_ASSIGNMENT#*-}>\" >&2; exit 1";
     let words = ["worker", "run", "--run", &run, "--owner", "w1", "--", "sh", "-c", script];
     cli.run(words).fails_with(1);
     let shown = cli.run(["worklog", "show", "--run", &run, "--task", "T-1"]).success().stdout.clone();
     assert!(shown.contains("REDACTED"), "{shown}");
+    let token = fs::read_to_string(cli.project().join("../token")).unwrap();
+    let plain = |letter: char| letter.to_digit(32).and_then(|digit| char::from_digit(digit - 16, 16));
+    let proof: String = token.split('-').nth(1).unwrap().chars().map(|c| plain(c).unwrap()).collect();
+    assert_eq!(proof.len(), 64, "{token}");
+    assert!(!shown.contains(&proof), "{shown}");
     let bundle = cli.scratch().dir("out").join("bundle.json");
     cli.run(["handoff", "export", &run, bundle.to_str().unwrap(), "--allow-stale"]).success();
     backed_up_and_exported(&cli);
     keeps_no_canary(&cli);
+    keeps_no(&cli, &proof);
 }
 
 #[test]
@@ -206,6 +220,15 @@ fn a_name_with_a_secret_is_refused_and_not_repeated() {
     refused(&[&["task", "create", "--title", "t", "--request-id", &token][..], &agent].concat());
     let project = format!("/srv/{token}");
     refused(&[&["task", "create", "--title", "t", "--project-id", &project][..], &agent, &id].concat());
+    let file = cli.scratch().join(format!("{token}.db"));
+    let file = file.to_str().unwrap();
+    refused(&["backup", file]);
+    refused(&["export", file]);
+    refused(&["salvage", cli.db().to_str().unwrap(), "--into", file]);
+    refused(&["task", "list", "--db-path", file]);
+    let run =
+        opened(&cli, "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\nwrites = [\"a\"]\n");
+    refused(&["handoff", "export", &run, file]);
     refused(&[&["memory", "set", "--key", &token, "--value", "v"][..], &agent, &id].concat());
     backed_up_and_exported(&cli);
     keeps_no_canary(&cli);

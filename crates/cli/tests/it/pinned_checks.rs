@@ -232,7 +232,7 @@ fn a_task_of_a_plan_that_was_never_given_out_is_only_claimed_by_hand() {
     let words =
         ["task", "complete", "--id", &id, "--outcome", "done", "--summary", "s", "--request-id", "done"];
     let done = data(&cli.run(words.iter().chain(&["--agent", "bob"])));
-    let reason = "its checks use `check.sh`, and nobody looked at it before the work began";
+    let reason = "`check.sh` was not digested before the work began";
     assert_eq!(
         (&done["task"]["evidence"], &done["task"]["withheld"]),
         (&json!("claimed"), &json!(reason)),

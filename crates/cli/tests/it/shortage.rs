@@ -97,3 +97,27 @@ fn a_run_that_cannot_start_a_single_process_ends_with_an_error_and_can_be_contin
     cli.run(["run", "--continue", &view.id]).success();
     assert_eq!(RunView::only(&cli).unwrap().statuses(), vec!["done, claimed"; 3]);
 }
+
+/// Fewer and fewer descriptors: sooner or later the check cannot be started.
+#[test]
+fn a_check_that_cannot_be_started_fails_no_task_and_the_call_can_be_repeated() {
+    let cli = writ();
+    let new = ["task", "create", "--title", "t", "--check", "true", "--agent", "ann", "--request-id", "new"];
+    let made = cli.run(new.iter().chain(&["--output", "json"]));
+    let id = made.success().json()["data"]["task"]["id"].as_str().unwrap().to_owned();
+    let done = ["task", "complete", "--id", &id, "--outcome", "done", "--summary", "s", "--agent", "bob"];
+    let done: Vec<&str> = done.iter().chain(&["--request-id", "done", "--output", "json"]).copied().collect();
+    let mut was_short = false;
+    for limit in (3..40).map(|number: u32| number.to_string()) {
+        let script = ["-c", "ulimit -n $1; shift; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_writ"), &limit];
+        let output = cli.call(script.iter().chain(&done)).program("sh").run();
+        assert!(!output.stdout.contains("CHECK_FAILED"), "{limit} descriptors: {output}");
+        was_short |= output.stdout.contains("this machine is short of");
+        if output.status.success() {
+            break;
+        }
+    }
+    assert!(was_short, "no limit was low enough for the check and high enough for the rest");
+    let shown = cli.run(done).success().json();
+    assert_eq!(shown["data"]["task"]["evidence"], "verified", "{shown}");
+}

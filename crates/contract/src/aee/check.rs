@@ -2,6 +2,7 @@
 
 use crate::aee::{Envelope, Type, VERSION, evidence, intents, judge, parts, shape};
 use crate::domain::priority::Priority;
+use crate::domain::text::cut;
 use crate::domain::time::Timestamp;
 use crate::finding::Findings;
 use crate::json::{Map, Value};
@@ -128,7 +129,7 @@ fn text<'d>(document: &'d Value, name: &str) -> Option<&'d str> {
 }
 
 fn shortened(value: &Value) -> String {
-    value.to_string().chars().take(40).collect()
+    cut(&value.to_string(), 40)
 }
 
 /// Reads a document that has no faults.

@@ -8,6 +8,7 @@ use super::event::{Body, Event, VersionFallback};
 use super::header::MessageType;
 use super::task::Task;
 use super::v1;
+use crate::domain::text::cut;
 use crate::domain::time::Timestamp;
 use crate::shape::words;
 use crate::verdict::Verdict;
@@ -64,7 +65,7 @@ impl Fallback {
             reason: Reason::SchemaFailed,
             code: Some(Code::read(&verdict.code)),
             errors: verdict.details.findings.iter().map(ToString::to_string).collect(),
-            preview: Some(text.chars().take(PREVIEW_CHARS_MAX).collect()),
+            preview: Some(cut(&text, PREVIEW_CHARS_MAX)),
             prompt: asks_for_work.then(|| v1::prompt_from_raw(value, &text)),
         }
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::aee::judge;
+use crate::domain::text::cut;
 use crate::finding::Findings;
 use crate::shape::{NON_BLANK, Object, Shape, TEXT, Unknown, optional, required};
 use crate::verdict::Verdict;
@@ -44,7 +45,7 @@ fn faults(document: &Value, strict: bool) -> Findings {
     if let Some(version) =
         document.get("schema_version").and_then(Value::as_str).filter(|word| *word != VERSION)
     {
-        let shown: String = version.chars().take(40).collect();
+        let shown = cut(version, 40);
         findings.push("$.schema_version", "version", format!("only {VERSION} is known; this is `{shown}`"));
         return findings;
     }

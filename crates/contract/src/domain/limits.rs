@@ -155,6 +155,8 @@ pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
 pub const HINDRANCE_POLL: Duration = Duration::from_millis(250);
 /// Runs with expired locks that an engine sweeps at one heartbeat; the others are swept at the next ones.
 pub const SWEPT_RUNS_MAX: usize = 8;
+/// Workspaces that one sweep of the watchdog looks at, to find workers without progress: each look walks a tree.
+pub const WATCHED_WORKSPACES_MAX: usize = 64;
 /// How often a working engine looks for a request to cancel, and an attached caller for the end of its run.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 

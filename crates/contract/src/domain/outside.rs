@@ -1,4 +1,4 @@
-//! Changes outside a task's scope: which of them speak against the task, and which nobody can attribute.
+//! Changes outside a task's scope: which of them withhold its evidence, and which cannot be attributed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -101,7 +101,7 @@ pub fn baseline(candidates: &BTreeMap<String, Role>, found: &Digests) -> Digests
         .collect()
 }
 
-/// Why passed checks are no more than a claim; `None` if everything is as it was.
+/// Why evidence is withheld although the checks passed; `None` if everything is as it was.
 pub fn withheld(before: &Digests, now: &Digests, since: &str) -> Option<String> {
     let value = |path: &String| now.get(path).map_or(ABSENT, String::as_str);
     let too_large = |path: &String, was: &String| was == TOO_LARGE || value(path) == TOO_LARGE;
@@ -122,13 +122,18 @@ pub fn withheld(before: &Digests, now: &Digests, since: &str) -> Option<String> 
     together(reasons.into_iter().map(Some))
 }
 
-/// Why passed checks are no more than a claim where nothing was digested before the work began.
+/// Why evidence is withheld where nothing was digested before the work began.
 pub fn not_digested(candidates: &BTreeMap<String, Role>, now: &Digests) -> Option<String> {
     let used = baseline(candidates, now);
     let used: Vec<&str> =
         used.iter().filter(|(_, digest)| *digest != ABSENT).map(|(path, _)| path.as_str()).collect();
-    (!used.is_empty())
-        .then(|| format!("its checks use {}, and nobody looked at it before the work began", listed(&used)))
+    (!used.is_empty()).then(|| {
+        format!(
+            "{} {} not digested before the work began",
+            listed(&used),
+            if used.len() == 1 { "was" } else { "were" }
+        )
+    })
 }
 
 /// Several reasons as one.
@@ -257,7 +262,7 @@ mod tests {
             withheld(&large, &large, WORK_BEGAN).as_deref(),
             Some("`check.sh` is too large to see whether it changed")
         );
-        let reason = "its checks use `check.sh`, `out.txt`, and nobody looked at it before the work began";
+        let reason = "`check.sh`, `out.txt` were not digested before the work began";
         assert_eq!(not_digested(&roles, &written).as_deref(), Some(reason));
         assert_eq!(not_digested(&roles, &nothing), None);
     }

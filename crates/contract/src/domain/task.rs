@@ -97,7 +97,7 @@ pub enum Command {
     /// Claim the task without starting it.
     Claim(NewClaim),
     /// Change the state. `verified` decides the evidence of `Done`. An agent (`by`) cannot change a task that
-    /// another one holds; an engine changes the tasks of its own run. With `withheld`, the reason why more than a claim
+    /// another one holds; an engine changes the tasks of its own run. With `withheld`, the reason why more than `claimed`
     /// is not granted, `Done` is only claimed although the checks passed.
     Move {
         to: Status,

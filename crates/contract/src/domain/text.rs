@@ -2,6 +2,7 @@
 
 use super::code::ErrorCode;
 use super::task::Refusal;
+use crate::secrets;
 
 /// The text, if it is one line that is not blank and has at most `max` bytes.
 pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Refusal> {
@@ -19,19 +20,31 @@ pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Re
     Ok(text)
 }
 
+/// A number of things, for a message: `1 check`, `2 checks`.
+pub fn counted(number: usize, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{ending}")
+}
+
 /// The beginning of a text, quoted for a message.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", beginning(text))
 }
 
-/// The beginning of a text, for a message that does not quote it.
+/// The beginning of a text, for a message that does not quote it. Secrets are taken out before it is cut.
 pub fn beginning(text: &str) -> String {
     const SHOWN: usize = 64;
+    let text = &*secrets::scrub(text);
     let mut shown: String = text.chars().take(SHOWN).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
     shown
+}
+
+/// At most so many characters of a text, for a message. A part of a secret would not be recognized afterwards.
+pub fn cut(text: &str, characters: usize) -> String {
+    secrets::scrub(text).chars().take(characters).collect()
 }
 
 #[cfg(test)]

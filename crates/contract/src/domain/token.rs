@@ -95,16 +95,16 @@ pub struct Token {
     pub hash: String,
 }
 
-/// Why a token permits nothing.
+/// Why a token does not permit an action. Follows the name of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPermitted {
-    #[error("it was not created in this store")]
+    #[error("was not created in this store")]
     Unknown,
-    #[error("it was revoked")]
+    #[error("was revoked")]
     Revoked,
-    #[error("it has expired")]
+    #[error("has expired")]
     Expired,
-    #[error("its scope does not cover this")]
+    #[error("does not have the scope for this")]
     OtherScope,
 }
 

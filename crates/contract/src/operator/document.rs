@@ -10,6 +10,7 @@ use super::report::{Report, leaf, scrub};
 use super::rules::Rule;
 use crate::aee::judge;
 use crate::domain::limits;
+use crate::domain::text::cut;
 use crate::finding::Finding;
 use crate::secrets;
 use crate::shape::{Object, Shape, check};
@@ -93,7 +94,7 @@ fn is_known(version: &Value) -> bool {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if secrets::find(text).is_none() => {
-            format!("`{}`", text.chars().take(40).collect::<String>())
+            format!("`{}`", cut(text, 40))
         }
         Value::Number(number) => number.to_string(),
         _ => "something else".to_owned(),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::options::{Options, Tripwire};
 use super::report::Report;
 use super::rules::Rule;
+use crate::domain::crew::token::LockToken;
 use crate::{injection, secrets};
 
 /// The fields of an assignment that others wrote, as paths.
@@ -20,6 +21,9 @@ pub fn untrusted(fields: &[&str]) -> Value {
 const SECRET_BYTES_MIN: usize = 10;
 /// The shortest secret made of nothing but letters, digits, `_` and `-`.
 const PLAIN_SECRET_BYTES_MIN: usize = 18;
+
+/// Where a result has the token of its assignment.
+const TOKEN_PATH: &str = "$.x_token";
 
 /// Reports texts with secrets and texts that seem to contain instructions. Neither is ever quoted.
 pub(super) fn examine(document: &Value, options: &Options, report: &mut Report) {
@@ -58,7 +62,10 @@ impl Walk<'_> {
     }
 
     fn text(&mut self, text: &str) {
-        self.secret(text);
+        // The place for the token of the assignment, which is taken out before anything is stored.
+        if self.path != TOKEN_PATH || text.parse::<LockToken>().is_err() {
+            self.secret(text);
+        }
         // Extensions are written by the operator.
         if self.tripwire == Tripwire::Off || self.path.contains(".x_") {
             return;

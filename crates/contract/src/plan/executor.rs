@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::text::cut;
 use crate::finding::Findings;
 use crate::shape::Form;
 
@@ -115,7 +116,7 @@ pub(super) fn check(
 /// The message for an unknown executor name.
 pub fn unknown(name: &str, known: &[KnownExecutor]) -> String {
     let names: Vec<&str> = known.iter().map(|executor| executor.name.as_str()).collect();
-    let shown: String = name.chars().take(40).collect();
+    let shown = cut(name, 40);
     format!("must be one of {}; is `{shown}`", names.join(", "))
 }
 

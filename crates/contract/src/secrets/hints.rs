@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{CREDENTIAL_ASSIGNMENT, PRIVATE_KEY_BLOCK, RULES};
+use super::{ASSIGNMENT_TOKEN, CREDENTIAL_ASSIGNMENT, PRIVATE_KEY_BLOCK, RULES};
 
 /// The last rule can only match where one of these words is, in any case.
 pub(super) const CREDENTIAL_WORDS: &[&str] = &["key", "secret", "token", "passw", "pwd", "credential"];
@@ -14,6 +14,9 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// The longest that may follow one of the words in a name: `_key`.
 const NAME_REST_MAX: usize = 4;
+
+/// The digits of the proof in an assignment's token.
+const PROOF_DIGITS: usize = 64;
 
 /// A hint of a rule, at its place in the text.
 #[derive(Debug, Clone, Copy)]
@@ -98,15 +101,27 @@ pub(super) fn all(text: &str) -> Vec<Hint> {
         let mut next = usize::from(FIRST[slot(pair[0], pair[1])]);
         while next > 0 {
             let hint = &HINTS[next - 1];
-            if begins(&bytes[at..], hint)
-                && (hint.rule != CREDENTIAL_ASSIGNMENT || is_assigned(&text[at + hint.text.len()..]))
-            {
+            if begins(&bytes[at..], hint) && goes_on(text, at + hint.text.len(), hint.rule) {
                 found.push(Hint { rule: hint.rule, at });
             }
             next = hint.next;
         }
     }
     found
+}
+
+/// Whether what follows a hint can be the rest of a match, for rules whose hints are ordinary text.
+fn goes_on(text: &str, from: usize, rule: usize) -> bool {
+    match rule {
+        CREDENTIAL_ASSIGNMENT => is_assigned(&text[from..]),
+        ASSIGNMENT_TOKEN => is_proof(&text.as_bytes()[from..]),
+        _ => true,
+    }
+}
+
+fn is_proof(rest: &[u8]) -> bool {
+    let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    rest.get(..PROOF_DIGITS).is_some_and(|digits| digits.iter().all(is_hex))
 }
 
 /// Whether the rest of a name, a quote and blanks are followed by a sign: prose about tokens is not searched.

@@ -1,6 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
+const HEX_32: &str = "0123456789abcdef0123456789abcdef";
+
 /// Kept in parts, so that scanners of the repository stay quiet. All values are made up.
 const CASES: &[(&[&str], Option<&str>)] = &[
     (&["AKIA", "ABCDEFGHIJKLMNOP"], Some("aws_access_key_id")),
@@ -23,6 +25,14 @@ const CASES: &[(&[&str], Option<&str>)] = &[
     (&["a line\n-----END RSA ", "PRIVATE KEY-----"], None),
     (&["task-with-a-name-that-is-long-enough and risk-of-something-that-is-long"], None),
     (&["01ARZ3NDEKTSV4A3TRFFQ69G5FAV0A"], None),
+    (&["writ", "_", "0f3zk9", "_", HEX_32, HEX_32], Some("writ_access_token")),
+    (&["7", "-", HEX_32, HEX_32], Some("writ_assignment_token")),
+    (&["WRIT_ASSIGNMENT is 12", "-", HEX_32, HEX_32, "."], Some("writ_assignment_token")),
+    (&["sha256:", HEX_32, HEX_32], None),
+    (&["sha256-", HEX_32, HEX_32], None),
+    (&["object 7-", HEX_32], None),
+    (&["2026-11-17 01-02-03"], None),
+    (&["the tool writ_task_get of T-1"], None),
     (&["Refreshed the token cache; no conflicts"], None),
     (&["token: refreshed"], None),
     (&["the secret: unlock the door"], None),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{List, Map, Object, Shape, Text, Unknown};
+use crate::domain::text::cut;
 use crate::finding::Findings;
 
 /// Checks `value` against `shape`. In strict mode fields that would be ignored are faults.
@@ -157,7 +158,7 @@ impl<'a> Walk<'a> {
         if words.contains(&string.as_str()) {
             return;
         }
-        let shown: String = string.chars().take(40).collect();
+        let shown = cut(string, 40);
         self.report("enum", format!("must be one of {}; is `{shown}`", words.join(", ")));
     }
 
@@ -221,7 +222,7 @@ fn push_field(path: &mut String, name: &str) {
         path.push('.');
         path.push_str(name);
     } else {
-        let short: String = name.chars().take(60).collect();
+        let short = cut(name, 60);
         path.push_str(&format!("[{short:?}]"));
     }
 }

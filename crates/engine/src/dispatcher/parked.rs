@@ -11,12 +11,10 @@ use ops::{Error, Result};
 
 use super::{Dispatcher, millis};
 use crate::executor::Stopped;
+use crate::launcher::{OWN_DESCRIPTORS, shortage};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::supervisor::Report;
-
-/// What only this process can give back.
-const OWN_DESCRIPTORS: &str = "free file descriptors of this process (its limit is `ulimit -n`)";
 
 /// Nothing could be started since then, and no process has reported anything.
 #[derive(Debug, Clone, Copy)]
@@ -134,18 +132,6 @@ impl Dispatcher<'_> {
     }
 }
 
-/// What the machine is short of, for the number of a system error. `None` for any other error.
-pub(super) fn shortage(errno: Option<i32>) -> Option<&'static str> {
-    use rustix::io::Errno;
-    match errno.map(Errno::from_raw_os_error)? {
-        Errno::MFILE => Some(OWN_DESCRIPTORS),
-        Errno::NFILE => Some("free file descriptors of this machine"),
-        Errno::AGAIN => Some("free processes (the limit is `ulimit -u` or the container's)"),
-        Errno::NOMEM => Some("free memory"),
-        _ => None,
-    }
-}
-
 /// Longer with each attempt to start, up to a limit.
 fn wait_after(parkings: u32) -> Duration {
     let doubled = limits::SHORTAGE_WAIT_MIN.checked_mul(1_u32.checked_shl(parkings).unwrap_or(u32::MAX));
@@ -155,18 +141,6 @@ fn wait_after(parkings: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shortage_is_what_passes_and_every_other_error_is_none() {
-        use rustix::io::Errno;
-        for errno in [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM] {
-            assert!(shortage(Some(errno.raw_os_error())).is_some(), "{errno:?}");
-        }
-        for errno in [Errno::NOENT, Errno::ACCESS, Errno::TOOBIG] {
-            assert_eq!(shortage(Some(errno.raw_os_error())), None);
-        }
-        assert_eq!(shortage(None), None);
-    }
 
     #[test]
     fn each_wait_is_longer_up_to_a_limit() {

@@ -29,7 +29,7 @@ impl Dispatcher<'_> {
         self.note(Entry::Pin { task_id, files: baseline(&paths, &found) });
     }
 
-    /// Why passed checks would be no more than a claim: the task changed what they use.
+    /// Why evidence is withheld although the checks passed: the task changed what they use.
     pub(crate) fn changed_pins(&self, task: usize) -> Option<String> {
         let before = self.tasks[task].pinned.as_ref().filter(|files| !files.is_empty())?;
         let now = digests(

@@ -15,10 +15,9 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Preparation;
-use super::parked::shortage;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
-use crate::launcher::with_causes;
+use crate::launcher::{shortage, with_causes};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;

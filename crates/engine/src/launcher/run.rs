@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use contract::domain::limits::POLL_INTERVAL;
 
-use super::{Children, Launcher};
-use crate::supervisor::{Exit, LaunchSpec, NamespaceInForce, Report, StartError};
+use super::{Children, Launcher, shortage};
+use crate::supervisor::{Exit, Fault, LaunchSpec, NamespaceInForce, Report, StartError};
 
 /// What one child may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,8 @@ pub enum Wish {
 pub enum RunError {
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("could not be started: {0}")]
-    NotStarted(String),
+    #[error("could not be started: {}", .0.message)]
+    NotStarted(Fault),
     #[error("did not end within {0:?}")]
     Timeout(Duration),
     #[error("printed more than {0} bytes")]
@@ -53,6 +53,21 @@ pub enum RunError {
     Lost(String),
     #[error("ended without an exit status")]
     NoExit,
+}
+
+impl RunError {
+    /// What the machine was short of, if the child could not be started because of that.
+    pub(crate) fn short_of(&self) -> Option<&'static str> {
+        match self {
+            RunError::Start(error) => shortage(error.errno()),
+            RunError::NotStarted(fault) => shortage(fault.errno),
+            RunError::Timeout(_)
+            | RunError::TooMuchOutput(_)
+            | RunError::Stopped
+            | RunError::Lost(_)
+            | RunError::NoExit => None,
+        }
+    }
 }
 
 /// The only child of its group.
@@ -122,7 +137,7 @@ impl Running {
                 return true;
             }
             Report::Fault(fault) => {
-                self.error.get_or_insert(RunError::NotStarted(fault.message));
+                self.error.get_or_insert(RunError::NotStarted(fault));
                 return true;
             }
             Report::Lost(lost) => {
@@ -188,7 +203,7 @@ pub fn namespace_here(launcher: &dyn Launcher, spec: LaunchSpec) -> Result<Names
     loop {
         let answer = match children.next(POLL_INTERVAL) {
             Some((_, Report::Started { in_force, .. })) => Ok(in_force.namespace),
-            Some((_, Report::Fault(fault))) => Err(RunError::NotStarted(fault.message)),
+            Some((_, Report::Fault(fault))) => Err(RunError::NotStarted(fault)),
             Some((_, Report::Lost(lost))) => Err(RunError::Lost(lost.message)),
             None if launcher.monotonic_ms() >= deadline_ms => Err(RunError::Timeout(TRIAL_TIMEOUT)),
             Some(_) | None => continue,

@@ -14,7 +14,7 @@ pub(crate) enum Verdict {
     Done {
         verified: bool,
     },
-    /// It has finished, but something speaks against more than a claim.
+    /// It has finished, but its evidence is withheld.
     Withheld {
         /// Whether it has checks and they passed.
         checked: bool,
@@ -64,7 +64,7 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) tree_digest: Option<&'s str>,
     /// What changed outside its scope, where it has one.
     pub(crate) outside: Option<&'s Outside>,
-    /// What speaks against more than a claim.
+    /// Why its evidence is withheld.
     pub(crate) withheld: &'s [String],
 }
 

@@ -101,7 +101,7 @@ fn end_marked(engine: &ProcessIdentity, boot_id: String) -> Remains {
     if has_nothing_left(&identity) { Remains::Gone } else { Remains::Left }
 }
 
-/// The machine's own name, whatever its boot: only a digest of it, because it is nobody else's business. Empty where
+/// The machine's own name, whatever its boot: only a digest of it. Empty where
 /// it has none.
 pub fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned());

@@ -44,15 +44,16 @@ pub struct Request {
 pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let id: ApprovalId = Id::parse(&request.id).map_err(|_| Error::not_found("approval", &request.id))?;
-    let known = cx.store.read()?.approval(&id)?.ok_or_else(|| Error::not_found("approval", id.as_str()))?;
-    if !cx.was_answered(key)? {
+    let prepare = |cx: &mut Context| {
+        let known = cx.store.read()?.approval(&id)?;
+        let known = known.ok_or_else(|| Error::not_found("approval", id.as_str()))?;
         // Nobody is asked about what cannot be decided any more.
         known.decide(&cx.clock.now()).map_err(|fault| refused(&known, fault))?;
-    }
-    let decision = cx.decision(key, &action(&known, request))?;
-    cx.once(key, Decide::NAME, request, |work| {
-        let work = &mut decision.act(work)?;
+        cx.decision(action(&known, request))
+    };
+    cx.decide_once(key, (Decide::NAME, request), prepare, |work, decision| {
         let known = filed(work, &id)?;
+        let work = &mut decision.act(work, &action(&known, request))?;
         known.decide(work.now).map_err(|fault| refused(&known, fault))?;
         let task = crate::task::required(work.tx, known.asked.task_id.as_str())?;
         let change = CrewChange::ApprovalDecided {

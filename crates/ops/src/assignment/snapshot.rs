@@ -5,6 +5,7 @@ use contract::domain::crew::CrewChange;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::pins;
 use contract::domain::scope::{Links, Scope};
+use contract::domain::text::counted;
 use contract::operator::fencing::Refused;
 use store::{AssignmentRow, Tx};
 
@@ -117,7 +118,7 @@ fn keep(cx: &mut Context, caller: &Caller, token: i64, snapshot: &Snapshot) -> R
         task_id: open.task_id,
         snapshot: snapshot.clone(),
     };
-    let message = format!("{} files in scope before token {token}", snapshot.files.len());
+    let message = format!("{} in scope before token {token}", counted(snapshot.files.len(), "file"));
     work.change(&about, &message, &Change::Crew(taken))?;
     Ok(tx.commit()?)
 }

@@ -1,22 +1,23 @@
 //! Seals the store as it is, after a person looked at it: after a restore without the key, or when the seal is broken.
 
+use std::cell::Cell;
+
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind::STORE_RESEALED;
 use contract::domain::principal::Action;
 use contract::domain::priority::Priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use store::{Depth, Tx};
 
 use super::report::Verification;
 use crate::context::{Context, Key};
-use crate::decision::Decider;
+use crate::decision::{Decider, Decision};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventBody, stream_of};
 use crate::verb::{Function, Surface, Verb};
-
-/// The kind of the event.
-pub const RESEALED: &str = "store_resealed";
 
 pub struct Reseal;
 
@@ -51,21 +52,6 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     if request.reason.as_deref() == Some("") {
         return Err(Error::field(ErrorCode::InvalidInput, "reason", "must not be empty"));
     }
-    let mut found = None;
-    // A repeated request gets the stored answer; nobody is asked again.
-    if !cx.was_answered(key)? {
-        cx.store.forget_key();
-        let before = Verification::from(super::verify(cx, None)?);
-        let resealed = before.seal_not_checked.is_some() || !before.tables.is_empty();
-        let mut decision = None;
-        if resealed {
-            // Tokens are in the store, which may be forged.
-            let action = Action::new(Reseal::NAME, question(&before));
-            decision = Some(cx.decision_by(Decider::Person, key, &action)?);
-            cx.store.seal_anew_at_next_transaction()?;
-        }
-        found = Some((Answer { resealed, before }, decision));
-    }
     let about = About {
         stream: stream_of(None),
         corr: "store".to_owned(),
@@ -75,19 +61,68 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         task_id: None,
         run_id: None,
     };
-    cx.once(key, Reseal::NAME, request, |work| {
-        let pruned = || Error::new(ErrorCode::Busy, "the stored answer was pruned meanwhile");
-        let (answer, decision) = found.ok_or_else(pruned)?;
+    let made_key = Cell::new(false);
+    let prepare = |cx: &mut Context| ask(cx, &made_key);
+    let done = cx.decide_once(key, (Reseal::NAME, request), prepare, |work, (found, decision)| {
         if let Some(decision) = &decision {
-            let payload = json!({"reason": request.reason, "before": answer.before});
-            let body = EventBody::event(RESEALED, "Sealed the store as it was found", payload);
-            decision.act(work)?.say(&about, body)?;
+            let action = found.again(work.tx)?.action();
+            let work = &mut decision.act(work, &action)?;
+            let payload = json!({"reason": request.reason, "before": found.verified});
+            let body = EventBody::event(STORE_RESEALED, "Sealed the store as it was found", payload);
+            work.say(&about, body)?;
         }
-        Ok(answer)
-    })
+        Ok(Answer { resealed: decision.is_some(), before: found.verified })
+    });
+    if done.is_err() && made_key.get() {
+        // A key that sealed nothing would let others write into a store that nobody has looked at.
+        cx.store.unmake_key()?;
+    }
+    done
 }
 
-fn question(found: &Verification) -> String {
+/// What a person is shown, if there is something to seal.
+fn ask(cx: &mut Context, made_key: &Cell<bool>) -> Result<(Found, Option<Decision>)> {
+    cx.store.forget_key();
+    let found = Found::in_store(&cx.store.read()?)?;
+    if found.verified.seal_not_checked.is_none() && found.verified.tables.is_empty() {
+        return Ok((found, None));
+    }
+    // Tokens are in the store, which may be forged.
+    let decision = cx.decision_by(Decider::Person, found.action())?;
+    made_key.set(cx.store.seal_anew_at_next_transaction()?);
+    Ok((found, Some(decision)))
+}
+
+struct Found {
+    verified: Verification,
+    /// The digest of what the seal covers, where the seal itself cannot show that it changes.
+    contents: Option<String>,
+}
+
+impl Found {
+    fn in_store(tx: &Tx<'_>) -> Result<Self> {
+        let verified = Verification::from(tx.verify_to(None, Depth::Full)?);
+        let contents = verified.seal_not_checked.as_ref().map(|_| tx.sealed_contents()).transpose()?;
+        Ok(Self { verified, contents })
+    }
+
+    /// The same in the transaction that seals. It has a key in any case, but one that was just made shows nothing.
+    fn again(&self, tx: &Tx<'_>) -> Result<Self> {
+        let mut verified = Verification::from(tx.verify_to(None, Depth::Full)?);
+        if self.contents.is_none() {
+            return Ok(Self { verified, contents: None });
+        }
+        verified.tables.clone_from(&self.verified.tables);
+        verified.seal_not_checked.clone_from(&self.verified.seal_not_checked);
+        Ok(Self { verified, contents: Some(tx.sealed_contents()?) })
+    }
+
+    fn action(&self) -> Action {
+        Action::new(Reseal::NAME, question(&self.verified, self.contents.as_deref()))
+    }
+}
+
+fn question(found: &Verification, contents: Option<&str>) -> String {
     let mut text = "The seal shows that nothing but writ changed the tables. ".to_owned();
     match &found.seal_not_checked {
         Some(why) => text.push_str(&format!("It was not checked: {why}.\n")),
@@ -99,6 +134,9 @@ fn question(found: &Verification) -> String {
     }
     for fault in found.integrity.iter().chain(&found.completeness) {
         text.push_str(&format!("  {} at {}: {}\n", fault.stream, fault.seq, fault.message));
+    }
+    if let Some(contents) = contents {
+        text.push_str(&format!("contents {contents}\n"));
     }
     text.push_str("\nAfter this, the store as it is now counts as genuine. Seal it.");
     text

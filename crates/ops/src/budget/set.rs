@@ -15,6 +15,7 @@ use super::Shares;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_run, uuid};
+use crate::decision::changed;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -50,15 +51,16 @@ pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Share
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("set a limit for the cost, for the tokens, or for both"));
     }
-    let action = raise(&cx.store.read()?, request)?;
-    let decision = action.map(|action| cx.decision(key, &action)).transpose()?;
-    cx.once(key, Set::NAME, request, |work| match &decision {
-        Some(decision) => set_limit(&mut decision.act(work)?, request),
-        // Somebody lowered the limit since it was read.
-        None if raise(work.tx, request)?.is_some() => {
-            Err(Error::new(ErrorCode::VersionConflict, "the limit changed meanwhile"))
+    let prepare = |cx: &mut Context| {
+        let action = raise(&cx.store.read()?, request)?;
+        action.map(|action| cx.decision(action)).transpose()
+    };
+    cx.decide_once(key, (Set::NAME, request), prepare, |work, decision| {
+        match (decision, raise(work.tx, request)?) {
+            (Some(decision), Some(action)) => set_limit(&mut decision.act(work, &action)?, request),
+            (None, None) => set_limit(work, request),
+            (Some(_), None) | (None, Some(_)) => Err(changed()),
         }
-        None => set_limit(work, request),
     })
 }
 

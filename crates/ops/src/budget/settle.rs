@@ -55,10 +55,13 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
             .hint("say what the task cost, how many tokens it used, or both"));
     }
     let run = cx.run_id_once(key, &request.run)?;
-    let action = if cx.was_answered(key)? { None } else { Some(judge(&cx.store.read()?, &run, request)?) };
-    let decision = cx.decision(key, &action.unwrap_or_else(|| Action::new(Settle::NAME, String::new())))?;
-    cx.once(key, Settle::NAME, request, |work| {
-        let work = &mut decision.act(work)?;
+    let prepare = |cx: &mut Context| {
+        let action = judge(&cx.store.read()?, &run, request)?;
+        cx.decision(action)
+    };
+    cx.decide_once(key, (Settle::NAME, request), prepare, |work, decision| {
+        let action = judge(work.tx, &run, request)?;
+        let work = &mut decision.act(work, &action)?;
         let run = find_run(work.tx, &run)?;
         let task = crate::names::task_of_run(work.tx, &run.asked.id, &request.task)?;
         let withheld = withheld(work.tx, &task)?;
@@ -75,15 +78,22 @@ pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Sh
 fn judge(tx: &Tx<'_>, run: &str, request: &Request) -> Result<Action> {
     let run = find_run(tx, run)?;
     let task = crate::names::task_of_run(tx, &run.asked.id, &request.task)?;
-    for payer in payers(&withheld(tx, &task)?) {
+    let withheld = withheld(tx, &task)?;
+    for payer in payers(&withheld) {
         settled(&task, &payer.collect::<Vec<_>>(), request)?;
+    }
+    // Every payer withholds the same parts, so those of one are what the task has.
+    let mut of_task = Amount::default();
+    for part in payers(&withheld).next().into_iter().flatten() {
+        of_task = of_task.plus(part.amount);
     }
     let cost = request.cost.map_or_else(|| "an unknown amount".to_owned(), |cost| cost.to_string());
     let tokens =
         request.tokens.map_or_else(|| "an unknown number of".to_owned(), |tokens| tokens.to_string());
     let question = format!(
-        "Settle the budget of {} ({}) of {}: it spent {cost} and {tokens} tokens, and the rest is free again",
-        task.id, task.title, run.asked.id
+        "Settle the budget of {} ({}) of {}: of {} and {} tokens that are withheld it spent {cost} and {tokens} tokens, \
+         and the rest is free again",
+        task.id, task.title, run.asked.id, of_task.cost, of_task.tokens
     );
     Ok(Action::new(Settle::NAME, question))
 }

@@ -60,7 +60,7 @@ pub(crate) fn observe(
 }
 
 /// Accepts a delta that makes its task done, and notes in the row what that is based on. Returns whether writ verified
-/// it, and why that is no more than a claim. `state` has the row as the delta left it.
+/// it, and why the evidence is withheld. `state` has the row as the delta left it.
 pub(crate) fn accept(
     work: &EventWriter<'_, '_>,
     state: &mut LedgerState,

@@ -94,6 +94,7 @@ pub fn events(cx: &mut Context, request: &Request) -> Result<Vec<Event>> {
     let filter = EventFilter {
         agent: request.agent.clone(),
         task_id: request.task_id.clone(),
+        own: false,
         kinds: request.kind.as_deref().map(stored_kinds).unwrap_or_default(),
         without_bookkeeping: request.without_bookkeeping && request.kind.is_none(),
         corr: request.corr.clone(),

@@ -1,6 +1,7 @@
 //! Records one event of an agent, for hooks and loops, which know where it happened.
 
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,6 +55,7 @@ pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         let message = format!("the kind must be 1 to {KIND_BYTES_MAX} bytes without control characters");
         return Err(Error::new(ErrorCode::InvalidInput, message));
     }
+    event_kind::open_to_agents(kind)?;
     crate::task::bounded("the message", &request.message)?;
     if request.metadata.to_string().len() > METADATA_BYTES_MAX {
         let message = format!("the metadata is longer than {METADATA_BYTES_MAX} bytes");

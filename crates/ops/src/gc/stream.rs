@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::domain::priority::Priority;
 use contract::domain::retention::{Extent, Outline, PRUNED, Retention, SUMMARY, prune_to};
+use contract::domain::text::counted;
 use contract::domain::time::Timestamp;
 use serde_json::{Value, json};
 use store::Stream;
@@ -126,7 +127,7 @@ fn prune(
     let mut span = Span::default();
     beginning.iter().filter(|event| event.seq <= to).for_each(|event| span.take(event));
     let (hash, gone) = work.tx.prune(&stream.name(), to)?;
-    let message = format!("{gone} events removed, up to number {to} of this stream");
+    let message = format!("{} removed, up to number {to} of this stream", counted(gone, "event"));
     let payload = json!({"anchor": {"seq": to, "hash": hash}, "span": span.value()});
     work.say(about, EventBody::event(PRUNED, message, payload))?;
     Ok(gone)

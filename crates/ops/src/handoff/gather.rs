@@ -5,6 +5,7 @@ mod carried;
 use contract::domain::crew::budget::Amount;
 use contract::domain::crew::handoff::{Bundle, CarriedAssignment, CarriedRow};
 use contract::domain::crew::lock::Held;
+use contract::domain::status::Status;
 use contract::json::{Map, Value, json};
 use contract::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
 use contract::operator::ledger::Row;
@@ -90,6 +91,8 @@ fn carried_row(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, row: &Row) -> R
         x_evidence: task.evidence,
         x_priority: task.priority,
         x_withheld: own.fold(Amount::default(), |sum, withheld| sum.plus(withheld.amount)),
+        x_pinned: task.pinned.clone(),
+        x_only_claimed: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
     })
 }
 

@@ -1,13 +1,17 @@
 //! Takes the locks of a task from an engine: a person's decision, for an engine that is stuck or cannot be seen.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::lock::{FORCED, Held};
 use contract::domain::principal::Action;
 use contract::domain::process::{ProcessIdentity, Remains};
+use contract::domain::task::Task;
 use contract::operator::Code;
 use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::crew::denial::{deny, refused};
@@ -15,8 +19,13 @@ use crate::crew::grants;
 use crate::crew::ledger_state::{find_task, reference};
 use crate::decision::Decision;
 use crate::error::{Error, Result};
+use crate::host::HostView;
 use crate::once::Reply;
+use crate::record::{EventBody, EventWriter};
 use crate::verb::{Function, Surface, Verb};
+
+/// The kind of the event that records the end of an engine, before it is ended.
+const ENDED: &str = "engine_end_forced";
 
 pub struct Force;
 
@@ -58,22 +67,16 @@ pub struct HolderEnded {
 /// Asks a person, ends the engine and everything that it started, and releases the locks.
 pub fn force(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(Some(&request.reason))?.unwrap_or_default();
-    // A repeated request gets the stored answer; nobody is asked again and nothing is ended.
-    let decided = if cx.was_answered(key)? { None } else { Some(decide(cx, key, request)?) };
-    cx.once(key, Force::NAME, request, |work| {
-        let (decision, holders) = decided
-            .as_ref()
-            .ok_or_else(|| Error::new(ErrorCode::Busy, "the stored answer was pruned meanwhile"))?;
-        let work = &mut decision.act(work)?;
-        let held = held(work.tx, request)?;
-        let is_known = |lock: &Held| {
-            let known = |ended: &HolderEnded| Some(&ended.process) == lock.holder.as_ref();
-            lock.holder.is_none() || holders.iter().any(known)
-        };
-        if let Some(other) = held.iter().find(|lock| !is_known(lock)) {
-            let message = format!("another engine got the lock on `{}` meanwhile", other.scope);
-            return Err(Error::new(ErrorCode::VersionConflict, message));
-        }
+    let prepare = |cx: &mut Context| {
+        let asked = ask(cx, request)?;
+        announce(cx, key, request, (&asked, &reason))?;
+        let ended = end(cx, &asked)?;
+        Ok((asked, ended))
+    };
+    cx.decide_once(key, (Force::NAME, request), prepare, |work, (asked, holders)| {
+        let (_, held) = held(work.tx, request)?;
+        let acted = asked.decision.act(work, &action(&held, &asked.seen));
+        let work = &mut acted.map_err(|error| after_the_end(error, &holders))?;
         let by = work.caller.entity.clone();
         let mut tokens: Vec<i64> = held.iter().map(|lock| lock.token).collect();
         tokens.dedup();
@@ -82,12 +85,21 @@ pub fn force(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
             grants::release_by(work, lock, &format!("{FORCED} by {by}: {reason}"), Some(&by))?;
         }
         let released = held.iter().map(|lock| lock.scope.to_string()).collect();
-        Ok(Answer { tokens, released, holders: holders.clone() })
+        Ok(Answer { tokens, released, holders })
     })
 }
 
-/// The locks that are taken. Those of an assignment follow the lease of its contract.
-fn held(tx: &store::Tx<'_>, request: &Request) -> Result<Vec<Held>> {
+/// What a person decided, and how the engines that hold the locks were shown.
+struct Asked {
+    decision: Decision,
+    seen: Seen,
+}
+
+/// By engine: what is left of it, and its number here, where it may live in another namespace.
+type Seen = BTreeMap<ProcessIdentity, (Remains, u32)>;
+
+/// The task, and its locks that are taken. Those of an assignment follow the lease of its contract.
+fn held(tx: &store::Tx<'_>, request: &Request) -> Result<(Task, Vec<Held>)> {
     let name = reference(&request.task)?;
     let (_, task) = find_task(tx, &request.run, &name)?;
     let held = tx.locks_of_task(&task.id)?;
@@ -98,50 +110,91 @@ fn held(tx: &store::Tx<'_>, request: &Request) -> Result<Vec<Held>> {
         let message = format!("{name} is assigned; a sweep releases its locks when its worker times out");
         return Err(deny(Code::NonCompliant, "lock_of_assignment", message));
     }
-    Ok(held)
+    Ok((task, held))
 }
 
-/// Asks a person, and ends the engines that hold the locks.
-fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<(Decision, Vec<HolderEnded>)> {
-    let held = held(&cx.store.read()?, request)?;
-    let mut holders: Vec<ProcessIdentity> = held.iter().filter_map(|lock| lock.holder.clone()).collect();
-    holders.sort();
-    holders.dedup();
+fn ask(cx: &mut Context, request: &Request) -> Result<Asked> {
+    let (_, held) = held(&cx.store.read()?, request)?;
     let host = cx.host();
-    let seen: Vec<Remains> = holders.iter().map(|holder| host.settle(holder)).collect();
-    let pids: Vec<u32> = holders.iter().map(|holder| host.pid_here(holder).unwrap_or(holder.pid)).collect();
-    let described: Vec<String> = pids.iter().zip(&seen).map(|(pid, seen)| seen.of_process(*pid)).collect();
-    let decision = cx.decision(key, &Action::new(Force::NAME, question(&held, &described, &seen)))?;
+    let holders = held.iter().filter_map(|lock| lock.holder.clone());
+    let look = |holder: &ProcessIdentity| (host.settle(holder), host.pid_here(holder).unwrap_or(holder.pid));
+    let seen: Seen = holders.map(|holder| (holder.clone(), look(&holder))).collect();
+    let decision = cx.decision(action(&held, &seen))?;
+    Ok(Asked { decision, seen })
+}
+
+/// Looks at the locks again, because a person may take a while to answer, and records which engines are going to be ended.
+fn announce(cx: &mut Context, key: &Key, request: &Request, (asked, reason): (&Asked, &str)) -> Result<()> {
+    let tx = cx.store.begin()?;
+    let now = cx.clock.now();
+    let view = HostView::default();
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller, view: &view };
+    let (task, held) = held(&tx, request)?;
+    let mut work = asked.decision.announce(&mut work, &action(&held, &asked.seen))?;
+    let about = crate::task::about(&tx, &task)?;
+    for (process, (_, pid)) in asked.seen.iter().filter(|(_, (remains, _))| is_ended(*remains)) {
+        let message = format!("Process {pid} and everything that it started is ended: {reason}");
+        let payload = json!({"process": process, "reason": reason});
+        work.say(&about, EventBody::event(ENDED, message, payload))?;
+    }
+    Ok(tx.commit()?)
+}
+
+fn end(cx: &Context, asked: &Asked) -> Result<Vec<HolderEnded>> {
     let host = cx.host();
     let mut ended = Vec::new();
-    for (process, pid) in holders.into_iter().zip(pids) {
-        let remains = host.end_engine(&process);
+    for (process, (_, pid)) in &asked.seen {
+        let remains = host.end_engine(process);
         match remains {
-            Remains::Gone | Remains::Unseen => ended.push(HolderEnded { process, remains }),
+            Remains::Gone | Remains::Unseen => ended.push(HolderEnded { process: process.clone(), remains }),
             Remains::Running | Remains::Stopped | Remains::Left => {
-                let message = format!("could not end {}", remains.of_process(pid));
+                let message = format!("could not end {}", remains.of_process(*pid));
                 return Err(Error::new(ErrorCode::HeldByAnother, message)
                     .hint("end it as the user that it belongs to, and repeat the command"));
             }
         }
     }
-    Ok((decision, ended))
+    Ok(ended)
 }
 
-fn question(held: &[Held], holders: &[String], seen: &[Remains]) -> String {
+/// What is said where the locks changed after the engines were ended: something was done then, and the log has it.
+fn after_the_end(error: Error, ended: &[HolderEnded]) -> Error {
+    if error.code != ErrorCode::VersionConflict || ended.is_empty() {
+        return error;
+    }
+    Error::new(
+        ErrorCode::VersionConflict,
+        "the locks changed after their engine was ended, so none was released",
+    )
+    .hint("repeat the command; it shows who holds them now")
+}
+
+fn is_ended(remains: Remains) -> bool {
+    matches!(remains, Remains::Running | Remains::Stopped | Remains::Left)
+}
+
+/// What a person decides about these locks, whose engines were seen so.
+fn action(held: &[Held], seen: &Seen) -> Action {
     let mut text = String::new();
     for lock in held {
         text.push_str(&format!("{} of {} holds the lock on {}\n", lock.reference, lock.run_id, lock.place));
     }
-    for holder in holders {
-        text.push_str(&format!("its engine: {holder}\n"));
+    let holders: BTreeSet<&ProcessIdentity> = held.iter().filter_map(|lock| lock.holder.as_ref()).collect();
+    for holder in &holders {
+        // An engine that got a lock later was not shown, and makes this another action.
+        let shown = seen.get(holder).map_or_else(
+            || format!("process {}, started at {}", holder.pid, holder.start_time),
+            |(remains, pid)| remains.of_process(*pid),
+        );
+        text.push_str(&format!("its engine: {shown}\n"));
     }
-    if seen.iter().any(|remains| matches!(remains, Remains::Running | Remains::Stopped | Remains::Left)) {
+    let remains: Vec<Remains> = holders.iter().filter_map(|holder| Some(seen.get(holder)?.0)).collect();
+    if remains.iter().any(|remains| is_ended(*remains)) {
         text.push_str("That engine and everything that it started will be ended.\n");
     }
-    if seen.contains(&Remains::Unseen) {
+    if remains.contains(&Remains::Unseen) {
         text.push_str("writ cannot end it from here. If it still writes, two writers will overlap.\n");
     }
     text.push_str("Release the locks.");
-    text
+    Action::new(Force::NAME, text)
 }

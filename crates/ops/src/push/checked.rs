@@ -3,6 +3,7 @@
 use contract::continuity::push::{Push, PushArtifact, PushEvent, metadata};
 use contract::domain::artifact::{checked_path, content_type};
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind;
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::memory::draft::{Draft, without_secrets};
@@ -85,6 +86,7 @@ fn task_id(push: &Push, named: Option<&str>) -> Result<Option<TaskId>> {
 
 fn note(event: &PushEvent) -> std::result::Result<Note<'_>, Refusal> {
     let kind = one_line("kind", &event.kind, limits::EVENT_KIND_BYTES_MAX)?;
+    event_kind::open_to_agents(kind)?;
     // The kind is kept as it is; the rest is scrubbed when it is written.
     without_secrets(&[kind])?;
     bounded("message", event.message.len(), limits::EVENT_MESSAGE_BYTES_MAX)?;

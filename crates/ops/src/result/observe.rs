@@ -50,11 +50,16 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
 
 /// Runs `work` while a thread keeps the sender's lease alive: the sender is done, and must not time out because its
 /// checks take long.
-fn while_alive<A>(cx: &mut Context, judged: &Judged, work: impl FnOnce(&mut Context) -> A) -> A {
+fn while_alive<A>(
+    cx: &mut Context,
+    judged: &Judged,
+    work: impl FnOnce(&mut Context) -> Result<A>,
+) -> Result<A> {
     let (path, clock) = cx.place();
     std::thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
-        scope.spawn(move || beat_until(&done, || Store::open(&path, clock.now().at).ok(), &clock, judged));
+        let beat = move || beat_until(&done, || Store::open(&path, clock.now().at).ok(), &clock, judged);
+        crate::checking::beside(scope, beat)?;
         let answer = work(cx);
         drop(working);
         answer

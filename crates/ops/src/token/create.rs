@@ -54,14 +54,14 @@ pub struct Answer {
 
 pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     refuse_name(&request.name)?;
-    if !cx.was_answered(key)? {
-        refuse_second(&cx.store.read()?, &request.name)?;
-    }
-    let decision = cx.decision_by(Decider::Person, key, &action(request))?;
     let (bits, now) = ([cx.ids.random_bits(), cx.ids.random_bits()], cx.clock.now().at);
     let secret = Secret::new(mint(&mut *cx.ids, now), bits);
-    let mut reply = cx.once(key, Create::NAME, request, |work| {
-        let mut work = decision.act(work)?;
+    let prepare = |cx: &mut Context| {
+        refuse_second(&cx.store.read()?, &request.name)?;
+        cx.decision_by(Decider::Person, action(request))
+    };
+    let mut reply = cx.decide_once(key, (Create::NAME, request), prepare, |work, decision| {
+        let mut work = decision.act(work, &action(request))?;
         refuse_second(work.tx, &request.name)?;
         let token = NewToken {
             id: secret.id().clone(),

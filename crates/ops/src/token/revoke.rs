@@ -1,4 +1,4 @@
-//! Revokes an access token. Anyone may: it permits nothing afterwards.
+//! Revokes an access token. Anyone may revoke one; it cannot be used afterwards.
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;

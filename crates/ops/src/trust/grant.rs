@@ -3,6 +3,7 @@
 use contract::domain::change::Change;
 use contract::domain::pins::{self, Digests};
 use contract::domain::principal::Action;
+use contract::domain::text::counted;
 use contract::domain::trust::{NewTrust, ProjectCommands, TrustBasis, TrustState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,12 +36,12 @@ pub struct Request {
 
 /// Nothing is asked and nothing written where there are no commands, or the same ones are trusted already.
 pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<View>> {
-    // A repeated request gets the stored answer; nobody is asked again.
-    let seen = if cx.was_answered(key)? { Shown::default() } else { ask(cx, key, request)? };
-    cx.once(key, Grant::NAME, request, |work| {
+    let prepare = |cx: &mut Context| ask(cx, request);
+    cx.decide_once(key, (Grant::NAME, request), prepare, |work, seen| {
         let directory = &seen.directory;
         if let (Some(commands), Some(decision)) = (&seen.commands, &seen.decision) {
-            let mut work = decision.act(work)?;
+            let state = TrustState::of(Some(commands), work.tx.trust(directory)?.as_ref());
+            let mut work = decision.act(work, &action(commands, state))?;
             let trust = NewTrust {
                 directory: directory.clone(),
                 digest: commands.digest(),
@@ -48,7 +49,7 @@ pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Vie
                 trusted_by: work.caller.entity.clone(),
                 basis: seen.basis.clone(),
             };
-            let message = format!("Trusted {} commands of {directory}", trust.commands.len());
+            let message = format!("Trusted {} of {directory}", counted(trust.commands.len(), "command"));
             work.change(&about(directory), &message, &Change::ProjectTrusted { trust })?;
         }
         Ok(View::of(directory, seen.commands.as_ref(), work.tx.trust(directory)?))
@@ -65,7 +66,7 @@ struct Shown {
     basis: TrustBasis,
 }
 
-fn ask(cx: &mut Context, key: &Key, request: &Request) -> Result<Shown> {
+fn ask(cx: &mut Context, request: &Request) -> Result<Shown> {
     let (directory, commands) = look(cx, &request.directory)?;
     let trust = cx.store.read()?.trust(&directory)?;
     let state = TrustState::of(commands.as_ref(), trust.as_ref());
@@ -73,7 +74,7 @@ fn ask(cx: &mut Context, key: &Key, request: &Request) -> Result<Shown> {
         return Ok(Shown { directory, commands, ..Shown::default() });
     };
     // What is trusted is what was shown, whatever the file says by then.
-    let decision = cx.decision(key, &Action::new(Grant::NAME, question(shown, state)))?;
+    let decision = cx.decision(action(shown, state))?;
     let basis = basis(cx, shown);
     Ok(Shown { directory, commands, decision: Some(decision), basis })
 }
@@ -92,7 +93,7 @@ fn basis(cx: &Context, commands: &ProjectCommands) -> TrustBasis {
     TrustBasis { environment: Some(environment), pinned: pins::baseline(&paths, &found) }
 }
 
-fn question(commands: &ProjectCommands, state: TrustState) -> String {
+fn action(commands: &ProjectCommands, state: TrustState) -> Action {
     let mut text = format!("{}/.writ has commands that writ would run", commands.directory);
     match state {
         TrustState::Changed => text.push_str(", and they changed since they were trusted"),
@@ -109,5 +110,5 @@ fn question(commands: &ProjectCommands, state: TrustState) -> String {
         text.push_str(&format!("  {path}  {digest}\n"));
     }
     text.push_str("\nTrust them.");
-    text
+    Action::new(Grant::NAME, text)
 }

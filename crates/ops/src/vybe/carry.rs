@@ -6,6 +6,7 @@ use contract::continuity::memory::MemoryText;
 use contract::domain::artifact::NewArtifact;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind;
 use contract::domain::id::{Id, mint};
 use contract::domain::request::Agent;
 use contract::domain::task::TaskId;
@@ -110,7 +111,11 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
                 "metadata": metadata,
             });
             let kind = row.text(&["kind"]).unwrap_or_else(|| "event".to_owned());
-            let says = EventBody::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
+            let mut says = EventBody::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
+            if event_kind::is_reserved(&kind) {
+                // Another program wrote it there, not writ.
+                says.intent = event_kind::agents_intent(&kind);
+            }
             let number = self.say_for(row.text(&["agent_name"]), &about, says)?;
             self.events.push((old, number));
             self.report.carried("events");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use contract::digest;
 use contract::domain::crew::lock::Held;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::limits;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::operator::watchdog::{Progress, progress};
@@ -22,8 +23,6 @@ use crate::record::{EventBody, EventWriter};
 
 /// The event that records a changed digest; it counts as a sign of progress like any other.
 const KIND: &str = "progress";
-/// Scopes that one sweep digests. The next sweep looks at those that are left.
-const LOOKS_MAX: usize = 64;
 
 /// An assignment without an event for a whole timeout, and the digest of its scope when it was last seen.
 struct Quiet {
@@ -35,24 +34,41 @@ struct Quiet {
     digest: Option<String>,
 }
 
-/// Looks at the assignments of a run, or of all. Returns those without progress. Where files changed, an event says so,
-/// and the next timeout counts from there.
-pub(super) fn look(cx: &mut Context, caller: &Caller, run: Option<&RunId>) -> Result<Vec<Value>> {
-    let quiet = quiet(cx, run)?;
+/// What a sweep found about progress.
+#[derive(Default)]
+pub(super) struct Looked {
+    /// The assignments without progress.
+    pub(super) findings: Vec<Value>,
+    /// Assignments that were left out, because there are too many workspaces.
+    pub(super) left: usize,
+}
+
+/// Looks at the assignments of a run, or of all, once at each workspace. Where files changed, an event says so, and the
+/// next timeout counts from there.
+pub(super) fn look(cx: &mut Context, caller: &Caller, run: Option<&RunId>) -> Result<Looked> {
+    let mut by_root: BTreeMap<String, Vec<Quiet>> = BTreeMap::new();
+    for seen in quiet(cx, run)? {
+        by_root.entry(seen.root.clone()).or_default().push(seen);
+    }
     let host = cx.host();
-    let mut findings = Vec::new();
-    let mut changed = Vec::new();
-    for seen in quiet {
-        let snapshot = host.snapshot(&seen.root, &seen.scopes);
-        // A scope that is too large to be digested proves nothing.
-        let Some(digest) = digest_of(&snapshot) else { continue };
-        match progress(seen.digest.as_deref(), &digest) {
-            Progress::Changed => changed.push((seen, digest)),
-            Progress::None => findings.push(finding(&seen)),
+    let (mut looked, mut changed) = (Looked::default(), Vec::new());
+    for (number, (root, quiet)) in by_root.into_iter().enumerate() {
+        if number >= limits::WATCHED_WORKSPACES_MAX {
+            looked.left += quiet.len();
+            continue;
+        }
+        let scopes: Vec<&[Scope]> = quiet.iter().map(|seen| seen.scopes.as_slice()).collect();
+        for (snapshot, seen) in host.snapshots(&root, &scopes).iter().zip(quiet) {
+            // A scope that is too large to be digested proves nothing.
+            let Some(digest) = digest_of(snapshot) else { continue };
+            match progress(seen.digest.as_deref(), &digest) {
+                Progress::Changed => changed.push((seen, digest)),
+                Progress::None => looked.findings.push(finding(&seen)),
+            }
         }
     }
     record(cx, caller, &changed)?;
-    Ok(findings)
+    Ok(looked)
 }
 
 fn digest_of(snapshot: &Snapshot) -> Option<String> {
@@ -74,7 +90,7 @@ fn quiet(cx: &mut Context, run: Option<&RunId>) -> Result<Vec<Quiet>> {
             Some(event) => now.at.since(contract::domain::time::Timestamp::from_millis(event.record.at)),
             None => continue,
         };
-        if age < Duration::from_millis(lock.timeout_ms) || found.len() == LOOKS_MAX {
+        if age < Duration::from_millis(lock.timeout_ms) {
             continue;
         }
         let Some(open) = tx.assignment(lock.token)?.filter(|open| open.ended.is_none()) else { continue };
@@ -93,9 +109,10 @@ fn quiet(cx: &mut Context, run: Option<&RunId>) -> Result<Vec<Quiet>> {
 
 /// The newest event of the task, of any kind or of one.
 fn newest(tx: &Tx<'_>, lock: &Held, kind: Option<&str>) -> Result<Option<store::Event>> {
-    let kinds = kind.into_iter().map(str::to_owned).collect();
-    let filter =
-        EventFilter { task_id: Some(lock.task_id.to_string()), kinds, limit: 1, ..EventFilter::default() };
+    // Agents use the same kind for their own notes.
+    let (own, kinds) = (kind.is_some(), kind.into_iter().map(str::to_owned).collect());
+    let task_id = Some(lock.task_id.to_string());
+    let filter = EventFilter { task_id, kinds, own, limit: 1, ..EventFilter::default() };
     Ok(tx.events(&filter)?.pop())
 }
 

@@ -213,6 +213,69 @@ fn a_person_sees_every_command_and_their_no_is_kept() {
     assert_eq!((listed.count, listed.trusted[0].directory.as_str()), (1, "/w"));
 }
 
+#[test]
+fn a_machine_that_cannot_start_a_check_fails_no_task() {
+    for (verb, completes) in VERBS {
+        let mut world = World::new();
+        let id = made(&mut world, &["cargo test"]);
+        let before = world.state();
+        world.host.paper.borrow_mut().is_short = true;
+        let error = completes(&mut world, "bob", &id).unwrap_err();
+        assert_eq!((error.code, &error.details["rule"]), (ErrorCode::Busy, &json!("shortage")), "{verb}");
+        assert_eq!(world.state(), before, "{verb}: nothing is written");
+        world.host.paper.borrow_mut().is_short = false;
+        completes(&mut world, "bob", &id).unwrap_or_else(|error| panic!("{verb}: the same id: {error}"));
+    }
+}
+
+#[test]
+fn agents_write_no_evidence() {
+    let mut world = World::new();
+    let id = made(&mut world, &["cargo test"]);
+    VERBS[0].1(&mut world, "bob", &id).unwrap();
+    let shown = |world: &mut World| {
+        let request = serde_json::from_value(json!({"id": id})).unwrap();
+        ops::verb::call::<task::get::Get>(&mut world.cx, None, &request).unwrap().answer.checks_seen
+    };
+    let seen = shown(&mut world);
+    assert_eq!(seen.len(), 1);
+    let forged = json!({"checks": [passed(&check("rm -rf /"))]});
+    for kind in ["task_verified", "task_withheld", "store_resealed", "store_salvaged", "events_pruned"] {
+        let document = json!({"task_id": id, "event": {"kind": kind, "message": "m", "metadata": forged}});
+        let error = ops::push::push(&mut world.cx, &key("bob", kind), &pushed(document)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidInput, "{kind}");
+        let note = json!({"kind": kind, "message": "m", "metadata": forged, "task_id": id});
+        let note = serde_json::from_value(note).unwrap();
+        let error = ops::event::note::note(&mut world.cx, &key("bob", kind), &note).unwrap_err();
+        assert!(error.message.contains("only writ itself writes"), "{error}");
+    }
+    // Stores of earlier versions may have such events of agents.
+    let event = store::NewEvent {
+        event_id: contract::domain::id::Id::from_bits(7),
+        at: world.temp.now().at,
+        r#type: "event",
+        from: "agent.bob".to_owned(),
+        to: "log.writ".to_owned(),
+        intent: "agent.task_verified".to_owned(),
+        corr: id.clone(),
+        reply_to: None,
+        priority: "normal",
+        requires: None,
+        payload: forged,
+        kind: "task_verified".to_owned(),
+        agent: "bob".to_owned(),
+        project_id: Some("/w".to_owned()),
+        task_id: Some(contract::domain::id::Id::parse(&id).unwrap()),
+        run_id: None,
+        message: "m".to_owned(),
+    };
+    let mut store = store::Store::open(&world.temp.path(), world.temp.now().at).unwrap();
+    let tx = store.begin().unwrap();
+    tx.append(&store::Stream::Project("/w".to_owned()), event).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(shown(&mut world), seen);
+}
+
 fn digest(world: &World, path: &str, digest: &str) {
     world.host.paper.borrow_mut().pinned.insert(path.to_owned(), digest.to_owned());
 }

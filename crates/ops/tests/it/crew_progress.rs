@@ -75,6 +75,28 @@ fn a_worklog_line_an_event_and_a_changed_file_are_progress() {
 }
 
 #[test]
+fn one_look_at_a_workspace_serves_all_assignments_in_it() {
+    const TASKS: usize = 70;
+    let mut crew = Crew::new();
+    let names: Vec<String> = (1..=TASKS).map(|number| format!("T-{number}")).collect();
+    let mut tokens = Vec::new();
+    for name in &names {
+        crew.task(name, &[&format!("src/{name}")], json!({}));
+        tokens.push(crew.issue(name).unwrap().token);
+    }
+    for _ in 0..4 {
+        crew.world.clock().advance(Duration::from_secs(20));
+        for (name, token) in names.iter().zip(&tokens) {
+            crew.heartbeat(name, *token).unwrap();
+        }
+    }
+    let asked = crew.world.host.asked();
+    let swept = crew.sweep();
+    assert_eq!((swept.problems.len(), swept.not_looked_at), (TASKS, 0));
+    assert_eq!(crew.world.host.asked() - asked, 1, "one look");
+}
+
+#[test]
 fn a_scope_that_is_too_large_to_be_digested_proves_nothing() {
     let (mut crew, token) = assigned();
     beat_for(&mut crew, token, 80);

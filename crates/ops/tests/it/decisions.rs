@@ -121,3 +121,60 @@ fn a_token_cannot_create_another_one() {
     let error = token::create::create(&mut world.cx, &key("w", "one"), &new_token("one")).unwrap_err();
     assert_eq!(error.code, ErrorCode::AlreadyExists);
 }
+
+fn changed_meanwhile<A: std::fmt::Debug>(answer: Result<A, Error>) {
+    assert_eq!(rule(&answer.unwrap_err()), (ErrorCode::VersionConflict, "changed_meanwhile"));
+}
+
+#[test]
+fn a_limit_that_changes_while_a_person_thinks_is_not_raised() {
+    let mut crew = crew();
+    raise(&mut crew, 1000, "first").unwrap();
+    let (elsewhere, run) = (crew.world.elsewhere(), crew.run.clone());
+    crew.world.while_asking(move || {
+        let lower = set::Request { run, cost: Some(MicroUsd(500)), tokens: None };
+        set::set(&mut elsewhere(), &key("other", "lower"), &lower).unwrap();
+    });
+    changed_meanwhile(raise(&mut crew, 2000, "raise"));
+    assert_eq!(crew.purse().limit.cost, MicroUsd(500));
+    assert!(crew.world.host.question.borrow().contains("from $0.001 "), "{:?}", crew.world.host.question);
+    assert_eq!(raise(&mut crew, 2000, "raise").unwrap(), MicroUsd(2000), "the same request, confirmed anew");
+    assert!(crew.world.host.question.borrow().contains("from $0.0005 "), "{:?}", crew.world.host.question);
+    crew.holds();
+}
+
+#[test]
+fn a_request_that_needed_no_person_is_refused_if_it_would_need_one_by_now() {
+    let mut crew = crew();
+    raise(&mut crew, 1000, "first").unwrap();
+    let (elsewhere, run) = (crew.world.elsewhere(), crew.run.clone());
+    crew.world.while_asking(move || {
+        let raised = set::Request { run, cost: Some(MicroUsd(3000)), tokens: None };
+        set::set(&mut elsewhere(), &key("other", "raise"), &raised).unwrap();
+    });
+    changed_meanwhile(raise(&mut crew, 2000, "raise"));
+    assert_eq!(crew.purse().limit.cost, MicroUsd(3000));
+    crew.holds();
+}
+
+#[test]
+fn a_store_that_changes_while_a_person_looks_at_it_is_not_sealed() {
+    let mut world = World::new();
+    world.task("one");
+    let (own, aside) = (store::StoreKey::path_of(&world.temp.path()), world.temp.scratch().join("aside"));
+    std::fs::rename(&own, &aside).unwrap();
+    let request = ops::audit::reseal::Request { reason: Some("restored".to_owned()) };
+    let (elsewhere, key_file) = (world.elsewhere(), own.clone());
+    world.while_asking(move || {
+        std::fs::rename(&aside, &key_file).unwrap();
+        let two = crate::world::create("two");
+        ops::task::create::create(&mut elsewhere(), &key("bob", "two"), &two).unwrap();
+        std::fs::rename(&key_file, &aside).unwrap();
+    });
+    changed_meanwhile(ops::audit::reseal::reseal(&mut world.cx, &key("person", "seal"), &request));
+    assert!(!own.exists(), "no key is left behind by a sealing that did not happen");
+    let sealed = ops::audit::reseal::reseal(&mut world.cx, &key("person", "seal"), &request).unwrap().answer;
+    assert!(sealed.resealed && own.exists());
+    assert!(ops::audit::verify(&mut world.cx, None).unwrap().is_clean());
+    world.task("three");
+}

@@ -446,6 +446,62 @@ fn a_person_takes_an_engines_locks_by_force_and_nobody_else_does() {
 }
 
 #[test]
+fn an_engine_that_gave_its_locks_back_while_a_person_thinks_is_not_ended() {
+    let mut scene = Scene::new();
+    let one = scene.run(&[("a", "src")]);
+    let token = scene.started(&one, "a");
+    scene.world.host.liveness.set(ALIVE);
+    let task = scene.world.task_of(&one, "a");
+    let attempts = ops::task::get::attempts(&mut scene.world.cx, &task.id).unwrap();
+    let entries = [
+        Entry::EndAttempt {
+            task_id: task.id.clone(),
+            attempt_id: attempts.last().unwrap().begun.id.clone(),
+            state: AttemptState::Succeeded,
+            outcome: Box::default(),
+            token: Some(token),
+        },
+        Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None, verified: false },
+    ];
+    let (elsewhere, run) = (scene.world.elsewhere(), one.clone());
+    scene.world.while_asking(move || {
+        journal::write(&mut elsewhere(), &caller("writ"), &run, &owner(7), &entries).unwrap();
+    });
+    let (run, task) = (one.to_string(), "T-1".to_owned());
+    let request = lock::force::Request { run, task, reason: "stuck".to_owned() };
+    lock::force::force(&mut scene.world.cx, &key("w", "force"), &request).unwrap_err();
+    assert_eq!(*scene.world.host.ended.borrow(), Vec::<u32>::new());
+    scene.is_sound();
+}
+
+#[test]
+fn the_end_of_an_engine_is_recorded_before_it_is_ended() {
+    let mut scene = Scene::new();
+    let one = scene.run(&[("a", "src")]);
+    scene.started(&one, "a");
+    scene.world.host.liveness.set(ALIVE);
+    let (run, task) = (one.to_string(), "T-1".to_owned());
+    let request = lock::force::Request { run, task, reason: "stuck".to_owned() };
+    lock::force::force(&mut scene.world.cx, &key("w", "force"), &request).unwrap();
+    assert_eq!(*scene.world.host.ended.borrow(), [7]);
+    let mut store = store::Store::open(&scene.world.temp.path(), scene.world.temp.now().at).unwrap();
+    let kinds = vec!["engine_end_forced".to_owned()];
+    let filter = store::EventFilter { kinds, limit: 9, ..store::EventFilter::default() };
+    let said: Vec<(String, String)> = store
+        .read()
+        .unwrap()
+        .events(&filter)
+        .unwrap()
+        .into_iter()
+        .map(|event| (event.record.from, event.record.message))
+        .collect();
+    let message = "Process 7 and everything that it started is ended: stuck";
+    assert_eq!(said, [("human.eve".to_owned(), message.to_owned())]);
+    drop(store);
+    scene.is_sound();
+}
+
+#[test]
 fn a_task_has_lost_its_work_only_if_another_one_got_its_paths_since() {
     let mut scene = Scene::new();
     let (one, two) = (scene.run(&[("a", "src")]), scene.run(&[("b", "src/deep"), ("c", "docs")]));

@@ -37,6 +37,8 @@ pub(crate) struct Paper {
     pub(crate) directories: Vec<String>,
     /// What checks show; where it is `None`, every check passes.
     pub(crate) checks: Option<Vec<CheckSeen>>,
+    /// No process can be started.
+    pub(crate) is_short: bool,
     pub(crate) files: Snapshot,
     pub(crate) worklog: Option<Vec<u8>>,
     pub(crate) changed: Vec<String>,
@@ -67,6 +69,10 @@ pub(crate) struct TestHost {
     pub(crate) checked_in: RefCell<Option<String>>,
     /// What happens in the world the next time the host is asked.
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// What happens while a person thinks about a question.
+    pub(crate) while_asking: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// The engines that were ended.
+    pub(crate) ended: RefCell<Vec<u32>>,
     /// The process ends when the host is asked for this.
     pub(crate) stop_at: Cell<Option<&'static str>>,
 }
@@ -82,6 +88,8 @@ impl TestHost {
             question: RefCell::default(),
             checked_in: RefCell::default(),
             meanwhile: RefCell::default(),
+            while_asking: RefCell::default(),
+            ended: RefCell::default(),
             stop_at: Cell::default(),
         })
     }
@@ -161,6 +169,11 @@ impl Host for TestHost {
         self.paper.borrow().files.clone()
     }
 
+    fn snapshots(&self, _: &str, each: &[&[Scope]]) -> Vec<Snapshot> {
+        self.note("snapshots");
+        each.iter().map(|_| self.paper.borrow().files.clone()).collect()
+    }
+
     fn begin_watch(&self, root: &str, _: &str, watched: &Watched) -> Snapshot {
         self.snapshot(root, &watched.scopes)
     }
@@ -200,11 +213,14 @@ impl Host for TestHost {
         AuthorEnvironment::of([("PATH".to_owned(), Some("/author/bin".to_owned()))])
     }
 
-    fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Vec<CheckSeen> {
+    fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
         self.note("checks");
         self.checked_in.replace(Some(job.directory.to_owned()));
+        if self.paper.borrow().is_short {
+            return Err(ops::host::too_short_of("free processes"));
+        }
         let given = self.paper.borrow().checks.clone();
-        given.unwrap_or_else(|| job.checks.iter().map(passed).collect())
+        Ok(given.unwrap_or_else(|| job.checks.iter().map(passed).collect()))
     }
 
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
@@ -216,6 +232,9 @@ impl Host for TestHost {
     fn ask_person(&self, action: &Action) -> Result<String> {
         self.note("a person");
         self.question.replace(action.question().to_owned());
+        if let Some(happens) = self.while_asking.take() {
+            happens();
+        }
         let typed = if self.paper.borrow().person_says_no { "no" } else { action.digits() };
         Ok(typed.to_owned())
     }
@@ -260,6 +279,7 @@ impl Host for TestHost {
     }
 
     fn end_engine(&self, owner: &Owner) -> Remains {
+        self.ended.borrow_mut().push(owner.pid);
         match self.liveness(owner) {
             Liveness::Alive | Liveness::Dead => Remains::Gone,
             Liveness::Unseen => Remains::Unseen,

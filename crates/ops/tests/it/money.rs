@@ -73,6 +73,24 @@ fn what_a_worker_did_not_report_is_withheld_until_someone_settles_it() {
 }
 
 #[test]
+fn what_is_withheld_must_be_what_a_person_was_shown() {
+    let mut crew = crew(2);
+    let token = issue(&mut crew, "T-1", 600, 60).unwrap();
+    crew.submit(crew.result("T-1", token, "done"), Vec::new()).unwrap();
+    let (elsewhere, run) = (crew.world.elsewhere(), crew.run.clone());
+    crew.world.while_asking(move || {
+        let (task, tokens) = ("T-1".to_owned(), Some(60));
+        let request = budget::settle::Request { run, task, cost: None, tokens };
+        budget::settle::settle(&mut elsewhere(), &key("other", "tokens"), &request).unwrap();
+    });
+    let refused = settle(&mut crew, "person", "T-1", Some(120), None).unwrap_err();
+    assert_eq!(refused.details["rule"], "changed_meanwhile", "{refused}");
+    assert_eq!(books(&mut crew), [(0, 0), (0, 60), (600, 0), (400, 40)]);
+    settle(&mut crew, "person", "T-1", Some(120), None).unwrap();
+    crew.holds();
+}
+
+#[test]
 fn settling_cannot_make_money() {
     let mut crew = crew(2);
     let token = issue(&mut crew, "T-1", 600, 60).unwrap();

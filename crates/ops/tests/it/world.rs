@@ -41,6 +41,17 @@ impl World {
         self.temp.clock()
     }
 
+    /// Another process that uses the same store, to be opened while a person thinks.
+    pub(crate) fn elsewhere(&self) -> impl Fn() -> Context + use<> {
+        let (path, clock) = (self.temp.path(), self.temp.clock());
+        move || TestHost::new().open(&path, Arc::new(clock.clone()), 99)
+    }
+
+    /// What happens while the next person thinks about a question.
+    pub(crate) fn while_asking(&self, happens: impl FnOnce() + 'static) {
+        self.host.while_asking.replace(Some(Box::new(happens)));
+    }
+
     /// Everything that is written, except when leases end.
     pub(crate) fn state(&self) -> (Vec<String>, Tip) {
         let mut store = Store::open(&self.temp.path(), Timestamp::from_millis(0)).unwrap();

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use contract::domain::text::counted;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
@@ -106,8 +107,8 @@ impl Source {
         if !gaps.is_empty() {
             gaps.sort_unstable();
             found.lose(format!(
-                "events that cannot be read, in {} places from number {} on",
-                gaps.len(),
+                "events that cannot be read, in {} from number {} on",
+                counted(gaps.len(), "place"),
                 gaps[0].0
             ));
         }

@@ -66,7 +66,7 @@ fn filled() -> TempStore {
     let (hash, _) = tx.prune(&project.name(), 2).unwrap();
     let mut note = event(&mut ids, &now, "pruned");
     note.kind = contract::domain::retention::PRUNED.to_owned();
-    note.intent = "writ.events_pruned".to_owned();
+    note.intent = contract::domain::event_kind::own_intent(&note.kind);
     note.payload = serde_json::json!({"anchor": {"seq": 2, "hash": hash}});
     tx.append(&project, note).unwrap();
     tx.commit().unwrap();

@@ -9,7 +9,7 @@ use crate::host;
 pub(super) fn look() -> Look {
     let shim = host::shim();
     let trial = host::program(vec![shim.program.clone().into(), "--version".into()]);
-    // A refusal is no trouble: the shim and the marks do the work then.
+    // A refusal is not a problem: the shim and the marks do the work then.
     let (well, said) = match namespace_here(&shim, trial) {
         Ok(NamespaceInForce::On) => (true, works()),
         Ok(NamespaceInForce::Off) => (true, "this system has none".to_owned()),

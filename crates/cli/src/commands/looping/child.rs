@@ -53,7 +53,7 @@ pub(super) fn run(
         Err(RunError::Timeout(_)) => Ending::Timeout,
         Err(RunError::Stopped) => Ending::Interrupted,
         Err(RunError::Start(error)) => Ending::NotStarted(error.to_string()),
-        Err(RunError::NotStarted(message)) => Ending::NotStarted(message),
+        Err(RunError::NotStarted(fault)) => Ending::NotStarted(fault.message),
         Err(RunError::Lost(message)) => Ending::Fault(message),
         Err(error @ (RunError::TooMuchOutput(_) | RunError::NoExit)) => Ending::Fault(error.to_string()),
     }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use contract::domain::crew::token::LockToken;
 use contract::secrets::{Hidden, Tail};
 use engine::StopSignal;
 use engine::launcher::{self, RunError, Seen, Wish};
@@ -39,9 +40,14 @@ pub(super) enum Hold {
 }
 
 /// Runs the command to its end. What it prints goes to standard error; `beat` is called several times a second.
-pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hold) -> Ended {
+pub(super) fn run(
+    child: Child,
+    token: &LockToken,
+    stop: &StopSignal,
+    mut beat: impl FnMut() -> Hold,
+) -> Ended {
     let (spec, bounds) = child.launch();
-    let mut tail = Tail::new(&Hidden::default(), TAIL_BYTES);
+    let mut tail = Tail::new(&hidden(token), TAIL_BYTES);
     let mut hold = Hold::Kept;
     let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
         match seen {
@@ -70,6 +76,16 @@ pub(super) fn run(child: Child, stop: &StopSignal, mut beat: impl FnMut() -> Hol
         (Err(error), Hold::Kept) => Ending::Fault(error.to_string()),
     };
     Ended { ending, tail: tail.finish() }
+}
+
+/// The token that the command gets, and its proof alone: who has it acts as this worker.
+fn hidden(token: &LockToken) -> Hidden {
+    let mut hidden = Hidden::default();
+    if let Some(proof) = token.proof() {
+        hidden.add(&token.to_string());
+        hidden.add(proof);
+    }
+    hidden
 }
 
 /// The worker's answer is the only thing on standard output.

@@ -78,7 +78,8 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     let command = command_line(worker);
     let mut worked = match begin(worker, cx, turn, &command) {
         Ok((before, files)) => {
-            let ended = child::run(child(worker, turn, &files), &worker.stop, beating(worker, cx, turn));
+            let ended =
+                child::run(child(worker, turn, &files), &turn.token, &worker.stop, beating(worker, cx, turn));
             answer::answer(worker, cx, turn, &Left { before, files, ended, command })?
         }
         // The assignment must not stay in progress: nothing works on it.

@@ -3,6 +3,7 @@
 use super::Situation;
 use super::found::REASONING;
 use super::situation::ProgramName;
+use crate::command_line::quoted;
 use crate::domain::status::Status;
 use crate::domain::task::Task;
 
@@ -111,10 +112,4 @@ fn keyed(situation: &Situation<'_>, verb: &str, name: &str, rest: &str) -> Strin
     let command =
         format!("{program} {verb}{output} --agent {agent} --request-id \"{name}_$(date +%s%N)_$$\" {rest}");
     command.trim_end().to_owned()
-}
-
-/// Names may contain any character, so they are quoted for the shell.
-fn quoted(name: &str) -> String {
-    // Only text with a zero byte cannot be quoted, and names never have one.
-    shlex::try_quote(name).unwrap_or_default().into_owned()
 }

@@ -11,6 +11,7 @@ use super::budget::{Amount, Purse};
 use super::snapshot::{Changes, Snapshot};
 use super::{AppliedDelta, Ended};
 use crate::domain::check::CheckSeen;
+use crate::domain::pins::Digests;
 use crate::domain::run::{Intent, RunState};
 use crate::domain::status::Evidence;
 use crate::domain::time::{Lease, Now, Timestamp};
@@ -44,6 +45,13 @@ pub struct CarriedRow {
     /// What is withheld because nobody reported what the task spent.
     #[serde(default, skip_serializing_if = "Amount::is_zero")]
     pub x_withheld: Amount,
+    /// The files that its checks use, as they were before the work on it began. Without them, the next
+    /// worker could change the checks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_pinned: Option<Digests>,
+    /// Why it is only claimed, although its checks passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_only_claimed: Option<String>,
 }
 
 /// What the bundle carries in addition to the rows.

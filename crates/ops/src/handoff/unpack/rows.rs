@@ -8,6 +8,7 @@ use contract::domain::crew::{CrewChange, number_of, unnumbered};
 use contract::domain::id::mint;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, TaskId};
+use contract::domain::text::counted;
 use contract::domain::time::{BootTime, Now, Timestamp};
 use contract::operator::handoff::HandoffRow;
 use contract::operator::{Code, TaskRef};
@@ -82,9 +83,17 @@ impl Unpacking<'_> {
         carried: &CarriedRow,
     ) -> Result<()> {
         let name = &row.task_id;
+        let about = About { task_id: Some(task_id.clone()), ..self.about.clone() };
+        if let Some(files) = carried.x_pinned.clone() {
+            let message = format!("{} that its checks use", counted(files.len(), "file"));
+            work.change(&about, &message, &Change::TaskPinned { task_id: task_id.clone(), files })?;
+        }
         if row.status != Status::Todo {
-            let reason = Some(carried.x_row.reason.clone())
-                .filter(|_| matches!(row.status, Status::Blocked | Status::Failed | Status::Canceled));
+            let reason = match row.status {
+                Status::Blocked | Status::Failed | Status::Canceled => Some(carried.x_row.reason.clone()),
+                Status::Done => carried.x_only_claimed.clone(),
+                Status::Todo | Status::InProgress => None,
+            };
             let moved = Change::TaskMoved {
                 task_id: task_id.clone(),
                 from: Status::Todo,
@@ -92,7 +101,6 @@ impl Unpacking<'_> {
                 evidence: carried.x_evidence,
                 reason,
             };
-            let about = About { task_id: Some(task_id.clone()), ..self.about.clone() };
             work.change(&about, &format!("{name} is {}", row.status), &moved)?;
         }
         let written = CrewChange::RowWritten {

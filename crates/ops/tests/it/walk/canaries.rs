@@ -2,16 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use contract::domain::code::ErrorCode;
 use contract::json::{Map, Value};
 use serde_json::json;
+use testkit::Scratch;
 
 use super::{Sample, mutation, samples};
 use crate::crew_world::Crew;
 
 /// Only the canary has these letters in this order. They are looked for in lower case: names are folded.
 const NEEDLE: &str = "c4n4ry";
+
+/// The same for tokens of writ, whose secret part is hexadecimal: four times this.
+const HEX_NEEDLE: &str = "c4fec0de0ff1ce55";
 
 /// A made-up token, kept in parts so that scanners of the repository stay quiet.
 fn canary() -> String {
@@ -23,10 +28,20 @@ fn key_block() -> String {
     ["-----BEGIN ", "PRIVATE KEY-----\n", &body, "-----END ", "PRIVATE KEY-----"].concat()
 }
 
-/// The forms in which a secret comes: alone, among other words, on many lines, and by the name of its field.
-fn forms() -> [Value; 4] {
+/// The forms in which a secret comes: alone, among other words, on many lines, by the name of its field, and as the
+/// tokens of writ itself.
+fn forms() -> [Value; 6] {
     let assigned = ["pass", "word=", NEEDLE, "1", NEEDLE].concat();
-    [json!(canary()), json!(format!("some words {} and more", canary())), json!(key_block()), json!(assigned)]
+    let access = format!("writ_{}_{}", "0".repeat(26), HEX_NEEDLE.repeat(4));
+    let among_words = format!("some words {} and more", canary());
+    let proof = format!("7-{}", HEX_NEEDLE.repeat(4));
+    [json!(canary()), json!(among_words), json!(key_block()), json!(assigned), json!(access), json!(proof)]
+}
+
+/// Whether a text has a part of a canary.
+fn has_canary(text: &str) -> bool {
+    let text = text.to_lowercase();
+    [NEEDLE, HEX_NEEDLE].iter().any(|needle| text.contains(needle))
 }
 
 /// Every request with a canary in one place: in each text, each list and each map of the sample, inside texts that are
@@ -116,16 +131,28 @@ fn holding(directory: &Path) -> Vec<String> {
             found.extend(holding(&path));
             continue;
         }
-        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).to_lowercase();
-        if text.contains(NEEDLE) || path.to_string_lossy().to_lowercase().contains(NEEDLE) {
+        let text = std::fs::read(&path).unwrap();
+        if has_canary(&String::from_utf8_lossy(&text)) || has_canary(&path.to_string_lossy()) {
             found.push(path.display().to_string());
         }
     }
     found
 }
 
+/// Where relative paths of requests lead: one directory for all tests of the process, which must stay empty.
+fn working_directory() -> &'static Path {
+    static SCRATCH: OnceLock<Scratch> = OnceLock::new();
+    let scratch = SCRATCH.get_or_init(|| {
+        let scratch = Scratch::new();
+        std::env::set_current_dir(scratch.path()).unwrap();
+        scratch
+    });
+    scratch.path()
+}
+
 /// Calls the verb with every `step`-th planted request, from `from` on. Returns how many were refused for the secret.
 fn plant(sample: &Sample, from: usize, step: usize) -> usize {
+    let here = working_directory();
     let entry = sample.entry();
     let schema = (entry.request_schema)();
     let mut crew = Crew::new();
@@ -138,11 +165,11 @@ fn plant(sample: &Sample, from: usize, step: usize) -> usize {
         let called = (entry.call)(&mut crew.world.cx, key.as_ref(), request.clone());
         let Err(error) = called else { continue };
         let said = format!("{error} {:?} {}", error.hint, error.details).to_lowercase();
-        assert!(!said.contains(NEEDLE), "{} repeats it: {said}", sample.verb);
+        assert!(!has_canary(&said), "{} repeats it: {said}", sample.verb);
         assert_ne!(error.code, ErrorCode::Bug, "{}: {error}: {request}", sample.verb);
         refused += usize::from(said.contains("secret"));
     }
-    let found = holding(crew.world.temp.scratch().path());
+    let found = [holding(crew.world.temp.scratch().path()), holding(here)].concat();
     assert!(
         found.is_empty(),
         "{} leaves it in {found:?}: {}",
@@ -160,7 +187,7 @@ fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String 
         let (key, request) = (sample.prepare)(&mut crew);
         let request = planted(&request, schema).swap_remove(number);
         let called = (sample.entry().call)(&mut crew.world.cx, key.as_ref(), request.clone());
-        let found = holding(crew.world.temp.scratch().path());
+        let found = [holding(crew.world.temp.scratch().path()), holding(working_directory())].concat();
         if !found.is_empty() {
             return format!("{request} ({called:?}) leaves it in {found:?}");
         }

@@ -56,7 +56,7 @@ impl Bundle {
         let path = format!("{path}.x_evidence");
         let has_checks = !carried.x_spec.checks.is_empty();
         let is_expected = match (row.status, has_checks) {
-            // It is only claimed if something spoke against its checks.
+            // It is only claimed if its evidence was withheld.
             (Status::Done, true) => carried.x_evidence.is_some(),
             (Status::Done, false) => carried.x_evidence == Some(Evidence::Claimed),
             (Status::Todo | Status::InProgress | Status::Blocked | Status::Failed | Status::Canceled, _) => {

@@ -22,7 +22,8 @@ use crate::operator::{Blocker, Code, Lock, Mode, SCHEMA_VERSION, TaskRef};
 /// The fields of a bundle that only `writ handoff export` writes.
 const OWN_FIELDS: &[&str] =
     &["x_run", "x_assignments", "x_results", "x_worklogs", "x_applied", "x_budget", "x_approvals"];
-const OWN_ROW_FIELDS: &[&str] = &["x_row", "x_spec", "x_evidence", "x_priority", "x_withheld"];
+const OWN_ROW_FIELDS: &[&str] =
+    &["x_row", "x_spec", "x_evidence", "x_priority", "x_withheld", "x_pinned", "x_only_claimed"];
 
 /// What the importing store knows.
 #[derive(Debug, Clone)]
@@ -276,6 +277,8 @@ impl Draft<'_> {
             x_spec: spec,
             x_row,
             x_withheld: Amount::default(),
+            x_pinned: None,
+            x_only_claimed: None,
         };
         Ok((shown, carried))
     }
