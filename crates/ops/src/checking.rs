@@ -17,6 +17,7 @@ use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
+use contract::domain::text::counted;
 use contract::domain::time::{Clock, Lease};
 use contract::domain::trust::TrustState;
 use contract::plan::PlanTask;
@@ -187,7 +188,7 @@ pub(crate) fn pin(work: &mut EventWriter<'_, '_>, task: &Task, files: &Digests) 
     if task.pinned.is_none() {
         let about = crate::task::about(work.tx, task)?;
         let pinned = Change::TaskPinned { task_id: task.id.clone(), files: files.clone() };
-        work.change(&about, &format!("{} files that its checks use", files.len()), &pinned)?;
+        work.change(&about, &format!("{} that its checks use", counted(files.len(), "file")), &pinned)?;
     }
     Ok(())
 }

@@ -65,8 +65,8 @@ for step in a b; do
 done
 printf '{"schema_version": "1.0.0", "run_id": "%s", "task_id": "%s", "status": "done", "changes": [{"resource":
  "out/%s/effects", "action": "edit"}], "acceptance_check": [{"criterion": "`grep -qx b out/%s/effects` gives EXIT_CODE_0",
- "status": "pass", "evidence": "both steps"}], "worklog_path": "worklogs/%s.jsonl", "notes_for_orchestrator": ["done"],
- "x_token": "%s"}' "$run" "$task" "$task" "$task" "$task" "$token" > ../result.json
+ "status": "pass", "evidence": "both steps"}], "worklog_path": "worklogs/%s/%s.jsonl", "notes_for_orchestrator": ["done"],
+ "x_token": "%s"}' "$run" "$task" "$task" "$task" "$run" "$task" "$token" > ../result.json
 "$writ" result submit ../result.json --strict --request-id "result $task ${token%%-*}"
 "#;
 

@@ -40,7 +40,7 @@ fn the_file_is_brought_up_to_the_store_and_a_changed_one_is_set_aside() {
     let token = issued["data"]["token"].as_str().unwrap().to_owned();
     let first = append(&cli, &run, &token, "1", "begun");
     append(&cli, &run, &token, "2", "wrote");
-    let path = cli.project().join("worklogs/T-1.jsonl");
+    let path = cli.project().join(format!("worklogs/{run}/T-1.jsonl"));
     let whole = fs::read(&path).unwrap();
     assert_eq!(whole.iter().filter(|byte| **byte == b'\n').count(), 2);
     assert_eq!(verify().success().json()["details"]["entry_count"], 2);
@@ -61,4 +61,18 @@ fn the_file_is_brought_up_to_the_store_and_a_changed_one_is_set_aside() {
     let unknown = cli.run(["worklog", "verify", "--run", &run, "--task", "T-9"]);
     assert_eq!(unknown.fails_with(2).json()["code"], "MISSING_VALIDATOR");
     cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn two_runs_in_one_workspace_have_worklogs_of_their_own() {
+    let cli = Cli::writ();
+    let runs = [opened(&cli, PLAN), opened(&cli, PLAN)];
+    for run in &runs {
+        let words = ["worklog", "append", "--run", run, "--task", "T-1", "--request-id", run];
+        cli.call(words).stdin(entry("begun").to_string()).run().success();
+    }
+    for run in &runs {
+        let verified = cli.run(["worklog", "verify", "--run", run, "--task", "T-1"]).success().json();
+        assert_eq!(verified["details"]["entry_count"], 1);
+    }
 }

@@ -3,6 +3,11 @@
 use super::code::ErrorCode;
 use super::task::Refusal;
 
+/// A number of things: `1 task`, `2 tasks`.
+pub fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The text, if it is one line that is not blank and has at most `max` bytes.
 pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Refusal> {
     let refused = |code, message: String| Err(Refusal::new(code, message));

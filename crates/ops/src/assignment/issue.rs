@@ -52,7 +52,7 @@ pub struct Request {
     /// What the worker is told: objects with `kind` and `value`.
     #[serde(default)]
     pub context_package: Vec<Value>,
-    /// Default: `worklogs/TASK.jsonl`.
+    /// Default: `worklogs/RUN/TASK.jsonl`.
     #[serde(default)]
     pub worklog_path: Option<String>,
     /// How long the worker may go without a heartbeat.

@@ -31,7 +31,8 @@ pub(super) fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> 
     // A task without checks and criteria is done when its worker says so.
     let criteria = columns.acceptance_criteria.clone().filter(|criteria| !criteria.is_empty());
     let criteria = criteria.unwrap_or_else(|| vec![format!("{title} is done")]);
-    let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
+    let given = request.worklog_path.clone();
+    let worklog = given.map_or_else(|| crate::worklog::default_path(state, name), Ok)?;
     Ok(json!({
         "schema_version": SCHEMA_VERSION,
         "run_id": state.run_uuid()?,

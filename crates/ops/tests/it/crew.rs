@@ -154,7 +154,9 @@ fn paths_outside_the_workspace_are_refused_with_the_right_code() {
     for name in ["T-1\n", "t-1", "", "T-1;"] {
         denied(crew.acquire(name, &["src"]), "SCHEMA_INVALID", "task_id");
     }
-    denied(crew.acquire("T-9", &["src"]), "LEDGER_INCONSISTENT", "base_row_missing");
+    let unknown = crew.acquire("T-9", &["src"]).unwrap_err();
+    assert_eq!((unknown.code.as_str(), unknown.message.as_str()), ("NOT_FOUND", "task not found: T-9"));
+    assert!(unknown.hint.unwrap().contains("T-1"), "it lists the tasks that there are");
     // Two names of one file are one lock, and so are two spellings where case does not matter.
     crew.task("T-2", &["in"], json!({}));
     crew.acquire("T-1", &["src/a.rs"]).unwrap();
@@ -367,7 +369,7 @@ fn a_result_outside_its_scope_or_for_another_task_is_refused() {
         denied(crew.submit(with(&crew, resource), Vec::new()), "SCOPE_VIOLATION", rule);
     }
     let mut other = crew.result("T-1", token, "done");
-    other["worklog_path"] = json!("worklogs/T-2.jsonl");
+    other["worklog_path"] = json!(format!("worklogs/{}/T-2.jsonl", crew.run));
     denied(crew.submit(other, Vec::new()), "NON_COMPLIANT", "identity_mismatch");
     let mut leaky = crew.result("T-1", token, "done");
     leaky["notes_for_orchestrator"] = json!([format!("key {}{}", "AKIA", "ABCDEFGHIJKLMNOP")]);
@@ -475,6 +477,42 @@ fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
     ]);
     crew.apply(crew.envelope(wider), false).unwrap();
     denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_other_action");
+    crew.holds();
+}
+
+#[test]
+fn a_task_needs_all_of_its_approvals_and_a_grant_can_be_taken_back() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let ask = |crew: &mut Crew, action: &str| {
+        seconds(crew, 1);
+        let (run, task) = (crew.run.clone(), "T-1".to_owned());
+        let action = Some(action.to_owned());
+        let request = approval::request::Request { run, task, action, deadline_seconds: None };
+        let key = crew.key();
+        approval::request::request(&mut crew.world.cx, &key, &request).unwrap().answer.asked.id.to_string()
+    };
+    let say = |crew: &mut Crew, id: &str, granted: bool| {
+        let decision = approval::decide::Request { id: id.to_owned(), granted, reason: None };
+        let key = crew.key();
+        approval::decide::decide(&mut crew.world.cx, &key, &decision)
+    };
+    let (drop, send) = (ask(&mut crew, "drop the table"), ask(&mut crew, "send the mail"));
+    assert_eq!(ask(&mut crew, "drop the table"), drop, "the open one is the answer");
+    say(&mut crew, &drop, true).unwrap();
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_pending");
+    denied(say(&mut crew, &drop, true), "NON_COMPLIANT", "approval_granted");
+    say(&mut crew, &send, true).unwrap();
+    assert_eq!(say(&mut crew, &send, false).unwrap().answer.state.as_str(), "denied");
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_denied");
+    let again = ask(&mut crew, "send the mail");
+    say(&mut crew, &again, true).unwrap();
+    let token = crew.issue("T-1").unwrap().token;
+    let listed = approval::list::Request { run: Some(crew.run.clone()) };
+    let listed = approval::list::list(&mut crew.world.cx, &listed).unwrap().approvals;
+    let states: Vec<_> = listed.iter().map(|filed| (filed.state.as_str(), filed.used_by)).collect();
+    let used = ("used", Some(token.number));
+    assert_eq!(states, [used, ("denied", None), used]);
     crew.holds();
 }
 
@@ -587,7 +625,7 @@ fn a_step_is_applied_whole_or_not_at_all() {
             "task": {
                 "task_id": name, "title": "t", "type": "parallelizable", "dependencies": [], "lock_scope": [scope],
                 "forbidden_scope": [], "acceptance_criteria": ["it works"],
-                "worklog_path": format!("worklogs/{name}.jsonl"), "timeout_seconds": 60,
+                "worklog_path": format!("worklogs/{}/{name}.jsonl", crew.run), "timeout_seconds": 60,
                 "heartbeat_interval_seconds": 5,
             },
             "active_locks": [], "context_package": [], "required_output_schema": "subagent_result_v1",
@@ -749,7 +787,8 @@ fn changed_files_are_checked_against_locks_and_forbidden_scopes() {
     };
     let own = Some("T-1");
     let answer = |code: &str, rule: &str| (code.to_owned(), rule.to_owned());
-    assert_eq!(check(&mut crew, &["src/a.rs", "worklogs/T-1.jsonl"], own), answer("OK", ""));
+    let worklog = format!("worklogs/{}/T-1.jsonl", crew.run);
+    assert_eq!(check(&mut crew, &["src/a.rs", &worklog], own), answer("OK", ""));
     assert_eq!(check(&mut crew, &["other"], own), answer("SCOPE_VIOLATION", "outside_lock_scope"));
     assert_eq!(check(&mut crew, &["docs/x"], own), answer("SCOPE_VIOLATION", "in_forbidden_scope"));
     assert_eq!(check(&mut crew, &["out/passwd"], None), answer("SCOPE_VIOLATION", "workspace_escape"));

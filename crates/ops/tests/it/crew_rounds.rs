@@ -14,7 +14,7 @@ fn packet(crew: &Crew, name: &str, scope: &str) -> Value {
         "task": {
             "task_id": name, "title": format!("Title of {name}"), "type": "parallelizable", "dependencies": [],
             "lock_scope": [scope], "forbidden_scope": ["docs"], "acceptance_criteria": ["all tests pass"],
-            "worklog_path": format!("worklogs/{name}.jsonl"), "timeout_seconds": 90,
+            "worklog_path": format!("worklogs/{}/{name}.jsonl", crew.run), "timeout_seconds": 90,
             "heartbeat_interval_seconds": 9, "priority": "high",
         },
         "active_locks": [], "context_package": [], "required_output_schema": "subagent_result_v1",

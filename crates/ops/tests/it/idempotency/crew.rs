@@ -170,7 +170,7 @@ pub(super) const RESULT_SUBMIT: Verb = Verb {
             document: json!({
                 "schema_version": "1.0.0", "run_id": RUN, "task_id": name, "status": "done", "changes": [],
                 "acceptance_check": [{"criterion": "it works", "status": "pass", "evidence": "e"}],
-                "worklog_path": format!("worklogs/{name}.jsonl"), "notes_for_orchestrator": [],
+                "worklog_path": format!("worklogs/{RUN}/{name}.jsonl"), "notes_for_orchestrator": [],
             }),
             token: Some(token),
             cost: None,

@@ -118,7 +118,7 @@ impl Worker<'_> {
         let document = json!({
             "schema_version": "1.0.0", "run_id": self.run, "task_id": task, "status": status, "changes": [],
             "acceptance_check": [{"criterion": "`true` gives EXIT_CODE_0", "status": "pass", "evidence": "seen"}],
-            "worklog_path": format!("worklogs/{task}.jsonl"), "notes_for_orchestrator": [],
+            "worklog_path": format!("worklogs/{}/{task}.jsonl", self.run), "notes_for_orchestrator": [],
             "x_fencing_token": token.number, "x_token": token, "x_cost_micro_usd": self.chance.below(u64::try_from(SHARE).unwrap() + 1),
         });
         let request =
