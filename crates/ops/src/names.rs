@@ -57,7 +57,8 @@ impl Names {
 
 /// Whether a text names a run, where a run and a task are both accepted.
 pub fn is_run(text: &str) -> bool {
-    text == LAST || text.starts_with("run_") || Id::<contract::domain::id::Run>::from_uuid(text).is_some()
+    let is_id = text.starts_with("run_") && !text.contains('/');
+    text == LAST || is_id || Id::<contract::domain::id::Run>::from_uuid(text).is_some()
 }
 
 impl Context {

@@ -217,7 +217,12 @@ fn the_example_plan_is_valid_and_has_every_field_of_the_schema() {
     let checked = cli.run(["plan", "check", path.to_str().unwrap()]);
     assert_eq!(
         checked.success().stdout,
-        format!("ok: plan with 2 tasks: page, review\nnext:\n  writ run {}\n", path.display())
+        format!(
+            "ok: plan with 2 tasks: page, review\n\
+             warning: $.task[0].pins[0]: there is no `tests` in the workspace\n\
+             next:\n  writ run {}\n",
+            path.display()
+        )
     );
     let text = fs::read_to_string(path).unwrap();
     let example = contract::plan::read::toml_value(&text).unwrap();
