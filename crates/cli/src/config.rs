@@ -176,8 +176,7 @@ fn digest_of(path: &Path) -> std::io::Result<String> {
 
 fn checks_of(value: &Value, from: &Path) -> Result<Vec<Check>> {
     let Some(checks) = value.get("checks") else { return Ok(Vec::new()) };
-    project_checks::read(checks, "$.checks")
-        .map_err(|findings| Error::invalid(&from.display().to_string(), findings))
+    project_checks::read(checks, "$.checks").map_err(|findings| invalid(from, findings))
 }
 
 /// Checks belong to a project; in the user's file they would never run.
@@ -188,7 +187,11 @@ fn refuse_checks(value: &Value, from: &Path) -> Result<()> {
     let mut findings = Findings::default();
     let message = "belongs in the .writ/config.toml of a project, because it names the project's checks";
     findings.push("$.checks".to_owned(), "misplaced", message);
-    Err(Error::invalid(&from.display().to_string(), findings))
+    Err(invalid(from, findings))
+}
+
+fn invalid(file: &Path, findings: Findings) -> Error {
+    Error::invalid(&format!("configuration {}", file.display()), findings)
 }
 
 fn read(path: &Path) -> Result<Option<Value>> {
@@ -208,11 +211,7 @@ fn read(path: &Path) -> Result<Option<Value>> {
         Error::new(ErrorCode::InvalidInput, format!("{place}: {}", fault.message))
     })?;
     let findings = check(&Shape::Object(&CONFIG), &value, true);
-    if findings.is_empty() {
-        Ok(Some(value))
-    } else {
-        Err(Error::invalid(&path.display().to_string(), findings))
-    }
+    if findings.is_empty() { Ok(Some(value)) } else { Err(invalid(path, findings)) }
 }
 
 impl Config {
@@ -268,7 +267,7 @@ impl Config {
         let mut findings = Findings::default();
         let at = format!("$.policy.deny_executors[{index}]");
         findings.push(at, "unknown_executor", executor::unknown(name, known));
-        Err(Error::invalid(&from.display().to_string(), findings))
+        Err(invalid(from, findings))
     }
 
     /// Only the user's own: a cloned repository has no say in what the user's store forgets.

@@ -218,7 +218,11 @@ fn own_key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
 /// Calls a verb under the key that its contract asks for, and returns its answer.
 pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
     let key = key_for::<V>(globals)?;
-    called::<V>(&mut open(globals)?, key.as_ref(), request)
+    let mut cx = match V::FUNCTION.effect() {
+        Effect::Reads => open_to_read(globals)?,
+        Effect::Once | Effect::Repeatable => open(globals)?,
+    };
+    called::<V>(&mut cx, key.as_ref(), request)
 }
 
 /// Calls the verb, with the run that `@last` means in the place of that name.
@@ -277,6 +281,14 @@ pub(crate) fn open(globals: &Globals) -> Result<Context> {
     open_announcing(globals, Box::new(|_| {}))
 }
 
+/// The same for a command that only reads: it makes no store where a flag names one, which may be a slip.
+pub(crate) fn open_to_read(globals: &Globals) -> Result<Context> {
+    match flag_path(globals) {
+        Some(_) if persona::current() == Persona::Writ => open_existing(globals),
+        Some(_) | None => open(globals),
+    }
+}
+
 /// The same with a function that is called with a run before it is worked.
 pub(crate) fn open_announcing(globals: &Globals, announce: Announce) -> Result<Context> {
     let cx = open_silently(globals, announce)?;
@@ -296,11 +308,18 @@ pub(crate) fn open_silently(globals: &Globals, announce: Announce) -> Result<Con
     let clock = Arc::new(SystemClock::new());
     let mut cx = Context::open(&path, clock, Box::new(RandomIds), Rc::new(host))?;
     cx.is_one_call();
-    cx.understand_names(Names { only_ids: persona::current() == Persona::Vybe, project: project::here() });
+    cx.understand_names(names_here());
     if let Some(wait) = persona::current().busy_wait() {
         cx.wait_at_most(wait)?;
     }
     Ok(cx)
+}
+
+/// What names mean where this command was called. The agent contract's own name knows no such place.
+fn names_here() -> Names {
+    let only_ids = persona::current() == Persona::Vybe;
+    let directory = (!only_ids).then(|| absolute(".".into()).to_string_lossy().into_owned());
+    Names { only_ids, project: project::here(), directory }
 }
 
 /// Opens a store that must exist.

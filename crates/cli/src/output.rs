@@ -53,11 +53,21 @@ impl Output {
         Self { pages: pages && self.format == Format::Text, ..self }
     }
 
-    /// The answer of a continuity verb, in the envelope of its contract; or as text for people.
+    /// The answer of a continuity verb, in the envelope of its contract; or as text for people. As ndjson, a list is one
+    /// line for each of its items.
     pub(crate) fn answer(&self, data: &impl Serialize, text: impl FnOnce() -> String) -> ExitCode {
         match self.format {
             Format::Text => self.text(&text()),
-            Format::Json | Format::Ndjson => self.envelope(true, data),
+            Format::Json => self.envelope(true, data),
+            Format::Ndjson => match items(data) {
+                Some(items) => {
+                    let lines = items.iter().map(|item| self.line(item));
+                    lines
+                        .reduce(|first, next| if first == ExitCode::SUCCESS { next } else { first })
+                        .unwrap_or(ExitCode::SUCCESS)
+                }
+                None => self.envelope(true, data),
+            },
         }
     }
 
@@ -124,6 +134,16 @@ impl Output {
         }
         ExitCode::from(exit::code(self.surface, error.code))
     }
+}
+
+/// The items of a list: an answer with a `count` and one array.
+fn items(data: &impl Serialize) -> Option<Vec<Value>> {
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(data) else { return None };
+    fields.get("count").filter(|count| count.is_u64())?;
+    let mut arrays = fields.iter().filter(|(_, value)| value.is_array()).map(|(name, _)| name.clone());
+    let (Some(name), None) = (arrays.next(), arrays.next()) else { return None };
+    drop(arrays);
+    fields.remove(&name).and_then(|items| serde_json::from_value(items).ok())
 }
 
 /// Whether standard output is a terminal.

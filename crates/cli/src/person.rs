@@ -65,7 +65,7 @@ pub(crate) fn ask(action: &Action) -> Result<String> {
     asked.map_err(|error| no_terminal(&error))?;
     let mut watched = [PollFd::new(&terminal, PollFlags::IN)];
     let wait = Timespec { tv_sec: ANSWER_WAIT_SECONDS, tv_nsec: 0 };
-    if poll(&mut watched, Some(&wait)).map_err(|error| no_terminal(&error.into()))? == 0 {
+    if poll(&mut watched, Some(&wait)).map_err(|error| no_terminal(&error))? == 0 {
         return Err(Error::new(ErrorCode::Timeout, "nobody answered in time"));
     }
     let mut answer = String::new();
@@ -92,14 +92,15 @@ pub(crate) fn access_token(file: Option<&Path>) -> Result<Option<String>> {
 /// The terminal of this process, if it is one.
 fn terminal() -> Result<File> {
     let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
-    let file = file.map_err(|error| no_terminal(&error))?;
+    // Without a terminal, the system says only that there is no such device.
+    let file = file.map_err(|_| no_terminal(&"there is none"))?;
     if rustix::termios::isatty(file.as_fd()) {
         return Ok(file);
     }
-    Err(no_terminal(&std::io::Error::other("/dev/tty is not a terminal")))
+    Err(no_terminal(&"/dev/tty is not one"))
 }
 
-fn no_terminal(error: &std::io::Error) -> Error {
+fn no_terminal(error: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorCode::Denied, format!("a person has to decide this at a terminal: {error}")).hint(HINT)
 }
 

@@ -73,9 +73,22 @@ fn usage(error: &clap::Error, words: &[OsString]) -> String {
     let visible = |word: &OsString| OsString::from(one_line(&word.to_string_lossy()).into_owned());
     let shown: Vec<OsString> = words.iter().map(visible).collect();
     match grammar().try_get_matches_from(&shown) {
-        Err(again) if shown != words => again.render().to_string(),
-        Err(_) | Ok(_) => error.render().to_string(),
+        Err(again) if shown != words => plain(&again.render().to_string()),
+        Err(_) | Ok(_) => plain(&error.render().to_string()),
     }
+}
+
+/// What the standard library says about numbers, in words of people.
+fn plain(text: &str) -> String {
+    [
+        ("invalid digit found in string", "it is not a whole number"),
+        ("cannot parse integer from empty string", "it is not a whole number"),
+        ("number too large to fit in target type", "it is too large"),
+        ("number too small to fit in target type", "it is too small"),
+        ("invalid float literal", "it is not a number"),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (said, plain)| text.replace(said, plain))
 }
 
 /// What was asked for instead of a command: a version or a help text.
@@ -140,7 +153,7 @@ fn message(error: &clap::Error, understood: &Understood, words: &[OsString]) -> 
     if is_contract && let Some(known) = known_sentence(error, understood) {
         return known;
     }
-    let rendered = error.render().to_string();
+    let rendered = plain(&error.render().to_string());
     // The first paragraph says what is wrong; a list of names follows its first line.
     let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()

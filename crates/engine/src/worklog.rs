@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use contract::digest;
+use contract::domain::crew::worklog::{draft_name, set_aside_name};
 use contract::domain::limits;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
 use serde::Serialize;
@@ -66,13 +67,13 @@ pub fn read(root: &Path, path: &str) -> io::Result<Option<Vec<u8>>> {
 /// History is not edited: the old file keeps its bytes under a name of its own, and the new one takes its place whole.
 fn renew(folder: &OwnedFd, name: &str, found: &[u8], wanted: &[u8]) -> io::Result<Followed> {
     let digest = digest::of_bytes(found);
-    let set_aside = format!("{name}.found-{}", &digest["sha256:".len()..][..12]);
+    let set_aside = set_aside_name(name, &digest);
     match rustix::fs::linkat(folder, name, folder, &set_aside, AtFlags::empty()) {
         // The same bytes were set aside before.
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
-    let draft = format!("{name}.draft");
+    let draft = draft_name(name);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = open(folder, &draft, flags)?;
     file.write_all(wanted)?;

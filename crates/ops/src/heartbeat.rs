@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use store::{Store, Tx};
 
 use crate::context::{Caller, Context};
-use crate::crew::denial::{deny, refused};
+use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_task, reference};
 use crate::crew::token;
 use crate::error::Result;
@@ -76,9 +76,10 @@ pub(crate) fn beat(
     }
     let (_, task) = find_task(&tx, &request.run, &name)?;
     let (held, token) = (tx.locks_of_task(&task.id)?, number(&tx, &task.id)?);
-    contract::domain::crew::lock::admit(&held, token, now).map_err(refused)?;
+    contract::domain::crew::lock::admit(&held, token, now)
+        .map_err(|fault| token::not_admitted(&task, fault))?;
     if task.status != Status::InProgress {
-        return Err(refused(Refused::StaleToken));
+        return Err(token::not_admitted(&task, Refused::StaleToken));
     }
     let timeout_ms = held.iter().find(|lock| lock.token == token).map_or(0, |lock| lock.timeout_ms);
     tx.renew_locks(token, &lease(now, Duration::from_millis(timeout_ms)))?;

@@ -1,7 +1,8 @@
 //! Names: what a caller writes for a task or a run, turned into the one thing it means.
 //!
-//! A task is named by its id, a unique prefix of it, its id in a plan, its `T-n`, or `RUN/TASK`. Without a run, an id of
-//! a plan means the newest run that has it: of the caller's project first, then of any other.
+//! A task is named by its id, a unique prefix of it, its id in a plan, its `T-n`, or `RUN/TASK`. Without a run, `@last` and
+//! an id of a plan mean the newest run of the caller's project, or of its directory outside any project. What belongs to
+//! another one has to be named by its id.
 
 mod find;
 pub mod last;
@@ -10,6 +11,7 @@ use contract::domain::id::Id;
 use contract::domain::memory::{Place, Scope};
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
+use contract::domain::workspace;
 use contract::operator::TaskRef;
 use store::Tx;
 
@@ -27,13 +29,36 @@ pub const LAST: &str = "@last";
 pub struct Names {
     /// Tasks are named by their whole ids only, as the agent contract's original does.
     pub only_ids: bool,
-    /// The root of the caller's project: its runs come first.
+    /// The root of the caller's project: only its runs are meant where none is named.
     pub project: Option<String>,
+    /// The caller's directory, which counts outside any project. Without both, all runs are meant.
+    pub directory: Option<String>,
+}
+
+impl Names {
+    /// Whether a run in this workspace is meant where none is named.
+    fn is_own(&self, workspace: &str) -> bool {
+        match (&self.project, &self.directory) {
+            (Some(project), _) => workspace::is_within(workspace, project),
+            (None, Some(directory)) => workspace == directory,
+            (None, None) => true,
+        }
+    }
+
+    /// Where the caller is.
+    fn place(&self) -> String {
+        match (&self.project, &self.directory) {
+            (Some(project), _) => format!("the project {project}"),
+            (None, Some(directory)) => format!("the directory {directory}, which is in no project"),
+            (None, None) => "this store".to_owned(),
+        }
+    }
 }
 
 /// Whether a text names a run, where a run and a task are both accepted.
 pub fn is_run(text: &str) -> bool {
-    text == LAST || text.starts_with("run_") || Id::<contract::domain::id::Run>::from_uuid(text).is_some()
+    let is_id = text.starts_with("run_") && !text.contains('/');
+    text == LAST || is_id || Id::<contract::domain::id::Run>::from_uuid(text).is_some()
 }
 
 impl Context {
@@ -69,19 +94,12 @@ impl Context {
         find::run(&self.store.read()?, &names, text)
     }
 
-    /// The same for a request that changes something: `@last` means only a run of the caller's project, and a repeated
-    /// request is not looked up again.
+    /// The same for a request that changes something: a repeated request is not looked up again.
     pub(crate) fn run_id_once(&mut self, key: &Key, text: &str) -> Result<String> {
         if self.was_answered(key)? {
             return Ok(text.to_owned());
         }
-        Ok(self.own_run(text)?.asked.id.to_string())
-    }
-
-    /// The same without a key.
-    pub(crate) fn own_run(&mut self, text: &str) -> Result<Run> {
-        let names = self.names.clone();
-        find::own_run(&self.store.read()?, &names, text)
+        Ok(self.run_named(text)?.asked.id.to_string())
     }
 
     fn look_up(&mut self, key: Option<&Key>, text: &str) -> Result<Lookup> {
@@ -115,7 +133,12 @@ pub fn reference_in(cx: &mut Context, run: &str, text: &str) -> Result<String> {
         return Ok(text.to_owned());
     }
     let run = cx.run_named(run)?;
+    let names = cx.names.clone();
     let tx = cx.store.read()?;
+    let text = match text.split_once('/') {
+        Some((named, task)) if find::run(&tx, &names, named)?.asked.id == run.asked.id => task,
+        Some(_) | None => text,
+    };
     let task = task_of_run(&tx, &run.asked.id, text)?;
     reference_of_task(&tx, &task).map(|reference| reference.to_string())
 }

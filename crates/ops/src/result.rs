@@ -127,7 +127,7 @@ pub(crate) fn judged(
     // The token is checked before the content: a former holder is refused, whatever it sends.
     let given = sent.token()?;
     let token = token::genuine(tx, &task.id, given)?;
-    admit(&tx.locks_of_task(&task.id)?, token, now).map_err(refused)?;
+    admit(&tx.locks_of_task(&task.id)?, token, now).map_err(|fault| token::not_admitted(task, fault))?;
     let issued = tx.assignment(token)?.filter(|open| open.ended.is_none());
     let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
     let assignment =

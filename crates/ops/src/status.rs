@@ -267,11 +267,14 @@ fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
     })
 }
 
-/// Runs that an engine works, and runs whose engine died. The store has one state for both.
+/// Runs that an engine or a crew works, and runs whose engine died. The store has one state for all of them.
 fn started(cx: &mut Context) -> Result<(Vec<String>, Vec<String>)> {
     let (mut running, mut interrupted) = (Vec::new(), Vec::new());
     for run in rows(cx, Some(RunState::Running), limits::LIST_ROWS_MAX)? {
-        let list = if crate::run::is_worked(cx, &run) { &mut running } else { &mut interrupted };
+        let list = match crate::run::shown_state(cx, &run) {
+            ShownState::Interrupted => &mut interrupted,
+            _ => &mut running,
+        };
         if list.len() < limits::LIST_ROWS_DEFAULT {
             list.push(run.asked.id.to_string());
         }

@@ -170,9 +170,21 @@ pub fn read<R: DeserializeOwned>(request: Value) -> Result<R> {
             root if root == "." => "$".to_owned(),
             path => format!("$.{path}"),
         };
-        let message = format!("{path}: {}", quoting_no_secret(&path, &error.inner().to_string()));
+        let message = format!("{path}: {}", plain(&quoting_no_secret(&path, &error.inner().to_string())));
         Error::new(ErrorCode::InvalidInput, message).details(serde_json::json!({ "path": path }))
     })
+}
+
+/// A fault in the words of people who know JSON and not the parser.
+fn plain(fault: &str) -> String {
+    let known = |prefix: &str| fault.strip_prefix(prefix).and_then(|rest| rest.split_once(", expected "));
+    if let Some((found, expected)) = known("unknown variant ") {
+        return format!("{found} is not known, use {expected}");
+    }
+    match known("invalid type: ").or_else(|| known("invalid value: ")) {
+        Some((found, expected)) => format!("must be {expected}, is {found}"),
+        None => fault.to_owned(),
+    }
 }
 
 /// A fault may quote the value, which is a secret if the name of its field says so. Other secrets are seen without it.

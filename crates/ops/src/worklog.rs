@@ -53,14 +53,19 @@ pub(crate) fn write_file(cx: &mut Context, run: &str, task: &str) -> Result<Opti
 pub(crate) fn path(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, view: &HostView) -> Result<String> {
     let issued = tx.last_assignment(&state.task(name)?.id)?;
     let given = issued.and_then(|issued| issued.packet["task"]["worklog_path"].as_str().map(str::to_owned));
-    let path = given.unwrap_or_else(|| default_path(name));
+    let path = given.map_or_else(|| default_path(tx, state, name), Ok)?;
     let real = real_scopes(view, &state.run.asked.workspace, &[path])?;
     Ok(real.first().expect("BUG: one path has one name").to_string())
 }
 
-/// The default path of a worklog.
-pub(crate) fn default_path(name: &TaskRef) -> String {
-    format!("worklogs/{name}.jsonl")
+/// The default path of a worklog. Runs in one workspace number their tasks alike, so all but the first have a directory
+/// of their own.
+pub(crate) fn default_path(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef) -> Result<String> {
+    let first = tx.first_ledger_in(&state.run.asked.workspace)?;
+    if first.is_none_or(|first| first == state.run.asked.id) {
+        return Ok(format!("worklogs/{name}.jsonl"));
+    }
+    Ok(format!("worklogs/{}/{name}.jsonl", state.run_uuid()?))
 }
 
 /// The digest that the first line continues.

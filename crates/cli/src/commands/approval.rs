@@ -21,6 +21,8 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("approval deny
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Request an approval; from then on the task cannot be assigned without it
+    ///
+    /// A task with several approvals needs all of them. Requesting the same action again shows the open approval.
     #[command(after_help = "Examples:
   writ approval request --run RUN --task T-4
   writ approval request --run RUN --task T-4 --action \"drop the old table\" --deadline 3600")]
@@ -46,7 +48,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         decider: Decider,
     },
-    /// Deny an approval
+    /// Deny an approval, or take back one that was granted and not used
     #[command(after_help = "Examples:
   writ approval deny APPROVAL --reason \"not before the release\"")]
     Deny {

@@ -48,7 +48,7 @@ pub(crate) struct IssueArgs {
     /// What the worker is told; kinds are file, note, command and constraint; may be repeated
     #[arg(long = "context", value_name = "KIND=VALUE")]
     context: Vec<String>,
-    /// The worker's log [default: worklogs/TASK.jsonl]
+    /// The worker's log [default: worklogs/TASK.jsonl, and worklogs/RUN/TASK.jsonl from the second run on]
     #[arg(long, value_name = "PATH")]
     worklog: Option<String>,
     /// How long the worker may go without a heartbeat, in seconds

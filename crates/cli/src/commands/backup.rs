@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
-use ops::Result;
 use ops::transfer::backup::{Backup, Request};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
@@ -30,7 +30,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let file = host::absolute(args.file.clone()).to_string_lossy().into_owned();
+    let (file, store) = (host::absolute(args.file.clone()), host::absolute(host::store_path(globals)?));
+    if file.canonicalize().is_ok_and(|file| store.canonicalize().is_ok_and(|store| file == store)) {
+        let message = format!("{} is the store itself", file.display());
+        return Err(Error::new(ErrorCode::InvalidInput, message).hint("name another file for the copy"));
+    }
+    let file = file.to_string_lossy().into_owned();
     let copied = host::call_existing::<Backup>(
         globals,
         &Request { file, force: args.force, without_key: args.without_key },

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use contract::domain::crew::budget::Amount;
+use contract::domain::crew::budget::{Amount, Bound};
 use ops::Result;
 use ops::budget::{Shares, set, settle, show};
 use ops::names::LAST;
@@ -89,16 +89,8 @@ fn shown(answer: &show::Answer) -> String {
     let (Some(run_id), Some(limit)) = (answer.run_id.clone(), answer.limit) else {
         return "the run has no budget\n".to_owned();
     };
-    let part = Option::<Amount>::unwrap_or_default;
-    let mut lines = text(&Shares {
-        run_id: run_id.clone(),
-        limit,
-        reserved: part(answer.reserved),
-        spent: part(answer.spent),
-        withheld: answer.withheld,
-        free: part(answer.free),
-        cost_unit: None,
-    });
+    let parts = [answer.reserved, answer.spent, answer.withheld].map(Option::unwrap_or_default);
+    let mut lines = table(limit, answer.free.unwrap_or_default(), parts);
     for withheld in &answer.withheld_for {
         let task = shlex::try_quote(&withheld.task).unwrap_or_else(|_| withheld.task.as_str().into());
         let (cost, tokens) = (withheld.amount.cost, withheld.amount.tokens);
@@ -112,15 +104,25 @@ fn shown(answer: &show::Answer) -> String {
 }
 
 fn text(shares: &Shares) -> String {
-    let line = |(name, amount): (&str, Amount)| {
-        format!("{name:<9}  {:>13}  {:>13} tokens\n", amount.cost.to_string(), amount.tokens)
+    let bound = |part| Bound::of(shares.limit, part);
+    let parts = [shares.reserved, shares.spent, shares.withheld.unwrap_or_default()];
+    table(bound(shares.limit), bound(shares.free), parts)
+}
+
+/// The limit and what is free of it, then what is reserved, spent and withheld.
+fn table(limit: Bound, free: Bound, [reserved, spent, withheld]: [Amount; 3]) -> String {
+    let word = |text: Option<String>| text.unwrap_or_else(|| "no limit".to_owned());
+    let line = |(name, part): (&str, Bound)| {
+        let (cost, tokens) = (part.cost.map(|cost| cost.to_string()), part.tokens.map(|n| n.to_string()));
+        format!("{name:<9}  {:>13}  {:>13} tokens\n", word(cost), word(tokens))
     };
+    let used = |part: Amount| Bound { cost: Some(part.cost), tokens: Some(part.tokens) };
     [
-        ("limit", shares.limit),
-        ("free", shares.free),
-        ("reserved", shares.reserved),
-        ("spent", shares.spent),
-        ("withheld", shares.withheld.unwrap_or_default()),
+        ("limit", limit),
+        ("free", free),
+        ("reserved", used(reserved)),
+        ("spent", used(spent)),
+        ("withheld", used(withheld)),
     ]
     .map(line)
     .concat()

@@ -67,7 +67,7 @@ pub(crate) fn reference(globals: &Globals, run: &str, task: &str) -> Result<Stri
     if TaskRef::parse(task).is_some() {
         return Ok(task.to_owned());
     }
-    match names::reference_in(&mut host::open(globals)?, run, task) {
+    match names::reference_in(&mut host::open_to_read(globals)?, run, task) {
         Err(error) if error.code == ErrorCode::NotFound => Ok(task.to_owned()),
         other => other,
     }
@@ -81,7 +81,13 @@ pub(crate) fn read_document(file: &Path) -> Result<Value> {
 /// The same for documents of at most `limit` bytes.
 pub(crate) fn read_document_within(file: &Path, limit: usize) -> Result<Value> {
     let bytes = super::validate::read(file).map_err(|problem| Error::new(ErrorCode::Io, problem))?;
-    parse(&bytes, limit)
+    parse(&bytes, limit).map_err(|error| match error.code {
+        ErrorCode::SchemaInvalid => {
+            let message = format!("{} is not JSON: {}", file.display(), error.message);
+            Error { message, ..error }
+        }
+        _ => error,
+    })
 }
 
 /// Calls a verb that answers with a verdict, and prints it: exit 0 only if it allows. A validator always answers: one

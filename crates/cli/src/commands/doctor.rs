@@ -106,24 +106,26 @@ fn disk(store: &Path) -> Look {
 
 /// Whether there is room to work, and a sentence about it.
 fn room(free_bytes: u64, free_files: Option<u64>, is_read_only: bool) -> (bool, String) {
-    let mebibytes = free_bytes / (1024 * 1024);
     if is_read_only {
         (false, "is mounted read-only; the store can be read and not written".to_owned())
     } else if free_bytes < DISK_BYTES_MIN {
-        (
-            false,
-            format!(
-                "is full or nearly: {mebibytes} MiB are free, and {} MiB are needed",
-                DISK_BYTES_MIN / (1024 * 1024)
-            ),
-        )
+        (false, format!("is full or nearly: {} free, and {} needed", size(free_bytes), size(DISK_BYTES_MIN)))
     } else if free_files.is_some_and(|files| files < DISK_FILES_MIN) {
         (
             false,
             format!("has room for {} more files, and {DISK_FILES_MIN} are needed", free_files.unwrap_or(0)),
         )
     } else {
-        (true, format!("{mebibytes} MiB are free"))
+        (true, format!("{} free", size(free_bytes)))
+    }
+}
+
+/// Bytes in a unit that keeps the number short.
+fn size(bytes: u64) -> String {
+    let mebibytes = bytes / (1024 * 1024);
+    match mebibytes {
+        0..1024 => format!("{mebibytes} MiB"),
+        _ => format!("{} GiB", mebibytes / 1024),
     }
 }
 

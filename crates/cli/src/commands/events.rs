@@ -50,7 +50,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(Command::List(args): &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let agent = if args.all { None } else { host::agent_name(globals) };
-    if agent.is_none() && !args.all && output.format != Format::Text {
+    if agent.is_none() && !args.all {
         return Err(agent_is_required());
     }
     let request = Request {
@@ -86,7 +86,7 @@ fn agent_is_required() -> Error {
 
 /// The same events as AEE envelopes, one a line.
 fn envelopes(request: &Request, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let events = events(&mut host::open(globals)?, request)?;
+    let events = events(&mut host::open_to_read(globals)?, request)?;
     let line = |event| serde_json::to_string(&ops::event::envelope(event)).ok().map(|line| line + "\n");
     Ok(output.text(&events.iter().filter_map(line).collect::<String>()))
 }

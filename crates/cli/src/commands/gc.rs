@@ -68,7 +68,7 @@ fn text(done: &Answer, dry_run: bool) -> String {
     let would = if dry_run { "would be " } else { "" };
     let mut text = format!(
         "{} events {would}archived in {} summaries\n{}{} old events {would}removed\n{} expired memories \
-         {would}removed\n{} old answers {would}forgotten\n",
+         {would}removed\n{} stored answers for retries {would}removed\n",
         done.archived,
         done.summaries,
         // A preview sees one piece of each stream.

@@ -57,6 +57,10 @@ fn import_vybe(file: Option<PathBuf>, globals: &Globals, output: &Output) -> Res
         Error::new(ErrorCode::NotFound, "no vybe database was found")
             .hint("name its file: `writ import --from vybe FILE`")
     })?;
+    if !file.exists() {
+        return Err(Error::new(ErrorCode::NotFound, format!("there is no file {}", file.display()))
+            .hint("name vybe's database: `writ import --from vybe FILE`"));
+    }
     let globals = &beside_the_original(globals, &file)?;
     let mut cx = host::open_silently(globals, Box::new(|_| {}))?;
     let answer = host::call_on::<ImportVybe>(&mut cx, globals, &vybe::Request { file: path_text(file) })?;

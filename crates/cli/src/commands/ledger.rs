@@ -127,7 +127,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Close { run } => {
             let request = close::Request { run: run.clone() };
             host::answer::<close::Close>(globals, output, &request, |answer| {
-                format!("the run is {}", answer.state.as_str())
+                format!("the run {}", answer.state.said())
             })
         }
         Command::Reconcile { run } => {

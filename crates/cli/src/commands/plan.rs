@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use contract::domain::text::counted;
 use engine::index::Index;
 use engine::verify::pinned;
 use ops::Result;
@@ -41,7 +42,7 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
                 let warning =
                     |found: &Warning| format!("warning: {}: {}\n", found.path, one_line(&found.message));
                 let warnings: String = warnings.iter().map(warning).collect();
-                let tasks = format!("{} tasks: {}", tasks.len(), tasks.join(", "));
+                let tasks = format!("{}: {}", counted(tasks.len(), "task"), tasks.join(", "));
                 format!("ok: {kind} with {tasks}\n{warnings}{}", next(file))
             }))
         }

@@ -29,10 +29,10 @@ pub(crate) enum Command {
         /// The token of the assignment [default: the document's x_token, else WRIT_ASSIGNMENT]
         #[arg(long)]
         token: Option<String>,
-        /// What the worker spent in dollars [default: everything that was reserved]
+        /// What the worker spent in dollars [default: unknown, and what was reserved is withheld]
         #[arg(long, value_name = "USD")]
         cost: Option<f64>,
-        /// What the worker spent in tokens [default: everything that was reserved]
+        /// What the worker spent in tokens [default: unknown, and what was reserved is withheld]
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
         /// Refuse unknown fields without x_, and require a worklog of a task that is done too

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use contract::domain::text::counted;
 use ops::Result;
 use ops::names::{LAST, is_run};
 use ops::run::continue_run::{self, Continue};
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         Request { task_id: which, run: None }
     };
     let reset = host::call_on::<Retry>(&mut cx, globals, &request)?;
-    say(&format!("run {} has {} tasks to run again\n", reset.run_id, reset.reset.len()));
+    say(&format!("run {} has {} to run again\n", reset.run_id, counted(reset.reset.len(), "task")));
     if args.no_run {
         return Ok(output.answer(&reset, || format!("continue with `writ run --continue {}`", reset.run_id)));
     }

@@ -10,12 +10,13 @@ use std::time::Duration;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::RunState;
+use contract::domain::run::{DocumentKind, RunState};
 use contract::json::Value;
 use ops::names::LAST;
 use ops::run::continue_run::{self, Continue};
 use ops::run::document::{Document, Understood, understand};
 use ops::run::preview::Answer;
+use ops::run::show::show;
 use ops::run::submit::{Request, Submit};
 use ops::run::work::RunAnswer;
 use ops::{Context, Error, Result, verb};
@@ -55,8 +56,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let request =
             continue_run::Request { run: which.clone(), rerun_parked: args.rerun_parked, lock_wait_ms };
         let mut cx = host::open(globals)?;
+        let ended = ended_before(&mut cx, which);
         let answered = host::call_on::<Continue>(&mut cx, globals, &request);
-        return finish(answered, &mut cx, output);
+        let code = finish(answered, &mut cx, output)?;
+        ended.iter().for_each(|message| say(message));
+        return Ok(code);
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let directory = host::absolute(directory_of(file));
@@ -89,6 +93,19 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let mut cx = host::open_announcing(globals, Box::new(announce))?;
     let answered = verb::call::<Submit>(&mut cx, Some(&key), &request).map(|reply| reply.answer);
     finish(answered, &mut cx, output)
+}
+
+/// What is told about a run that had ended before it was continued.
+fn ended_before(cx: &mut Context, which: &str) -> Option<String> {
+    // A name of no run is refused by the verb.
+    let run = show(cx, which).ok()?.run;
+    if !run.state.is_terminal() {
+        return None;
+    }
+    let (id, ended) = (&run.asked.id, run.state.said());
+    let can_be_retried = run.state != RunState::Done && run.asked.kind != DocumentKind::Ledger;
+    let retry = can_be_retried.then(|| format!("; `writ retry {id}` runs what is not done again"));
+    Some(format!("nothing to continue: run {id} {ended}{}\n", retry.unwrap_or_default()))
 }
 
 /// Prints the answer of a run that was worked, and gives its exit code.

@@ -51,13 +51,13 @@ Examples:
   writ worker run --run RUN --owner w1 --task T-3 -- make test
   writ worker run --run RUN --owner w1 --loop --wait 5m -- ./do-task.sh")]
 pub(crate) struct RunArgs {
-    /// The run: its UUID, its id, or @last, the newest run
+    /// The run: its UUID, its id, a unique prefix of it, or @last, the newest run of the project
     #[arg(long)]
     run: String,
     /// The worker's name [default: the agent]
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// The task, such as T-12 [default: the next one that is ready]
+    /// The task: its T-n, its id in the plan, or its id [default: the next one that is ready]
     #[arg(long, conflicts_with_all = ["again", "max"])]
     task: Option<String>,
     /// Take one task after another until none is ready
@@ -95,6 +95,8 @@ struct Worker<'w> {
     args: &'w RunArgs,
     caller: Caller,
     run: String,
+    /// The only task that it takes, as operator documents name it.
+    task: Option<String>,
     workspace: PathBuf,
     store: PathBuf,
     stop: StopSignal,

@@ -67,7 +67,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 strict: *strict,
             };
             host::answer::<append::Append>(globals, output, &request, |answer| {
-                format!("{} line {} in {}", answer.task_id, answer.number, answer.path)
+                let kept = answer.x_set_aside.as_deref();
+                let kept = kept.map(|name| format!("\nthe file had other content, which is kept as {name}"));
+                let (task, line, path) = (&answer.task_id, answer.number, &answer.path);
+                format!("{task} line {line} in {path}{}", kept.unwrap_or_default())
             })
         }
         Command::Show { which } => {

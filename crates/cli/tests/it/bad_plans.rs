@@ -92,6 +92,18 @@ fn two_writers_of_one_path_need_an_order() {
 }
 
 #[test]
+fn a_scope_outside_the_workspace_is_refused_wherever_it_stands() {
+    for (line, words) in [
+        ("scratch = [\"/tmp/zz\"]", ["$.task[0].scratch[0]", "leads out of the workspace"]),
+        ("pins = [\"/etc/passwd\"]", ["$.task[0].pins[0]", "leads out of the workspace"]),
+        ("writes = [\"~/x\"]", ["$.task[0].writes[0]", "`~` is not expanded"]),
+    ] {
+        let plan = format!("objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\n{line}\n");
+        refused_saying(plan, &words);
+    }
+}
+
+#[test]
 fn an_unknown_field_is_named_with_its_nearest() {
     let plan = plan([with(marks("a"), json!({"timout": "5m"}))]);
     refused_saying(plan.to_string(), &["$.task[0].timout: unknown field `timout`; did you mean `timeout`?"]);

@@ -39,7 +39,7 @@ impl Program {
     fn with_work_begun() -> [(Program, String); 2] {
         Self::both().map(|program| {
             let made = program.data(&[
-                "task", "create", "--request-id", "c1", "--title", "Write the parser", "--project-id", "/w/p",
+                "task", "create", "--request-id", "c1", "--title", "Write the parser", "--project-id", "/usr/lib",
             ]);
             let id = made["task"]["id"].as_str().unwrap().to_owned();
             program.data(&["task", "begin", "--request-id", "b1", "--id", &id]);
@@ -57,7 +57,7 @@ impl Program {
 #[test]
 fn one_a_new_session_can_say_what_was_being_worked_on() {
     for (program, id) in Program::with_work_begun() {
-        let resumed = program.data(&["resume", "--request-id", "r1", "--project-dir", "/w/p"]);
+        let resumed = program.data(&["resume", "--request-id", "r1", "--project-dir", "/usr/lib"]);
         assert_eq!(resumed["focus_task_id"], id.as_str());
         let prompt = resumed["prompt"].as_str().unwrap();
         for part in ["Write the parser", "tokens are done", "NEXT parse strings", "src/parser.rs", &id] {
@@ -68,7 +68,7 @@ fn one_a_new_session_can_say_what_was_being_worked_on() {
         assert_eq!(resumed["brief"]["task"]["title"], "Write the parser");
         // After the session has ended, another one of the project takes the work over.
         let heir = Program { agent: "claude-b2", ..program };
-        let waiting = heir.data(&["resume", "--request-id", "r1", "--project-dir", "/w/p"]);
+        let waiting = heir.data(&["resume", "--request-id", "r1", "--project-dir", "/usr/lib"]);
         assert_eq!(waiting["focus_task_id"], "", "it is still held");
     }
 }
@@ -80,7 +80,7 @@ fn two_a_repeated_write_has_no_second_effect() {
             &["task", "create", "--request-id", "w1", "--title", "once"],
             &["memory", "set", "--request-id", "w2", "--key", "k", "--value", "v"],
             &["push", "--request-id", "w3", "--json", r#"{"event":{"kind":"note","message":"once"}}"#],
-            &["resume", "--request-id", "w4", "--project-dir", "/w/p"],
+            &["resume", "--request-id", "w4", "--project-dir", "/usr/lib"],
             &["task", "set-priority", "--request-id", "w5", "--id", &id, "--priority", "3"],
             &["task", "complete", "--request-id", "w6", "--id", &id, "--outcome", "done", "--summary", "s"],
         ];
@@ -98,7 +98,7 @@ fn two_a_repeated_write_has_no_second_effect() {
 fn three_updates_of_tasks_are_listed() {
     for (program, id) in Program::with_work_begun() {
         let listed =
-            |status: &str| program.data(&["task", "list", "--project-id", "/w/p", "--status", status]);
+            |status: &str| program.data(&["task", "list", "--project-id", "/usr/lib", "--status", status]);
         assert_eq!(listed("in_progress")["tasks"][0]["id"], id.as_str());
         program.data(&[
             "task",
@@ -130,11 +130,11 @@ fn four_memory_of_one_session_is_in_the_context_of_the_next() {
             "--value",
             "tabs, never spaces",
         ]);
-        let scoped = ["--scope", "project", "--scope-id", "/w/p"];
+        let scoped = ["--scope", "project", "--scope-id", "/usr/lib"];
         let set = ["memory", "set", "--request-id", "m2", "--key", "build", "--value", "just build"];
         program.data(&[&set[..], &scoped[..]].concat());
         let next = Program { agent: "claude-b2", ..program };
-        for (request, place) in [("r1", vec![]), ("r2", vec!["--project-dir", "/w/p"])] {
+        for (request, place) in [("r1", vec![]), ("r2", vec!["--project-dir", "/usr/lib"])] {
             let words = [vec!["resume", "--request-id", request], place.clone()].concat();
             let prompt = next.data(&words)["prompt"].as_str().unwrap().to_owned();
             assert!(prompt.contains("style = tabs, never spaces"), "{prompt}");

@@ -69,3 +69,17 @@ fn what_an_agent_does_not_report_is_withheld_until_it_is_settled() {
     assert_eq!(budget(&cli, &run), after);
     audit_is_clean(&cli);
 }
+
+#[test]
+fn a_budget_of_money_alone_has_no_limit_of_tokens() {
+    let cli = Cli::writ();
+    let task = "[[task]]\nid = \"a\"\ncommand = [\"true\"]\nbudget = { max_cost_usd = 0 }\n";
+    write_plan(&cli, &format!("objective = \"o\"\nworkspace = \".\"\n[budget]\nmax_cost_usd = 1.0\n{task}"));
+    cli.run(["run", "plan.toml"]).success();
+    let shown = cli.run(["budget", "show", "--output", "text"]);
+    let lines: Vec<&str> = shown.success().stdout.lines().take(2).collect();
+    assert!(lines.iter().all(|line| line.ends_with("no limit tokens")), "{shown}");
+    let document = cli.run(["budget", "show", "--output", "json"]).success().json()["data"].clone();
+    let expected = json!({"cost": 1_000_000, "tokens": null});
+    assert_eq!((&document["limit"], &document["free"]), (&expected, &expected));
+}

@@ -196,3 +196,50 @@ fn a_command_acts_on_the_project_it_was_called_in() {
     let vybe = cli.call(args).named("vybe").in_dir(&root).run();
     assert_eq!(project(&vybe), Value::Null);
 }
+
+#[test]
+fn a_run_of_another_place_is_meant_only_by_its_id() {
+    let cli = writ();
+    let run = text(&failed_run(&cli)["run_id"]);
+    let other = cli.scratch().dir("other");
+    for words in [
+        &["cancel", "@last"][..],
+        &["cancel", "tests"],
+        &["retry"],
+        &["retry", "tests"],
+        &["run", "--continue"],
+        &["runs", "show"],
+        &["logs"],
+        &["logs", "tests"],
+        &["trace"],
+    ] {
+        let refused = cli.call(words).in_dir(&other).run();
+        refused.fails_with(1);
+        assert!(refused.stderr.contains(&run), "{words:?} names the run: {refused}");
+    }
+    cli.call(["runs", "show", &run]).in_dir(&other).run().success();
+    let named = format!("{run}/tests");
+    assert_eq!(cli.call(["logs", &named]).in_dir(&other).run().success().stdout, "testing\n");
+}
+
+#[test]
+fn an_ended_run_is_not_continued_and_an_open_ledger_is_not_interrupted() {
+    let cli = writ();
+    let run = text(&failed_run(&cli)["run_id"]);
+    let again = cli.run(["run", "--continue"]);
+    again.fails_with(1);
+    let said = format!("nothing to continue: run {run} has failed; `writ retry {run}`");
+    assert!(again.stderr.contains(&said), "{again}");
+    cli.run(["ledger", "open", "plan.toml"]).success();
+    let status = cli.run(["status", "--output", "text"]);
+    assert!(!status.success().stdout.contains("interrupted"), "{status}");
+    for task in ["tests", "@last/tests"] {
+        let words = ["worker", "run", "--run", "@last", "--owner", "w", "--task", task, "--", "true"];
+        // The task is known, and cannot be given out because it declares no writes.
+        let refused = cli.run(words);
+        assert!(refused.fails_with(1).stdout.contains("$.task.lock_scope"), "{refused}");
+    }
+    let unknown = cli.run(["assignment", "issue", "--run", "@last", "--task", "T-9"]).fails_with(1).json();
+    assert_eq!(unknown["error_code"], "NOT_FOUND");
+    assert!(text(&unknown["suggested_action"]).contains("T-1, T-2, T-3"), "{unknown}");
+}

@@ -300,7 +300,7 @@ fn a_canceled_run_ends_its_children_and_keeps_what_was_done() {
     let refused = cli.run(["cancel", &id, "--output", "json"]).fails_with(1).json();
     assert_eq!(
         (&refused["error_code"], &refused["error"]),
-        (&json!("WRONG_STATE"), &json!("the run is canceled already"))
+        (&json!("WRONG_STATE"), &json!("the run was canceled already"))
     );
 }
 

@@ -217,7 +217,12 @@ fn the_example_plan_is_valid_and_has_every_field_of_the_schema() {
     let checked = cli.run(["plan", "check", path.to_str().unwrap()]);
     assert_eq!(
         checked.success().stdout,
-        format!("ok: plan with 2 tasks: page, review\nnext:\n  writ run {}\n", path.display())
+        format!(
+            "ok: plan with 2 tasks: page, review\n\
+             warning: $.task[0].pins[0]: there is no `tests` in the workspace\n\
+             next:\n  writ run {}\n",
+            path.display()
+        )
     );
     let text = fs::read_to_string(path).unwrap();
     let example = contract::plan::read::toml_value(&text).unwrap();
@@ -455,4 +460,58 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
         let output = shell.call(["-c", &script, env!("CARGO_BIN_EXE_writ")]).env("WRIT_DB", cli.db()).run();
         assert!(!output.status.success(), "{output}");
     }
+}
+
+#[test]
+fn the_form_of_an_answer_does_not_change_its_meaning() {
+    let cli = writ();
+    let words = ["events", "list", "--output", "text"];
+    assert!(cli.run(words).fails_with(1).stderr.contains("agent is required unless --all is set"));
+    for title in ["one", "two"] {
+        cli.run(["task", "create", "--title", title]).success();
+    }
+    let lines = cli.run(["task", "list", "--output", "ndjson"]).success().json_lines();
+    assert_eq!(lines.iter().filter(|task| task["title"].is_string()).count(), 2);
+    let empty = cli.run(["approval", "list", "--output", "ndjson"]);
+    assert_eq!(empty.success().stdout, "");
+}
+
+#[test]
+fn a_path_that_is_a_slip_makes_nothing() {
+    let cli = writ();
+    let slip = cli.scratch().join("typo.db");
+    let path = slip.to_str().unwrap();
+    for words in [&["runs", "list"][..], &["task", "list"], &["logs"], &["trace"]] {
+        let refused = cli.run(words.iter().copied().chain(["--db-path", path, "--output", "text"]));
+        assert!(refused.fails_with(1).stderr.contains("there is no store at"), "{refused}");
+    }
+    assert!(!slip.exists());
+    let resumed = cli.run(["resume", "--project-dir", "/nosuch", "--output", "text"]);
+    assert!(resumed.fails_with(1).stderr.contains("there is no directory /nosuch"), "{resumed}");
+    let imported = cli.run(["import", "--from", "vybe", "/nosuch", "--output", "text"]);
+    assert!(imported.fails_with(1).stderr.contains("there is no file /nosuch"), "{imported}");
+}
+
+#[test]
+fn what_is_wrong_is_said_in_plain_words() {
+    let cli = writ();
+    cli.scratch().write("project/plan.toml", "objective = \"o\"\n");
+    for words in [&["orchestrate", "step"][..], &["ledger", "apply"], &["handoff", "import"]] {
+        let refused = cli.run(words.iter().copied().chain(["plan.toml", "--output", "text"]));
+        assert!(refused.stderr.contains("plan.toml is not JSON"), "{refused}");
+    }
+    let number = cli.run(["runs", "list", "--limit", "x"]);
+    assert!(number.fails_with(2).stderr.contains("it is not a whole number"), "{number}");
+    let version = cli.call(["validate", "assignment"]).stdin("{\"schema_version\": 1}").run();
+    assert!(version.stdout.contains("must be a string such as"), "{version}");
+    cli.run(["task", "create", "--title", "t"]).success();
+    let store = cli.db();
+    let store = store.to_str().unwrap();
+    let itself = cli.run(["backup", store, "--force", "--output", "text"]);
+    assert!(itself.fails_with(1).stderr.contains("is the store itself"), "{itself}");
+    let copy = cli.scratch().write("project/copy.db", "");
+    let salvaged = cli.run(["salvage", store, "--into", copy.to_str().unwrap(), "--output", "text"]);
+    assert!(!salvaged.fails_with(1).stderr.contains("--force"), "{salvaged}");
+    let trace = cli.run(["trace", "nothing", "--output", "text"]);
+    assert!(trace.fails_with(1).stderr.contains("hint: name a run"), "{trace}");
 }

@@ -62,3 +62,17 @@ fn the_file_is_brought_up_to_the_store_and_a_changed_one_is_set_aside() {
     assert_eq!(unknown.fails_with(2).json()["code"], "MISSING_VALIDATOR");
     cli.run(["audit", "verify", "--replay"]).success();
 }
+
+#[test]
+fn two_runs_in_one_workspace_have_worklogs_of_their_own() {
+    let cli = Cli::writ();
+    let runs = [opened(&cli, PLAN), opened(&cli, PLAN)];
+    for run in &runs {
+        let words = ["worklog", "append", "--run", run, "--task", "T-1", "--request-id", run];
+        cli.call(words).stdin(entry("begun").to_string()).run().success();
+    }
+    for run in &runs {
+        let verified = cli.run(["worklog", "verify", "--run", run, "--task", "T-1"]).success().json();
+        assert_eq!(verified["details"]["entry_count"], 1);
+    }
+}

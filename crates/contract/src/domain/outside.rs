@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
+use super::crew::worklog;
 use super::limits;
 use super::scope::Scope;
 
@@ -138,7 +139,7 @@ enum Verdict<'i> {
 pub fn judge<'p>(interval: &Interval<'_>, changed: impl IntoIterator<Item = &'p str>) -> Outside {
     let mut outside = Outside::default();
     for path in changed {
-        outside.keep(judge_one(interval, path), path);
+        outside.keep(judge_one(interval, worklog::original_name(path)), path);
     }
     outside
 }

@@ -4,7 +4,7 @@ use crate::digest;
 use crate::domain::id::{self, Id};
 use crate::domain::request::Agent;
 
-/// How many digits of an action's digest a person types back.
+/// How many digits a person types back to confirm an action.
 const DIGITS: usize = 6;
 
 /// Who acts.
@@ -46,29 +46,31 @@ impl Principal {
 pub struct Action {
     /// What a person is shown: everything that the decision depends on.
     question: String,
-    digest: String,
+    digits: String,
 }
 
 impl Action {
     /// `verb` names the kind of action; `question` shows all of it, so another action has another digest.
     pub fn new(verb: &str, question: String) -> Self {
         let digest = digest::of_bytes(format!("{verb}\n{question}").as_bytes());
-        Self { question, digest }
+        let hex = digest.strip_prefix("sha256:").expect("BUG: a digest names its function");
+        let number = u64::from_str_radix(&hex[..15], 16).expect("BUG: a digest is hexadecimal");
+        let digits = format!("{:0DIGITS$}", number % 10_u64.pow(6));
+        Self { question, digits }
     }
 
     pub fn question(&self) -> &str {
         &self.question
     }
 
-    /// The first digits of the digest, which a person types to confirm this action and no other.
+    /// Decimal digits made of the action's digest, which a person types to confirm this action and no other.
     pub fn digits(&self) -> &str {
-        let hex = self.digest.strip_prefix("sha256:").expect("BUG: a digest names its function");
-        &hex[..DIGITS]
+        &self.digits
     }
 
     /// Whether what a person typed confirms this action.
     pub fn is_confirmed_by(&self, typed: &str) -> bool {
-        typed.trim().eq_ignore_ascii_case(self.digits())
+        typed.trim() == self.digits
     }
 }
 
@@ -81,8 +83,9 @@ mod tests {
         let action = Action::new("budget.set", "raise the limit of run 1 to $5".to_owned());
         let other = Action::new("budget.set", "raise the limit of run 1 to $50".to_owned());
         assert_eq!(action.digits().len(), 6);
-        assert!(action.is_confirmed_by(&format!(" {}\n", action.digits().to_uppercase())));
-        for typed in ["", "y", "yes", other.digits(), &action.digits()[..5], &action.digest] {
+        assert!(action.digits().bytes().all(|byte| byte.is_ascii_digit()));
+        assert!(action.is_confirmed_by(&format!(" {}\n", action.digits())));
+        for typed in ["", "y", "yes", other.digits(), &action.digits()[..5]] {
             assert!(!action.is_confirmed_by(typed), "{typed:?}");
         }
     }

@@ -32,6 +32,18 @@ impl RunState {
     pub fn is_terminal(self) -> bool {
         matches!(self, RunState::Done | RunState::Failed | RunState::Canceled)
     }
+
+    /// What is said of a run in this state: the run `has failed`.
+    pub fn said(self) -> &'static str {
+        match self {
+            RunState::Submitted => "is submitted",
+            RunState::Running => "is running",
+            RunState::Stopped => "is stopped",
+            RunState::Done => "is done",
+            RunState::Failed => "has failed",
+            RunState::Canceled => "was canceled",
+        }
+    }
 }
 
 words! {

@@ -4,6 +4,11 @@ use super::code::ErrorCode;
 use super::task::Refusal;
 use crate::secrets;
 
+/// A number of things: `1 task`, `2 tasks`.
+pub fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The text, if it is one line that is not blank and has at most `max` bytes.
 pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Refusal> {
     let refused = |code, message: String| Err(Refusal::new(code, message));
@@ -18,12 +23,6 @@ pub fn one_line<'t>(what: &str, text: &'t str, max: usize) -> Result<&'t str, Re
         return refused(ErrorCode::InvalidInput, format!("{what} has control characters"));
     }
     Ok(text)
-}
-
-/// A number of things, for a message: `1 check`, `2 checks`.
-pub fn counted(number: usize, thing: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{ending}")
 }
 
 /// The beginning of a text, quoted for a message.

@@ -46,7 +46,10 @@ pub(super) fn typed<T: DeserializeOwned>(kind: &str, document: Value) -> Result<
 pub(super) fn structure(shape: &'static Object, document: &Value, options: &Options) -> Report {
     let mut report = Report::default();
     if let Some(version) = document.get("schema_version").filter(|version| !is_known(version)) {
-        let message = format!("the major version must be {MAJOR}, is {}", shown(version));
+        let message = match version {
+            Value::String(_) => format!("the major version must be {MAJOR}, is {}", shown(version)),
+            _ => format!("must be a string such as \"1.0.0\", is {}", shown(version)),
+        };
         report.fault("$.schema_version", Rule::SchemaVersion, message);
         return report;
     }

@@ -233,9 +233,16 @@ impl Command {
 fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
     let mut scopes = Vec::new();
     for (index, text) in texts.iter().enumerate() {
+        let place = format!("{path}[{index}]");
         match Scope::parse(text, None) {
+            // A shell would put the home directory there, which no workspace has at this name.
+            Ok(_) if text.trim() == "~" || text.trim().starts_with("~/") => {
+                let message =
+                    "`~` is not expanded; name a path in the workspace (./~ is a file of that name)";
+                findings.push(place, "home_not_expanded", message);
+            }
             Ok(scope) => scopes.push(scope),
-            Err(fault) => findings.push(format!("{path}[{index}]"), fault.rule(), fault.to_string()),
+            Err(fault) => findings.push(place, fault.rule(), fault.to_string()),
         }
     }
     scopes

@@ -40,7 +40,7 @@ pub struct Request {
     pub reason: Option<String>,
 }
 
-/// Decides a request once. A request past its deadline is denied already.
+/// Decides a request, or takes back a grant that was not used. A request past its deadline is denied already.
 pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let id: ApprovalId = Id::parse(&request.id).map_err(|_| Error::not_found("approval", &request.id))?;
@@ -48,13 +48,13 @@ pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Fi
         let known = cx.store.read()?.approval(&id)?;
         let known = known.ok_or_else(|| Error::not_found("approval", id.as_str()))?;
         // Nobody is asked about what cannot be decided any more.
-        known.decide(&cx.clock.now()).map_err(|fault| refused(&known, fault))?;
+        known.decide(request.granted, &cx.clock.now()).map_err(|fault| refused(&known, fault))?;
         cx.decision(action(&known, request))
     };
     cx.decide_once(key, (Decide::NAME, request), prepare, |work, decision| {
         let known = filed(work, &id)?;
         let work = &mut decision.act(work, &action(&known, request))?;
-        known.decide(work.now).map_err(|fault| refused(&known, fault))?;
+        known.decide(request.granted, work.now).map_err(|fault| refused(&known, fault))?;
         let task = crate::task::required(work.tx, known.asked.task_id.as_str())?;
         let change = CrewChange::ApprovalDecided {
             id: id.clone(),

@@ -48,7 +48,8 @@ pub struct Request {
     pub deadline_seconds: Option<u64>,
 }
 
-/// From now on the task cannot be assigned without the approval.
+/// From now on the task cannot be assigned without the approval. The same action of the same task is answered with the
+/// approval that is open for it.
 pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
     let name = reference(&request.task)?;
     let action = request.action.as_deref().map(|text| crate::task::bounded("action", text)).transpose()?;
@@ -58,12 +59,22 @@ pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<F
         let state = LedgerState::of(work.tx, &request.run)?;
         let task = state.task(&name)?;
         let action = action.map_or_else(|| format!("assign {name}: {}", task.title), str::to_owned);
+        let action = contract::secrets::scrub(&action).into_owned();
+        let action_digest = action_digest(&state, &name)?;
+        let asked = work.tx.approvals_of_task(&task.id)?;
+        let same = |filed: &&Filed| {
+            let asked = &filed.asked;
+            asked.action == action && asked.action_digest == action_digest && filed.is_open(work.now)
+        };
+        if let Some(open) = asked.iter().rfind(same) {
+            return Ok(open.clone());
+        }
         let approval = Approval {
             id: mint(work.ids, work.now.at),
             run_id: state.run.asked.id.clone(),
             task_id: task.id.clone(),
-            action: contract::secrets::scrub(&action).into_owned(),
-            action_digest: action_digest(&state, &name)?,
+            action,
+            action_digest,
             requested_by: work.caller.entity.clone(),
             deadline: work.now.at.plus(length),
             lease: Lease::starting(work.now, length),

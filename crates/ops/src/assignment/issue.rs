@@ -52,7 +52,7 @@ pub struct Request {
     /// What the worker is told: objects with `kind` and `value`.
     #[serde(default)]
     pub context_package: Vec<Value>,
-    /// Default: `worklogs/TASK.jsonl`.
+    /// Default: `worklogs/TASK.jsonl`, and `worklogs/RUN/TASK.jsonl` from the second run in a workspace on.
     #[serde(default)]
     pub worklog_path: Option<String>,
     /// How long the worker may go without a heartbeat.
@@ -137,7 +137,7 @@ fn issue_task(cx: &mut Context, key: &Key, request: &Request, name: &TaskRef) ->
         let view = work.view;
         let mut state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         let owner = request.owner.clone().unwrap_or_else(|| work.caller.agent.as_str().to_owned());
-        let mut packet = packet(&state, name, request)?;
+        let mut packet = packet(work.tx, &state, name, request)?;
         packet["generated_at"] = json!(work.now.at);
         let share = share(state.task(name)?, request);
         let draft = Draft { reference: name.clone(), packet, owner, share };

@@ -4,6 +4,7 @@ use contract::domain::task::Task;
 use contract::operator::assignment::{ContextItem, TaskType};
 use contract::operator::{SCHEMA_VERSION, TaskRef};
 use serde_json::{Value, json};
+use store::Tx;
 
 use super::issue::Request;
 use crate::crew::denial::deny;
@@ -17,7 +18,7 @@ pub(crate) const HEARTBEAT_SECONDS_MIN: u64 = 5;
 const TIMEOUT_SECONDS_DEFAULT: u64 = 1200;
 
 /// The packet, made from the row, the plan and the request.
-pub(super) fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Value> {
+pub(super) fn packet(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, request: &Request) -> Result<Value> {
     let (task, row) = (state.task(name)?, state.row(name)?);
     let columns = &row.columns;
     let kind = columns.kind.unwrap_or(TaskType::Parallelizable);
@@ -31,7 +32,8 @@ pub(super) fn packet(state: &LedgerState, name: &TaskRef, request: &Request) -> 
     // A task without checks and criteria is done when its worker says so.
     let criteria = columns.acceptance_criteria.clone().filter(|criteria| !criteria.is_empty());
     let criteria = criteria.unwrap_or_else(|| vec![format!("{title} is done")]);
-    let worklog = request.worklog_path.clone().unwrap_or_else(|| crate::worklog::default_path(name));
+    let given = request.worklog_path.clone();
+    let worklog = given.map_or_else(|| crate::worklog::default_path(tx, state, name), Ok)?;
     Ok(json!({
         "schema_version": SCHEMA_VERSION,
         "run_id": state.run_uuid()?,

@@ -1,6 +1,6 @@
 //! Shows the budget of a run.
 
-use contract::domain::crew::budget::Amount;
+use contract::domain::crew::budget::{Amount, Bound};
 use contract::domain::run::Run;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,12 +30,13 @@ pub struct Request {
     pub run: String,
 }
 
-/// `limit = free + reserved + spent + withheld`. Without a budget, `limit` is `null` and the other fields are missing.
+/// `limit = free + reserved + spent + withheld`. Without a budget, `limit` is `null` and the other fields are missing; in a
+/// budget of only money or only tokens, the other amount is `null` in `limit` and `free`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    pub limit: Option<Amount>,
+    pub limit: Option<Bound>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Amount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +48,7 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld_for: Vec<WithheldFor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub free: Option<Amount>,
+    pub free: Option<Bound>,
     /// In which unit costs are: `micro_usd`, millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_unit: Option<String>,
@@ -69,12 +70,12 @@ pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let withheld_for = if purse.withheld.is_zero() { Vec::new() } else { withheld_for(&tx, &run)? };
     Ok(Answer {
         run_id: Some(uuid(&run)?),
-        limit: Some(purse.limit),
+        limit: Some(Bound::of(purse.limit, purse.limit)),
         reserved: Some(purse.reserved),
         spent: Some(purse.spent),
         withheld: Some(purse.withheld),
         withheld_for,
-        free: Some(purse.free()),
+        free: Some(Bound::of(purse.limit, purse.free())),
         cost_unit: Some(super::cost_unit()),
     })
 }

@@ -3,7 +3,7 @@
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::approval::{ApprovalId, NotApproved};
+use contract::domain::crew::approval::{ApprovalId, NotApproved, admitted};
 use contract::domain::crew::budget::{Amount, BudgetFault};
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
@@ -70,7 +70,11 @@ impl Obstacle {
             Obstacle::Budget { fault, .. } => deny(Code::NonCompliant, fault.rule(), fault.to_string()),
             Obstacle::Approval { id, fault } => {
                 let message = format!("approval {id} for {reference}: {fault}");
-                deny(Code::NonCompliant, fault.rule(), message)
+                let refusal = deny(Code::NonCompliant, fault.rule(), message);
+                match fault {
+                    NotApproved::Pending => refusal.hint(format!("`writ approval grant {id}` grants it")),
+                    _ => refusal.hint("request the same action again with `writ approval request`"),
+                }
             }
         }
     }
@@ -150,7 +154,7 @@ fn payers(tx: &Tx<'_>, run: &Run) -> Result<Vec<RunId>> {
     Ok(found)
 }
 
-/// A task for which an approval was ever requested needs a granted one, which it uses up.
+/// A task for which approvals were ever requested needs all of them granted, and uses them up.
 fn use_approval(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
@@ -159,18 +163,23 @@ fn use_approval(
     admission: &mut Admission,
 ) -> Result<std::result::Result<(), Obstacle>> {
     let asked = work.tx.approvals_of_task(&task.id)?;
-    let Some(last) = asked.last() else { return Ok(Ok(())) };
+    if asked.is_empty() {
+        return Ok(Ok(()));
+    }
     let digest = action_digest(&LedgerState::load(work.tx, run.clone())?, reference)?;
-    let good = asked.iter().find(|filed| filed.admit(&digest, work.now).is_ok());
-    let Some(good) = good else {
-        let fault = last.admit(&digest, work.now).expect_err("BUG: none of them is good");
-        return Ok(Err(Obstacle::Approval { id: last.asked.id.clone(), fault }));
+    let granted = match admitted(&asked, &digest, work.now) {
+        Ok(granted) => granted,
+        Err((filed, fault)) => {
+            return Ok(Err(Obstacle::Approval { id: filed.asked.id.clone(), fault }));
+        }
     };
     let token = token(work, admission)?;
-    let (id, run_id) = (good.asked.id.clone(), run.asked.id.clone());
-    let message = format!("Approval {id} used");
-    let used = CrewChange::ApprovalUsed { id, run_id, task_id: task.id.clone(), token };
     let about = crate::task::about(work.tx, task)?;
-    work.change(&about, &message, &Change::Crew(used))?;
+    for filed in granted {
+        let (id, run_id) = (filed.asked.id.clone(), run.asked.id.clone());
+        let message = format!("Approval {id} used");
+        let used = CrewChange::ApprovalUsed { id, run_id, task_id: task.id.clone(), token };
+        work.change(&about, &message, &Change::Crew(used))?;
+    }
     Ok(Ok(()))
 }

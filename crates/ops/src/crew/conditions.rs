@@ -42,7 +42,7 @@ pub(crate) fn begin_run(work: &mut EventWriter<'_, '_>, state: &mut LedgerState)
         RunState::Running => return Ok(()),
         RunState::Submitted | RunState::Stopped => {}
         RunState::Done | RunState::Failed | RunState::Canceled => {
-            let message = format!("the run is {}; its ledger is closed", state.run.state.as_str());
+            let message = format!("the run {}; its ledger is closed", state.run.state.said());
             return Err(deny(Code::InvalidTransition, "run_ended", message));
         }
     }

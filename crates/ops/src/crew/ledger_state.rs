@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::domain::crew::reference_of;
+use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
@@ -58,11 +59,10 @@ pub(crate) fn find_task(tx: &Tx<'_>, run: &str, name: &TaskRef) -> Result<(Run, 
         Some(id) => tx.task(&id)?,
         None => None,
     };
-    Ok((run, task.ok_or_else(|| missing(name))?))
-}
-
-fn missing(name: &TaskRef) -> Error {
-    deny(Code::LedgerInconsistent, "base_row_missing", format!("{name} is not in the ledger"))
+    match task {
+        Some(task) => Ok((run, task)),
+        None => Err(LedgerState::load(tx, run)?.missing(name)),
+    }
 }
 
 impl LedgerState {
@@ -117,7 +117,20 @@ impl LedgerState {
     }
 
     pub(crate) fn task(&self, reference: &TaskRef) -> Result<&Task> {
-        self.tasks.get(reference).ok_or_else(|| missing(reference))
+        self.tasks.get(reference).ok_or_else(|| self.missing(reference))
+    }
+
+    /// The error for a name that no task of the run has; it lists those that there are.
+    fn missing(&self, name: &TaskRef) -> Error {
+        let id = &self.run.asked.id;
+        let known: Vec<&str> = self.tasks.keys().map(TaskRef::as_str).take(limits::CANDIDATES_MAX).collect();
+        let hint = match known.as_slice() {
+            [] => format!("run {id} has no tasks yet; `writ ledger apply` adds them"),
+            known => format!("run {id} has {}; `writ ledger show {id}` shows them", known.join(", ")),
+        };
+        Error::not_found("task", name.as_str())
+            .hint(hint)
+            .details(json!({"task": name, "run": id, "candidates": known}))
     }
 
     pub(crate) fn row(&self, reference: &TaskRef) -> Result<&Row> {

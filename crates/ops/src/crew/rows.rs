@@ -5,6 +5,7 @@ mod writing;
 use std::collections::BTreeMap;
 
 use contract::digest;
+use contract::domain::crew::budget::Spent;
 use contract::domain::crew::{AppliedDelta, Ended};
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
@@ -32,12 +33,17 @@ pub(crate) struct TransitionContext {
     pub(crate) by: Option<Agent>,
     /// How an open assignment ends.
     pub(crate) ended: Ended,
-    pub(crate) spent: Option<contract::domain::crew::budget::Amount>,
+    pub(crate) spent: Spent,
 }
 
 impl TransitionContext {
-    pub(crate) const NOTHING: TransitionContext =
-        TransitionContext { verified: false, withheld: None, by: None, ended: Ended::Withdrawn, spent: None };
+    pub(crate) const NOTHING: TransitionContext = TransitionContext {
+        verified: false,
+        withheld: None,
+        by: None,
+        ended: Ended::Withdrawn,
+        spent: Spent { cost: None, tokens: None },
+    };
 }
 
 /// The deltas of one envelope, and what else decides about them.

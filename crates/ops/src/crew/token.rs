@@ -2,6 +2,7 @@
 
 use contract::domain::crew::token::LockToken;
 use contract::domain::request::Agent;
+use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::token::is_same;
 use contract::operator::Code;
@@ -58,6 +59,16 @@ fn imported(tx: &Tx<'_>, task: &TaskId, token: LockToken) -> Result<Option<i64>>
     let open = tx.last_assignment(task)?.filter(|open| open.ended.is_none());
     let known = open.and_then(|open| open.token_hash.map(|hash| (hash, open.token)));
     Ok(known.filter(|(hash, _)| is_same(hash, &token.hash())).map(|(_, number)| number))
+}
+
+/// Why the token of a task is not accepted. A canceled task has no lock any more, which its worker has to be told.
+pub(crate) fn not_admitted(task: &Task, fault: Refused) -> Error {
+    if fault != Refused::StaleToken || task.status != Status::Canceled {
+        return refused(fault);
+    }
+    let why = task.blocked_reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let message = format!("the task was canceled, so its token is not valid any more{why}");
+    deny(fault.code(), fault.rule(), message).hint("stop working on it; nothing of it has to be reported")
 }
 
 fn unproved(number: i64) -> Error {

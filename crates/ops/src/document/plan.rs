@@ -66,13 +66,39 @@ impl Answer {
     /// `digests` looks at paths of the workspace.
     pub fn of(understood: &Understood, digests: impl Fn(&str, &[&str]) -> Digests) -> Self {
         let tasks = &understood.intake.plan.tasks;
-        let warn = |(index, task): (usize, &PlanTask)| warning(index, task, &understood.workspace, &digests);
+        let workspace = &understood.workspace;
+        let warn = |(index, task): (usize, &PlanTask)| {
+            let missing = missing_pins(index, task, workspace, &digests);
+            missing.into_iter().chain(warning(index, task, workspace, &digests))
+        };
         Self {
             kind: understood.intake.kind.as_str().to_owned(),
             tasks: tasks.iter().map(|task| task.id.clone()).collect(),
-            warnings: tasks.iter().enumerate().filter_map(warn).take(limits::FINDINGS_MAX).collect(),
+            warnings: tasks.iter().enumerate().flat_map(warn).take(limits::FINDINGS_MAX).collect(),
         }
     }
+}
+
+/// Pins of files that are not there: perhaps their names are wrong.
+fn missing_pins(
+    index: usize,
+    task: &PlanTask,
+    workspace: &str,
+    digests: impl Fn(&str, &[&str]) -> Digests,
+) -> Vec<Warning> {
+    if task.pins.is_empty() {
+        return Vec::new();
+    }
+    let found = digests(workspace, &task.pins.iter().map(Scope::as_str).collect::<Vec<_>>());
+    let missing = |(place, pin): (usize, &Scope)| {
+        let is_missing = found.get(pin.as_str()).is_none_or(|digest| digest == pins::ABSENT);
+        is_missing.then(|| Warning {
+            path: format!("$.task[{index}].pins[{place}]"),
+            rule: "pin_missing".to_owned(),
+            message: format!("there is no `{pin}` in the workspace"),
+        })
+    };
+    task.pins.iter().enumerate().filter_map(missing).collect()
 }
 
 /// The task may write what its checks use: if it does, its done is only claimed.

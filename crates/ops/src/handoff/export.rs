@@ -70,7 +70,7 @@ pub fn export(cx: &mut Context, request: &Request) -> Result<Answer> {
 fn bundle(tx: &Tx<'_>, view: &HostView, now: &Now, request: &Request) -> Result<Answer> {
     let state = LedgerState::of(tx, &request.run)?.of_a_crew()?;
     if state.run.state.is_terminal() {
-        let message = format!("the run is {}; only an open run can be exported", state.run.state.as_str());
+        let message = format!("the run {}; only an open run can be exported", state.run.state.said());
         return Err(deny(Code::InvalidTransition, "run_ended", message));
     }
     let fold = view.folds_case(&state.run.asked.workspace)?;

@@ -48,7 +48,7 @@ pub fn close(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         let view = work.view;
         let state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         if state.run.state.is_terminal() {
-            let message = format!("the run is already {}", state.run.state.as_str());
+            let message = format!("the run {} already", state.run.state.said());
             return Err(deny(Code::InvalidTransition, "illegal", message));
         }
         if let Some((name, row)) = state.ledger.rows.iter().find(|(_, row)| !row.status.is_terminal()) {

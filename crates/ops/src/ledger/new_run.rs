@@ -29,7 +29,7 @@ pub(crate) fn load_or_create(
         .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
     if let Some(run) = work.tx.run(&run_id)? {
         if run.state.is_terminal() && !envelope.ledger_delta.is_empty() {
-            let message = format!("the run is {}; its ledger is closed", run.state.as_str());
+            let message = format!("the run {}; its ledger is closed", run.state.said());
             return Err(deny(Code::InvalidTransition, "run_ended", message));
         }
         return Ok((LedgerState::load(work.tx, run)?.of_a_crew()?, false));

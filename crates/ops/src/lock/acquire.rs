@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Key};
 use crate::crew::conflict;
-use crate::crew::denial::{deny, refused};
+use crate::crew::denial::deny;
 use crate::crew::grants::{self, LockRequest};
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::paths::real_scopes;
@@ -135,5 +135,6 @@ fn refuse_stranger(work: &EventWriter<'_, '_>, task: &Task, given: Option<LockTo
             "give the token of those locks, or wait until they are released; `writ lock list` shows them",
         ));
     };
-    admit(&held, token::genuine(work.tx, &task.id, given)?, work.now).map_err(refused)
+    let number = token::genuine(work.tx, &task.id, given)?;
+    admit(&held, number, work.now).map_err(|fault| token::not_admitted(task, fault))
 }

@@ -4,7 +4,6 @@ use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::{Run, RunId};
-use contract::domain::workspace;
 use contract::operator::TaskRef;
 use serde_json::json;
 use store::Tx;
@@ -96,22 +95,18 @@ fn with_prefix(tx: &Tx<'_>, text: &str) -> Result<Vec<String>> {
     }
 }
 
-/// The newest runs, those of the project first.
+/// The newest runs that are meant where none is named.
 fn newest_runs(tx: &Tx<'_>, names: &Names) -> Result<Vec<String>> {
-    let (own, others) = own_and_other_runs(tx, names)?;
-    Ok(own.into_iter().chain(others).map(|(id, _)| id).collect())
+    Ok(own_and_other_runs(tx, names)?.0.into_iter().map(|(id, _)| id).collect())
 }
 
 /// The id and the workspace of a run.
 type Placed = (String, String);
 
-/// The newest runs: those of the project, and the others.
+/// The newest runs: those of the caller's project or directory, and the others.
 fn own_and_other_runs(tx: &Tx<'_>, names: &Names) -> Result<(Vec<Placed>, Vec<Placed>)> {
     let runs = tx.newest_runs(limits::NAMED_RUNS_MAX)?;
-    let is_own = |workspace: &str| {
-        names.project.as_deref().is_none_or(|project| workspace::is_within(workspace, project))
-    };
-    Ok(runs.into_iter().partition(|(_, workspace)| is_own(workspace)))
+    Ok(runs.into_iter().partition(|(_, workspace)| names.is_own(workspace)))
 }
 
 /// The run that `text` names.
@@ -119,27 +114,19 @@ pub(super) fn run(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Run> {
     if text != LAST {
         return crate::run::find(tx, text);
     }
-    let newest = newest_runs(tx, names)?.into_iter().next();
-    let id = newest.and_then(|id| Id::parse(&id).ok()).ok_or_else(|| {
-        Error::new(ErrorCode::NotFound, "there is no run yet").hint("`writ run PLAN` starts one")
-    })?;
-    crate::run::required(tx, &id)
-}
-
-/// The same where a run of another project is not meant unless it is named.
-pub(super) fn own_run(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Run> {
-    if text == LAST
-        && let Some(project) = &names.project
-        && let (own, others) = own_and_other_runs(tx, names)?
-        && own.is_empty()
-        && let Some((id, workspace)) = others.first()
-    {
-        let message = format!("none of the newest runs belongs to the project {project}");
-        return Err(Error::new(ErrorCode::NotFound, message)
-            .hint(format!("name the run: the newest is {id} in {workspace}; `writ runs list` lists all"))
-            .details(json!({"run": text, "project": project, "newest": id, "workspace": workspace})));
+    let (own, others) = own_and_other_runs(tx, names)?;
+    if let Some((id, _)) = own.first() {
+        let id = Id::parse(id).map_err(|_| Error::not_found("run", id))?;
+        return crate::run::required(tx, &id);
     }
-    run(tx, names, text)
+    let Some((id, workspace)) = others.first() else {
+        return Err(Error::new(ErrorCode::NotFound, "there is no run yet").hint("`writ run PLAN` starts one"));
+    };
+    let message = format!("none of the newest runs belongs to {}", names.place());
+    let project = names.project.as_deref().or(names.directory.as_deref());
+    Err(Error::new(ErrorCode::NotFound, message)
+        .hint(format!("name the run: the newest is {id} in {workspace}; `writ runs list` lists all"))
+        .details(json!({"run": text, "project": project, "newest": id, "workspace": workspace})))
 }
 
 /// A name that fits several things.
@@ -154,10 +141,20 @@ pub(crate) fn ambiguous(what: &str, text: &str, candidates: &[String]) -> Error 
         .details(json!({what: text, "candidates": candidates}))
 }
 
-/// The error for a name of nothing: it lists the tasks of the newest run.
+/// The error for a name of nothing: it names the run of another project that has such a task, or lists the tasks of the
+/// newest run.
 pub(super) fn unknown(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Error> {
-    let newest = newest_runs(tx, names)?.into_iter().next().and_then(|id| Id::parse(&id).ok());
+    let (own, others) = own_and_other_runs(tx, names)?;
+    let newest = own.first().and_then(|(id, _)| Id::parse(id).ok());
     let unknown = Error::not_found("task", text);
+    for (id, workspace) in &others {
+        if exactly_in(tx, id, text)?.is_some() {
+            let message = format!("no run of {} has a task {text}", names.place());
+            return Ok(Error::new(ErrorCode::NotFound, message)
+                .hint(format!("a run in {workspace} has one: name it {id}/{text}"))
+                .details(json!({"task": text, "elsewhere": id, "workspace": workspace})));
+        }
+    }
     let listing = "`writ task list` lists tasks";
     let Some(run) = newest else { return Ok(unknown.hint(listing)) };
     let candidates = plan_ids(tx, &run)?;

@@ -4,7 +4,7 @@ use super::LAST;
 use crate::context::{Context, Key};
 use crate::error::Result;
 use crate::once::Reply;
-use crate::verb::{self, Effect, Verb};
+use crate::verb::{self, Verb};
 
 /// Calls the verb with the id of the run that `@last` means. The fingerprint has the name, as it was written: a repeated
 /// request gets its stored answer although another run may be the newest by now.
@@ -15,11 +15,7 @@ pub fn call<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) 
     }
     let mut document = document;
     let is_repeated = key.map(|key| cx.was_answered(key)).transpose()?.unwrap_or_default();
-    let found = match V::FUNCTION.effect() {
-        Effect::Reads => cx.run_named(LAST),
-        Effect::Once | Effect::Repeatable => cx.own_run(LAST),
-    };
-    match found {
+    match cx.run_named(LAST) {
         Ok(run) => document["run"] = run.asked.id.to_string().into(),
         Err(error) if !is_repeated => return Err(error),
         // The stored answer needs no run.

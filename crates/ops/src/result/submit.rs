@@ -5,7 +5,7 @@ mod refusals;
 
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
-use contract::domain::crew::budget::Amount;
+use contract::domain::crew::budget::Spent;
 use contract::domain::crew::snapshot::Changes;
 use contract::domain::crew::token::LockToken;
 use contract::domain::crew::{CrewChange, Ended};
@@ -56,9 +56,10 @@ pub struct Request {
     /// The token of the assignment. Default: the document's `x_token`.
     #[serde(default)]
     pub token: Option<LockToken>,
-    /// What the worker spent, in micro-USD. Default: everything that was reserved.
+    /// What the worker spent, in micro-USD. Without it, the reserved money is withheld until it is settled.
     #[serde(default)]
     pub cost: Option<MicroUsd>,
+    /// The same for tokens.
     #[serde(default)]
     pub tokens: Option<i64>,
     /// Refuse unknown fields without `x_`, and require a worklog of a task that is done too.
@@ -146,18 +147,15 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     Ok(reply)
 }
 
-fn spent(request: &Request) -> Result<Option<Amount>> {
+/// What was reported, of money and of tokens each on its own.
+fn spent(request: &Request) -> Result<Spent> {
     let field = |name: &str| request.document.get(name).and_then(Value::as_i64);
     let cost = request.cost.or_else(|| field("x_cost_micro_usd").map(MicroUsd));
     let tokens = request.tokens.or_else(|| field("x_tokens"));
-    if cost.is_none() && tokens.is_none() {
-        return Ok(None);
-    }
-    let spent = Amount { cost: cost.unwrap_or_default(), tokens: tokens.unwrap_or_default() };
-    if spent.is_negative() {
+    if cost.is_some_and(|cost| cost.0 < 0) || tokens.is_some_and(|tokens| tokens < 0) {
         return Err(deny(Code::SchemaInvalid, "budget_negative", "what was spent cannot be below zero"));
     }
-    Ok(Some(spent))
+    Ok(Spent { cost, tokens })
 }
 
 fn accept(

@@ -73,7 +73,9 @@ pub fn names_task(cx: &mut Context, key: Option<&Key>, name: &str) -> Result<boo
     }
     match cx.task_id(None, name) {
         Ok(_) => Ok(true),
-        Err(error) if error.code == ErrorCode::NotFound => Ok(false),
+        Err(error) if error.code == ErrorCode::NotFound && error.details.get("elsewhere").is_none() => {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }
@@ -95,7 +97,7 @@ fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         let run = super::find(work.tx, &id)?;
         let id = run.asked.id.to_string();
         if run.state.is_terminal() {
-            let message = format!("the run is {} already", run.state.as_str());
+            let message = format!("the run {} already", run.state.said());
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
         }
         let about = super::about(&run);

@@ -38,7 +38,7 @@ pub struct Request {
 
 /// A run that has ended is not worked again: its result is the answer.
 pub fn continue_run(cx: &mut Context, _: &Caller, request: &Request) -> Result<RunAnswer> {
-    let run = cx.own_run(&request.run)?;
+    let run = cx.run_named(&request.run)?;
     let how = HowToWork {
         rerun_parked: request.rerun_parked,
         lock_wait: request.lock_wait_ms.map(Duration::from_millis),

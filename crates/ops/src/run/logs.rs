@@ -5,6 +5,7 @@ use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::code::ErrorCode;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
+use contract::domain::text::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -156,7 +157,7 @@ pub fn pieces(cx: &mut Context, request: &Request) -> Result<(Attempt, Vec<LogPi
     };
     let attempt = found.ok_or_else(|| {
         Error::new(ErrorCode::NotFound, "the task has no such attempt")
-            .hint(format!("it has {count} attempts"))
+            .hint(format!("it has {}", counted(count, "attempt")))
     })?;
     let mut pieces = cx.host().read_log(&attempt.begun.id)?;
     pieces.retain(|piece| match (piece, request.stream) {

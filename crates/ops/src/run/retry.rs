@@ -85,8 +85,7 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
             None => tasks.into_iter().filter(can_be_retried).collect(),
         };
         if chosen.is_empty() {
-            let message =
-                format!("the run is {}; it has no failed, canceled or parked task", run.state.as_str());
+            let message = format!("the run {} and has no failed, canceled or parked task", run.state.said());
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
         }
         let mut reset = Vec::new();
@@ -154,6 +153,8 @@ fn move_to_todo(work: &mut EventWriter<'_, '_>, mut task: Task) -> Result<()> {
         withheld: None,
         by: None,
     };
+    let before = task.pinned.clone();
     crate::task::carry_out(work, &mut task, &command, "Task will be retried")?;
-    Ok(())
+    // What an earlier attempt wrote is not what the checks were: they stay what they were before the first one.
+    before.map_or(Ok(()), |files| crate::checking::pin(work, &task, &files))
 }

@@ -9,6 +9,7 @@ use store::{Event, Stream};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::names::LAST;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Trace;
@@ -69,7 +70,9 @@ pub fn events(cx: &mut Context, which: &str) -> Result<Events> {
         Err(error) if error.code == ErrorCode::NotFound => {
             let events = crate::event::by_corr(cx, which)?;
             if events.is_empty() {
-                return Err(Error::not_found("trace", which));
+                let unknown = Error::not_found("trace", which);
+                let hint = "name a run or a correlation id; `writ runs list` lists runs";
+                return Err(if which == LAST { error } else { unknown.hint(hint) });
             }
             return Ok(Events { run: None, events, removed: None });
         }

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::{begins, outcome, path};
 use crate::context::{Context, Key};
-use crate::crew::denial::{denied, deny, refused};
+use crate::crew::denial::{denied, deny};
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::rows;
 use crate::crew::token;
@@ -124,7 +124,8 @@ fn may_write(
     match token {
         Some(token) => {
             let token = token::genuine(work.tx, &task.id, token)?;
-            admit(&work.tx.locks_of_task(&task.id)?, token, work.now).map_err(refused)?;
+            admit(&work.tx.locks_of_task(&task.id)?, token, work.now)
+                .map_err(|fault| token::not_admitted(task, fault))?;
             Ok(Some(token))
         }
         None if task.status == Status::InProgress => {

@@ -106,6 +106,7 @@ fn refuse_shared(
 
 fn refused(place: &Place<'_>, code: Code, rule: &'static str, problem: &str) -> Error {
     let message = format!("$.task.worklog_path: `{}` {problem}", place.worklog);
-    let usual = super::default_path(place.name);
-    deny(code, rule, message).hint(format!("name one file that only {} writes, such as {usual}", place.name))
+    let name = place.name;
+    deny(code, rule, message)
+        .hint(format!("name one file that only {name} writes, such as worklogs/RUN/{name}.jsonl"))
 }

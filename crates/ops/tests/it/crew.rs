@@ -154,7 +154,9 @@ fn paths_outside_the_workspace_are_refused_with_the_right_code() {
     for name in ["T-1\n", "t-1", "", "T-1;"] {
         denied(crew.acquire(name, &["src"]), "SCHEMA_INVALID", "task_id");
     }
-    denied(crew.acquire("T-9", &["src"]), "LEDGER_INCONSISTENT", "base_row_missing");
+    let unknown = crew.acquire("T-9", &["src"]).unwrap_err();
+    assert_eq!((unknown.code.as_str(), unknown.message.as_str()), ("NOT_FOUND", "task not found: T-9"));
+    assert!(unknown.hint.unwrap().contains("T-1"), "it lists the tasks that there are");
     // Two names of one file are one lock, and so are two spellings where case does not matter.
     crew.task("T-2", &["in"], json!({}));
     crew.acquire("T-1", &["src/a.rs"]).unwrap();
@@ -479,6 +481,42 @@ fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
 }
 
 #[test]
+fn a_task_needs_all_of_its_approvals_and_a_grant_can_be_taken_back() {
+    let mut crew = Crew::new();
+    crew.task("T-1", &["src"], json!({}));
+    let ask = |crew: &mut Crew, action: &str| {
+        seconds(crew, 1);
+        let (run, task) = (crew.run.clone(), "T-1".to_owned());
+        let action = Some(action.to_owned());
+        let request = approval::request::Request { run, task, action, deadline_seconds: None };
+        let key = crew.key();
+        approval::request::request(&mut crew.world.cx, &key, &request).unwrap().answer.asked.id.to_string()
+    };
+    let say = |crew: &mut Crew, id: &str, granted: bool| {
+        let decision = approval::decide::Request { id: id.to_owned(), granted, reason: None };
+        let key = crew.key();
+        approval::decide::decide(&mut crew.world.cx, &key, &decision)
+    };
+    let (drop, send) = (ask(&mut crew, "drop the table"), ask(&mut crew, "send the mail"));
+    assert_eq!(ask(&mut crew, "drop the table"), drop, "the open one is the answer");
+    say(&mut crew, &drop, true).unwrap();
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_pending");
+    denied(say(&mut crew, &drop, true), "NON_COMPLIANT", "approval_granted");
+    say(&mut crew, &send, true).unwrap();
+    assert_eq!(say(&mut crew, &send, false).unwrap().answer.state.as_str(), "denied");
+    denied(crew.issue("T-1"), "NON_COMPLIANT", "approval_denied");
+    let again = ask(&mut crew, "send the mail");
+    say(&mut crew, &again, true).unwrap();
+    let token = crew.issue("T-1").unwrap().token;
+    let listed = approval::list::Request { run: Some(crew.run.clone()) };
+    let listed = approval::list::list(&mut crew.world.cx, &listed).unwrap().approvals;
+    let states: Vec<_> = listed.iter().map(|filed| (filed.state.as_str(), filed.used_by)).collect();
+    let used = ("used", Some(token.number));
+    assert_eq!(states, [used, ("denied", None), used]);
+    crew.holds();
+}
+
+#[test]
 fn only_a_person_or_their_token_decides_an_approval() {
     let mut crew = Crew::new();
     crew.task("T-1", &["src"], json!({}));
@@ -749,7 +787,8 @@ fn changed_files_are_checked_against_locks_and_forbidden_scopes() {
     };
     let own = Some("T-1");
     let answer = |code: &str, rule: &str| (code.to_owned(), rule.to_owned());
-    assert_eq!(check(&mut crew, &["src/a.rs", "worklogs/T-1.jsonl"], own), answer("OK", ""));
+    let worklog = "worklogs/T-1.jsonl".to_owned();
+    assert_eq!(check(&mut crew, &["src/a.rs", &worklog], own), answer("OK", ""));
     assert_eq!(check(&mut crew, &["other"], own), answer("SCOPE_VIOLATION", "outside_lock_scope"));
     assert_eq!(check(&mut crew, &["docs/x"], own), answer("SCOPE_VIOLATION", "in_forbidden_scope"));
     assert_eq!(check(&mut crew, &["out/passwd"], None), answer("SCOPE_VIOLATION", "workspace_escape"));

@@ -5,9 +5,11 @@ use std::cell::RefMut;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::budget::Purse;
+use contract::domain::crew::budget::{Amount, Bound, Purse};
 use contract::domain::crew::token::LockToken;
 use contract::domain::id::{Id, mint};
+use contract::domain::limits;
+use contract::domain::money::MicroUsd;
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{PlanPart, TaskId};
@@ -156,7 +158,8 @@ impl Crew {
         let token = self.token(name, token);
         json!({
             "schema_version": "1.0.0", "run_id": self.run, "task_id": name, "status": status,
-            "changes": [], "worklog_path": format!("worklogs/{name}.jsonl"), "notes_for_orchestrator": ["a note"],
+            "changes": [], "worklog_path": format!("worklogs/{name}.jsonl"),
+            "notes_for_orchestrator": ["a note"],
             "acceptance_check": [{"criterion": "it works", "status": "pass", "evidence": "seen"}],
             "x_fencing_token": token.number, "x_token": token,
         })
@@ -314,13 +317,16 @@ impl Crew {
 /// The budget of a run that has one.
 pub(crate) fn purse(cx: &mut Context, run: &str) -> Purse {
     let shown = budget::show::show(cx, &budget::show::Request { run: run.to_owned() }).unwrap();
+    let limit = shown.limit.unwrap();
+    let most = limits::AMOUNT_MAX;
+    let limit = Amount { cost: limit.cost.unwrap_or(MicroUsd(most)), tokens: limit.tokens.unwrap_or(most) };
     let purse = Purse {
-        limit: shown.limit.unwrap(),
+        limit,
         reserved: shown.reserved.unwrap(),
         spent: shown.spent.unwrap(),
         withheld: shown.withheld.unwrap(),
     };
-    assert_eq!(shown.free, Some(purse.free()));
+    assert_eq!(shown.free, Some(Bound::of(limit, purse.free())));
     purse
 }
 

@@ -91,6 +91,17 @@ fn what_is_withheld_must_be_what_a_person_was_shown() {
 }
 
 #[test]
+fn a_report_of_tokens_says_nothing_about_money() {
+    let mut crew = crew(1);
+    let token = issue(&mut crew, "T-1", 600, 60).unwrap();
+    let mut result = crew.result("T-1", token, "done");
+    result["x_tokens"] = json!(50);
+    crew.submit(result, Vec::new()).unwrap();
+    assert_eq!(books(&mut crew), [(0, 0), (0, 50), (600, 0), (400, 50)]);
+    crew.holds();
+}
+
+#[test]
 fn settling_cannot_make_money() {
     let mut crew = crew(2);
     let token = issue(&mut crew, "T-1", 600, 60).unwrap();

@@ -19,7 +19,14 @@ fn run_in(world: &mut World, workspace: &str, names: &[&str]) -> RunId {
 }
 
 fn in_project(world: &mut World, project: &str) {
-    world.cx.understand_names(Names { only_ids: false, project: Some(project.to_owned()) });
+    let project = Some(project.to_owned());
+    world.cx.understand_names(Names { project, ..Names::default() });
+}
+
+/// In a directory that is in no project.
+fn in_directory(world: &mut World, directory: &str) {
+    let directory = Some(directory.to_owned());
+    world.cx.understand_names(Names { directory, ..Names::default() });
 }
 
 fn id_of(world: &mut World, name: &str) -> Result<String, ErrorCode> {
@@ -63,7 +70,7 @@ fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
     let new = run_in(&mut world, "/pr/sub", &["build"]);
     let other = run_in(&mut world, "/elsewhere", &["build", "tests", "docs"]);
     in_project(&mut world, "/pr");
-    for (name, run) in [("build", &new), ("tests", &old), ("T-1", &new), ("T-2", &old), ("docs", &other)] {
+    for (name, run) in [("build", &new), ("tests", &old), ("T-1", &new), ("T-2", &old)] {
         let expected = match name {
             "T-1" => "build",
             "T-2" => "tests",
@@ -72,6 +79,12 @@ fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
         let expected = world.task_of(run, expected).id.to_string();
         assert_eq!(id_of(&mut world, name), Ok(expected), "{name}");
     }
+    let error = task::get::get(&mut world.cx, "docs").unwrap_err();
+    assert_eq!(error.message, "no run of the project /pr has a task docs");
+    let full = format!("{other}/docs");
+    assert!(error.hint.unwrap().contains(&full));
+    let expected = world.task_of(&other, "docs").id.to_string();
+    assert_eq!(id_of(&mut world, &full), Ok(expected));
     in_project(&mut world, "/elsewhere");
     let expected = world.task_of(&other, "build").id.to_string();
     assert_eq!(id_of(&mut world, "build"), Ok(expected));
@@ -108,7 +121,7 @@ fn only_whole_ids_are_names_where_the_agent_contract_says_so() {
     let mut world = World::new();
     let run = world.run(&["tests"]);
     let whole = world.task_of(&run, "tests").id.to_string();
-    world.cx.understand_names(Names { only_ids: true, project: None });
+    world.cx.understand_names(Names { only_ids: true, ..Names::default() });
     assert_eq!(id_of(&mut world, &whole).as_deref(), Ok(whole.as_str()));
     for name in ["tests", "T-1", &whole[..whole.len() - 1]] {
         let error = task::get::get(&mut world.cx, name).unwrap_err();
@@ -144,7 +157,7 @@ fn again_id(world: &mut World) -> String {
 }
 
 #[test]
-fn the_last_run_is_the_newest_of_the_project_or_else_of_the_store() {
+fn the_last_run_is_the_newest_of_the_project_or_directory() {
     let mut world = World::new();
     let show = |world: &mut World, name: &str| {
         ops::run::show::show(&mut world.cx, name).map(|whole| whole.run.asked.id).map_err(|error| error.code)
@@ -155,8 +168,14 @@ fn the_last_run_is_the_newest_of_the_project_or_else_of_the_store() {
     assert_eq!(show(&mut world, "@last"), Ok(newest.clone()));
     in_project(&mut world, "/pr");
     assert_eq!(show(&mut world, "@last"), Ok(own.clone()));
-    in_project(&mut world, "/empty");
+    in_directory(&mut world, "/elsewhere");
     assert_eq!(show(&mut world, "@last"), Ok(newest));
+    for place in ["/", "/elsewhere/below"] {
+        in_directory(&mut world, place);
+        assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound), "{place}");
+    }
+    in_project(&mut world, "/empty");
+    assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
     for name in [own.as_str(), &own.as_str()[..20], &own.as_str()["run_".len()..20], &own.uuid().unwrap()] {
         assert_eq!(show(&mut world, name), Ok(own.clone()), "{name}");
     }
@@ -218,13 +237,23 @@ fn a_crews_verb_that_is_repeated_with_the_last_run_gets_its_answer() {
 
 #[test]
 fn nothing_changes_a_run_of_another_project_that_is_not_named() {
+    for enter in [in_project, in_directory] {
+        nothing_changes_in_another_place(enter);
+    }
+}
+
+fn nothing_changes_in_another_place(enter: fn(&mut World, &str)) {
     let mut world = World::new();
     let elsewhere = run_in(&mut world, "/elsewhere", &["a"]);
-    in_project(&mut world, "/empty");
+    enter(&mut world, "/empty");
     let cancel = ops::run::cancel::Request { id: "@last".to_owned(), reason: None };
     let retry = retry::Request { task_id: None, run: Some("@last".to_owned()) };
     let go_on = ops::run::continue_run::Request { run: "@last".to_owned(), ..Default::default() };
+    let by_name = retry::Request { task_id: Some("a".to_owned()), run: None };
+    let cancel_name = ops::run::cancel::Request { id: "a".to_owned(), reason: None };
     let errors = [
+        retry::retry(&mut world.cx, &key("ann", "n"), &by_name).unwrap_err(),
+        ops::run::cancel::cancel(&mut world.cx, &key("ann", "m"), &cancel_name).unwrap_err(),
         ops::run::cancel::cancel(&mut world.cx, &key("ann", "c"), &cancel).unwrap_err(),
         retry::retry(&mut world.cx, &key("ann", "r"), &retry).unwrap_err(),
         ops::run::continue_run::continue_run(&mut world.cx, &key("ann", "x").caller, &go_on).unwrap_err(),

@@ -154,7 +154,7 @@ fn a_run_without_an_engine_is_canceled_at_once() {
     assert!(matches!(world.take(&run, 7, DEAD), Owned::Ended(_)));
     let before = world.state();
     let error = world.cancel(run.as_str(), "r-2", ALIVE).unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), (ErrorCode::WrongState, "the run is canceled already"));
+    assert_eq!((error.code, error.message.as_str()), (ErrorCode::WrongState, "the run was canceled already"));
     assert_eq!(world.state(), before);
 }
 

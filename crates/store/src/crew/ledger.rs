@@ -32,6 +32,14 @@ pub struct LastHeartbeat {
 const COLUMNS: &str = "task_id, reference, row, heard_at, heard_boot_id, heard_boot_ms";
 
 impl Tx<'_> {
+    /// The oldest run of a crew in a workspace.
+    pub fn first_ledger_in(&self, workspace: &str) -> Result<Option<RunId>> {
+        let sql = "SELECT runs.id FROM ledgers JOIN runs ON runs.id = ledgers.run_id WHERE workspace = ?1
+                   ORDER BY created_at, runs.id LIMIT 1";
+        let found: Option<String> = self.prepare(sql)?.query_row([workspace], |row| row.get(0)).optional()?;
+        found.map(|id| RunId::parse(&id).map_err(|_| unreadable("id", "run", &id))).transpose()
+    }
+
     /// The version of the ledger, which grows by one with every applied delta.
     pub fn ledger_version(&self, run: &RunId) -> Result<u64> {
         let mut statement = self.prepare("SELECT version FROM ledgers WHERE run_id = ?1")?;

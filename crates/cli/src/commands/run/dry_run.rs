@@ -2,16 +2,17 @@
 
 use std::fmt::Write;
 
+use contract::domain::text::counted;
 use ops::run::preview::Answer;
 
 use crate::output::one_line;
 
 pub(super) fn text(would: &Answer) -> String {
     let mut text = format!(
-        "would run `{}` in {}: {} tasks, at most {} at once\n",
+        "would run `{}` in {}: {}, at most {} at once\n",
         one_line(&would.objective),
         would.workspace,
-        would.tasks.len(),
+        counted(would.tasks.len(), "task"),
         would.max_parallel
     );
     for task in &would.tasks {
@@ -19,7 +20,8 @@ pub(super) fn text(would: &Answer) -> String {
             [] => String::new(),
             needed => format!(" after {}", needed.join(", ")),
         };
-        let line = format!("  {}: {} [{} checks]{after}", task.id, task.command.join(" "), task.checks);
+        let checks = counted(task.checks, "check");
+        let line = format!("  {}: {} [{checks}]{after}", task.id, task.command.join(" "));
         writeln!(text, "{}", one_line(&line)).expect("BUG: writing to memory cannot fail");
     }
     text

@@ -50,7 +50,8 @@ pub(super) fn summary(shown: &show::Answer) -> String {
     }
     text.push_str(&confinement::summary(&shown.tasks));
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
-    text.push_str(&format!("run {}: {}\n", shown.brief.state.as_str(), one_line(reason)));
+    let reason = if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) };
+    text.push_str(&format!("run {}{reason}\n", shown.brief.state.as_str()));
     let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);
     let next: String = failed.map(|task| failed_check::next(name(task))).collect();
     if !next.is_empty() {

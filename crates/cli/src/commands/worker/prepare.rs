@@ -7,7 +7,7 @@ use contract::domain::id::Minter;
 use contract::domain::request::Agent;
 use contract::domain::time::Clock;
 use ops::ledger::show;
-use ops::names::{LAST, run_id};
+use ops::names::{self, LAST, run_id};
 use ops::{Caller, Context, Error, Result};
 
 use super::{RunArgs, Worker};
@@ -23,6 +23,7 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
     let agent = Agent::parse(&owner).map_err(|error| invalid(format!("--owner: {error}")))?;
     let run = if args.run == LAST { run_id(cx, LAST)?.to_string() } else { args.run.clone() };
     let shown = show::show(cx, &show::Request { run })?;
+    let task = args.task.as_deref().map(|task| names::reference_in(cx, &shown.run_id, task)).transpose()?;
     let workspace = PathBuf::from(&shown.workspace);
     if !workspace.is_dir() {
         return Err(invalid(format!("the run's workspace {} is not a directory", workspace.display())));
@@ -37,6 +38,7 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
         args,
         caller: Caller::agent(agent),
         run: shown.run_id,
+        task,
         workspace,
         store: host::absolute(host::store_path(globals)?),
         stop: host::stop_on_signals()?,

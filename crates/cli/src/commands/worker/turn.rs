@@ -53,7 +53,7 @@ pub(super) fn take(worker: &Worker<'_>, cx: &mut Context, number: u32) -> Result
     watchdog::sweep(cx, &worker.caller, &watchdog::Request { run: Some(worker.run.clone()) })?;
     let request = issue::Request {
         run: worker.run.clone(),
-        task: worker.args.task.clone(),
+        task: worker.task.clone(),
         owner: Some(worker.caller.agent.as_str().to_owned()),
         ..issue::Request::default()
     };

@@ -43,9 +43,9 @@ pub(super) const ROWS: &[Row] = &[
         verb: "resume",
         prepare: |cli| {
             let id = task(cli, "one");
-            let request = json!({"project_dir": "/w/p", "limit": 5, "focus": id, "budget": 1000});
+            let request = json!({"project_dir": "/usr/lib", "limit": 5, "focus": id, "budget": 1000});
             let argv =
-                ["resume", "--project-dir", "/w/p", "--limit", "5", "--focus", &id, "--budget", "1000"];
+                ["resume", "--project-dir", "/usr/lib", "--limit", "5", "--focus", &id, "--budget", "1000"];
             Example::new(request, &argv)
         },
     },

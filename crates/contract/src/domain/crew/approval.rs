@@ -60,6 +60,8 @@ pub enum NotApproved {
     Expired,
     #[error("it was used already")]
     Used,
+    #[error("it is already granted")]
+    Granted,
     #[error("the action is not the one that was approved")]
     OtherAction,
 }
@@ -71,6 +73,7 @@ impl NotApproved {
             NotApproved::Denied => "approval_denied",
             NotApproved::Expired => "approval_expired",
             NotApproved::Used => "approval_used",
+            NotApproved::Granted => "approval_granted",
             NotApproved::OtherAction => "approval_other_action",
         }
     }
@@ -82,14 +85,22 @@ impl Filed {
         now.at >= self.asked.deadline || (same_boot && !self.asked.lease.is_live(now))
     }
 
-    /// Whether it can still be decided.
-    pub fn decide(&self, now: &Now) -> Result<(), NotApproved> {
+    /// Whether it can still be decided this way. A grant that was not used can be taken back.
+    pub fn decide(&self, granted: bool, now: &Now) -> Result<(), NotApproved> {
         match self.state {
-            ApprovalState::Pending if self.has_expired(now) => Err(NotApproved::Expired),
-            ApprovalState::Pending => Ok(()),
-            ApprovalState::Granted | ApprovalState::Used => Err(NotApproved::Used),
+            ApprovalState::Pending | ApprovalState::Granted if self.has_expired(now) => {
+                Err(NotApproved::Expired)
+            }
+            ApprovalState::Granted if granted => Err(NotApproved::Granted),
+            ApprovalState::Pending | ApprovalState::Granted => Ok(()),
+            ApprovalState::Used => Err(NotApproved::Used),
             ApprovalState::Denied => Err(NotApproved::Denied),
         }
+    }
+
+    /// Whether it is pending or granted, and can still be used.
+    pub fn is_open(&self, now: &Now) -> bool {
+        matches!(self.state, ApprovalState::Pending | ApprovalState::Granted) && !self.has_expired(now)
     }
 
     /// Whether it permits the action with this digest now.
@@ -105,4 +116,26 @@ impl Filed {
             ApprovalState::Granted => Ok(()),
         }
     }
+}
+
+/// The approvals that a start with this digest uses up: the newest of each action that was not used before. Refuses with
+/// the first of them that does not permit it, and with the last of all where none is left.
+pub fn admitted<'a>(
+    asked: &'a [Filed],
+    digest: &str,
+    now: &Now,
+) -> Result<Vec<&'a Filed>, (&'a Filed, NotApproved)> {
+    let newest = |filed: &&Filed| {
+        let same = |other: &&Filed| other.asked.action == filed.asked.action;
+        asked.iter().rfind(same).is_some_and(|last| last.asked.id == filed.asked.id)
+    };
+    let open: Vec<&Filed> =
+        asked.iter().filter(newest).filter(|filed| filed.state != ApprovalState::Used).collect();
+    if let (true, Some(last)) = (open.is_empty(), asked.last()) {
+        return Err((last, NotApproved::Used));
+    }
+    for filed in &open {
+        filed.admit(digest, now).map_err(|fault| (*filed, fault))?;
+    }
+    Ok(open)
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 
 /// Money and tokens together.
@@ -36,6 +37,23 @@ impl Amount {
     /// As a condition of serde, which passes a reference.
     pub fn is_zero(&self) -> bool {
         *self == Amount::default()
+    }
+}
+
+/// An amount of a limit for programs and people: `None` where there is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Bound {
+    pub cost: Option<MicroUsd>,
+    pub tokens: Option<i64>,
+}
+
+impl Bound {
+    /// The part of a purse, whose limit says what is bounded at all.
+    pub fn of(limit: Amount, part: Amount) -> Self {
+        Self {
+            cost: (limit.cost.0 < limits::AMOUNT_MAX).then_some(part.cost),
+            tokens: (limit.tokens < limits::AMOUNT_MAX).then_some(part.tokens),
+        }
     }
 }
 
@@ -139,12 +157,6 @@ fn part(withheld: i64, known: Option<i64>) -> Result<Option<i64>, SettleFault> {
     }
 }
 
-impl From<Option<Amount>> for Spent {
-    fn from(amount: Option<Amount>) -> Self {
-        Spent { cost: amount.map(|amount| amount.cost), tokens: amount.map(|amount| amount.tokens) }
-    }
-}
-
 /// The budget of a run. `limit = free + reserved + spent + withheld` at all times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Purse {
@@ -200,12 +212,12 @@ impl Purse {
         share.fits_in(self.limit.minus(self.spent).minus(self.withheld))
     }
 
-    /// Whether the limit may become `limit`.
     /// Whether this limit permits more than the one that the run has.
     pub fn is_raised_by(&self, limit: Amount) -> bool {
         limit.cost > self.limit.cost || limit.tokens > self.limit.tokens
     }
 
+    /// Whether the limit may become `limit`.
     pub fn decide_limit(&self, limit: Amount) -> Result<(), BudgetFault> {
         if limit.is_negative() {
             return Err(BudgetFault::Negative);

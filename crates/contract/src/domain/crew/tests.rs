@@ -147,7 +147,10 @@ fn an_approval_is_for_one_action_once_and_in_time() {
     assert_eq!(filed(ApprovalState::Pending).admit("d", &now(1)), Err(NotApproved::Pending));
     assert_eq!(filed(ApprovalState::Denied).admit("d", &now(1)), Err(NotApproved::Denied));
     assert_eq!(filed(ApprovalState::Used).admit("d", &now(1)), Err(NotApproved::Used));
-    assert_eq!(filed(ApprovalState::Pending).decide(&now(10)), Err(NotApproved::Expired));
+    assert_eq!(filed(ApprovalState::Pending).decide(true, &now(10)), Err(NotApproved::Expired));
+    assert_eq!(granted.decide(true, &now(1)), Err(NotApproved::Granted));
+    assert_eq!(granted.decide(false, &now(1)), Ok(()), "a grant that was not used can be taken back");
+    assert_eq!(filed(ApprovalState::Used).decide(false, &now(1)), Err(NotApproved::Used));
 }
 
 #[test]

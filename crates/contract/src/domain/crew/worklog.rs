@@ -52,3 +52,29 @@ pub fn broken(lines: &[Line], beginning: &str) -> Option<i64> {
     }
     None
 }
+
+/// How many digits of its digest a file that was set aside has in its name.
+const SET_ASIDE_DIGITS: usize = 12;
+
+/// The name under which a file with other content is kept, by the digest of that content.
+pub fn set_aside_name(name: &str, digest: &str) -> String {
+    let digits = digest.strip_prefix("sha256:").unwrap_or(digest);
+    format!("{name}.found-{}", digits.get(..SET_ASIDE_DIGITS).unwrap_or(digits))
+}
+
+/// The name under which a worklog is written before it takes the place of the old file.
+pub fn draft_name(name: &str) -> String {
+    format!("{name}{DRAFT}")
+}
+
+const DRAFT: &str = ".draft";
+
+/// The worklog that a path is a draft of or was set aside from; any other path as it is.
+pub fn original_name(path: &str) -> &str {
+    if let Some(name) = path.strip_suffix(DRAFT) {
+        return name;
+    }
+    let is_digest =
+        |digits: &str| digits.len() == SET_ASIDE_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    path.rsplit_once(".found-").filter(|(_, digits)| is_digest(digits)).map_or(path, |(name, _)| name)
+}

@@ -36,6 +36,15 @@ fn a_change_that_another_task_may_make_is_that_tasks_and_any_other_is_unattribut
 }
 
 #[test]
+fn a_worklog_that_was_set_aside_counts_as_the_worklog() {
+    let changed = ["tmp/w.jsonl", "tmp.found-0123456789ab", "tmp.draft", "src/b.found-0123456789ab"];
+    let found = judged(&[other("T-2", &["src/b"])], &[], &changed);
+    let covered = vec![Covered { path: changed[3].to_owned(), by: "T-2".to_owned() }];
+    assert_eq!(found, Outside { covered, ..Outside::default() });
+    assert_eq!(judged(&[], &[], &["tmp.found-zz"]).undeclared, ["tmp.found-zz"]);
+}
+
+#[test]
 fn a_forbidden_file_counts_unless_another_tasks_grant_covers_it() {
     assert_eq!(judged(&[], &["secret"], &["secret/k"]).forbidden, ["secret/k"]);
     assert_eq!(judged(&[other("T-2", &["src/b"])], &["secret"], &["secret/k"]).forbidden, ["secret/k"]);

@@ -18,6 +18,11 @@ fn absolute_scopes_are_inside_the_workspace_or_refused() {
     assert_eq!(settled(&["/srv/repo"], "/srv/repo"), Ok(vec![".".into()]));
     let refused = vec!["$.task[0].writes[1] workspace_escape".to_owned()];
     assert_eq!(settled(&["src", "/etc/passwd"], "/srv/repo"), Err(refused));
+    let scope = |text| vec![Scope::parse(text, None).unwrap()];
+    let task = PlanTask { scratch: scope("/tmp/zz"), pins: scope("/etc/passwd"), ..PlanTask::minimal("a") };
+    let findings = settle(&mut Plan { tasks: vec![task], ..Plan::default() }, "$", "/srv/repo");
+    let paths: Vec<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
+    assert_eq!(paths, ["$.task[0].scratch[0]", "$.task[0].pins[0]"]);
     for outside in ["/", "/srv", "/srv/repository", "/srv/repo/../other"] {
         assert!(settled(&[outside], "/srv/repo").is_err(), "{outside}");
     }

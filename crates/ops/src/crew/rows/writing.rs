@@ -53,7 +53,7 @@ pub(super) fn write(
     let about = about(state, &task);
     work.change(&about, &format!("{reference} is {}: {}", row.status, row.reason), &Change::Crew(written))?;
     if !matches!(row.status, Status::Todo | Status::InProgress) {
-        crate::crew::grants::let_go(work, &task, context.ended, context.spent.into())?;
+        crate::crew::grants::let_go(work, &task, context.ended, context.spent)?;
     }
     if row.status != Status::Blocked {
         settle_blocker(work, &task, None)?;

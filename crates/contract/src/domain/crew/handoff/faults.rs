@@ -42,7 +42,7 @@ impl Bundle {
         named(&run.corr, "$.x_run.corr")?;
         named(&run.document_digest, "$.x_run.document_digest")?;
         if run.state.is_terminal() {
-            let message = format!("the run is {} and cannot be continued", run.state.as_str());
+            let message = format!("the run {} and cannot be continued", run.state.said());
             return Err(Fault::new(Code::InvalidTransition, "run_ended", "$.x_run.state", message));
         }
         if run.max_parallel > limits::PARALLEL_MAX {
