@@ -196,7 +196,7 @@ fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String 
 }
 
 /// So many tests share the requests, because one alone would take too long.
-const PARTS: usize = 8;
+const PARTS: usize = 12;
 
 fn part(number: usize) {
     let changing = samples().filter(|sample| sample.entry().effect.mutates());
@@ -229,6 +229,10 @@ parts! {
     a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_5: 5,
     a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_6: 6,
     a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_7: 7,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_8: 8,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_9: 9,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_10: 10,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_11: 11,
 }
 
 #[test]
