@@ -190,6 +190,7 @@ fn refuse_secrets(stream: &str, record: &Record) -> Result<()> {
 
 /// Which events to list. Every set field narrows.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each narrows the list on its own")]
 pub struct EventFilter {
     pub agent: Option<String>,
     pub task_id: Option<String>,

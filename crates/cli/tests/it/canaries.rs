@@ -225,7 +225,7 @@ fn a_name_with_a_secret_is_refused_and_not_repeated() {
     refused(&["backup", file]);
     refused(&["export", file]);
     refused(&["salvage", cli.db().to_str().unwrap(), "--into", file]);
-    refused(&["task", "list", "--db-path", file]);
+    refused(&[&["task", "create", "--title", "t", "--db-path", file][..], &agent, &id].concat());
     let run =
         opened(&cli, "objective = \"o\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\nwrites = [\"a\"]\n");
     refused(&["handoff", "export", &run, file]);

@@ -111,8 +111,7 @@ fn repository() -> Cli {
     let script = "git init -q . && echo '*.o' > .gitignore && echo built/ >> .gitignore && mkdir -p src sub built \
         && touch top src/a sub/a tracked.o built/tracked && git add -f . \
         && git -c user.name=n -c user.email=e commit -q -m 1";
-    let made = std::process::Command::new("sh").args(["-c", script]).current_dir(cli.project()).status();
-    assert!(made.unwrap().success());
+    cli.call(["-c", script]).program("sh").run().success();
     cli
 }
 
@@ -125,8 +124,7 @@ fn hooks_and_configuration_count_wherever_the_repository_is() {
         (".", "mv .git ../moved.git && ln -s ../moved.git .git"),
     ] {
         let cli = repository();
-        let made = std::process::Command::new("sh").args(["-c", prepare]).current_dir(cli.project()).status();
-        assert!(made.unwrap().success());
+        cli.call(["-c", prepare]).program("sh").run().success();
         let top = cli.project().display().to_string();
         let script = script.replace("$TOP", &top);
         let plan =

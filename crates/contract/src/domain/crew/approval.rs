@@ -119,7 +119,8 @@ impl Filed {
 }
 
 /// The approvals that a start with this digest uses up: the newest of each action that was not used before. Refuses with
-/// the first of them that does not permit it, and with the last of all where none is left.
+/// the first of them that does not permit it, and with the last of all where none is left. What was denied or has expired
+/// stands in the way until a later request is granted.
 pub fn admitted<'a>(
     asked: &'a [Filed],
     digest: &str,
@@ -129,8 +130,16 @@ pub fn admitted<'a>(
         let same = |other: &&Filed| other.asked.action == filed.asked.action;
         asked.iter().rfind(same).is_some_and(|last| last.asked.id == filed.asked.id)
     };
-    let open: Vec<&Filed> =
-        asked.iter().filter(newest).filter(|filed| filed.state != ApprovalState::Used).collect();
+    let last_grant = asked.iter().rposition(|filed| filed.admit(digest, now).is_ok());
+    let is_over = |at: usize, filed: &Filed| match filed.state {
+        ApprovalState::Used => true,
+        ApprovalState::Denied => last_grant.is_some_and(|grant| grant > at),
+        ApprovalState::Pending | ApprovalState::Granted => {
+            filed.has_expired(now) && last_grant.is_some_and(|grant| grant > at)
+        }
+    };
+    let open = asked.iter().enumerate().filter(|(at, filed)| newest(filed) && !is_over(*at, filed));
+    let open: Vec<&Filed> = open.map(|(_, filed)| filed).collect();
     if let (true, Some(last)) = (open.is_empty(), asked.last()) {
         return Err((last, NotApproved::Used));
     }
