@@ -207,8 +207,10 @@ impl Dispatcher<'_> {
     /// Ended by request, not by itself. A canceled task stays canceled; an interrupted one waits to be continued; one
     /// that lost its locks is left to a person.
     fn conclude_stopped(&mut self, task: usize, live: &Live, why: Stopped) -> Result<()> {
+        let is_unstarted =
+            matches!(why, Stopped::Interrupted) && self.starved.is_some() && live.spec.is_some();
         let (state, to, message) = match why {
-            Stopped::Interrupted if self.starved.is_some() => (
+            Stopped::Interrupted if is_unstarted => (
                 AttemptState::Interrupted,
                 Status::Blocked,
                 "not started: the machine is short of what a process needs",
@@ -231,7 +233,13 @@ impl Dispatcher<'_> {
             self.note(end_of(live, conclusion, &reported, None));
             if self.tasks[task].status == Status::InProgress {
                 let task_id = self.tasks[task].id.clone();
-                self.note(Entry::MoveTask { task_id, to, reason: Some(message.to_owned()), verified: false });
+                let move_to =
+                    |to, reason| Entry::MoveTask { task_id: task_id.clone(), to, reason, verified: false };
+                self.note(move_to(to, Some(message.to_owned())));
+                // Nothing of it has run, so nobody has to decide whether it may run again.
+                if is_unstarted {
+                    self.note(move_to(Status::Todo, None));
+                }
             }
             // Moved between the look and the writing: the next look finds it where it stays.
             if self.commit_unless_moved(mark)? {
