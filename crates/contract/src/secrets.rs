@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "writ_assignment_token",
         hints: &["0-", "1-", "2-", "3-", "4-", "5-", "6-", "7-", "8-", "9-"],
-        pattern: r"\b[1-9][0-9]{0,18}-[0-9a-f]{64}\b",
+        pattern: r"\b[1-9][0-9]{0,18}-[0-9a-f]{64}[A-Za-z0-9_-]*",
     },
     Rule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"sk-ant-[A-Za-z0-9_-]{20,}" },
     Rule {

@@ -81,7 +81,7 @@ pub(crate) struct Checked {
     pub(crate) withheld: Option<String>,
     /// The directory and the digest of the project's commands, where its checks were run.
     trusted: Option<(String, String)>,
-    /// Who calls the task done.
+    /// Who answers for calling the task done.
     pub(crate) by: Option<Agent>,
 }
 

@@ -106,6 +106,8 @@ pub enum Command {
         verified: bool,
         withheld: Option<String>,
         by: Option<Agent>,
+        /// Who answers for it, where one executor goes by several names.
+        author: Option<Agent>,
     },
     /// Release a claim.
     Release { agent: Agent },
@@ -197,11 +199,11 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
             }
             claim(task, wanted, now)
         }
-        Command::Move { to, reason, rules, verified, withheld, by } => {
+        Command::Move { to, reason, rules, verified, withheld, by, author } => {
             if let Some(agent) = by {
                 not_held_by_another(task, agent, now)?;
             }
-            let evidence = evidence_for(task, *to, *verified, by.as_ref())?;
+            let evidence = evidence_for(task, *to, *verified, author.as_ref().or(by.as_ref()))?;
             let withheld = withheld.clone().filter(|_| *to == Status::Done);
             let evidence =
                 evidence.map(|granted| if withheld.is_some() { Evidence::Claimed } else { granted });

@@ -61,7 +61,7 @@ mod tests {
                 assert!(near.contains(&task) || !place.overlaps(other), "{place} and {other}");
             }
         }
-        assert_eq!(writers.near(&scope("b")), BTreeSet::from([0, 6]), "and nothing far away");
+        assert_eq!(writers.near(&scope("b")), BTreeSet::from([0, 6, 7]), "and nothing far away");
         scopes.iter().enumerate().for_each(|(task, place)| writers.remove(task, std::slice::from_ref(place)));
         assert_eq!(writers, Writers::default());
     }

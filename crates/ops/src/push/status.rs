@@ -51,7 +51,8 @@ impl<'p> Wanted<'p> {
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, task)?,
             withheld: proof.withheld.clone(),
-            by: proof.by.clone(),
+            by: Some(work.caller.agent.clone()),
+            author: proof.by.clone(),
         };
         let message = format!("Status changed to: {}", self.asked.status);
         let made = task::carry_out(work, task, &command, &message)?;

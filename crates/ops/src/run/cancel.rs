@@ -185,6 +185,7 @@ fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: &str
         verified: false,
         withheld: None,
         by: None,
+        author: None,
     };
     crate::task::carry_out(work, &mut task, &command, "Task canceled")?;
     Ok(())

@@ -112,6 +112,7 @@ fn move_task(
         verified,
         withheld: withheld.map(scrubbed),
         by: None,
+        author: None,
     };
     let message = format!("{}: {to}", task.title);
     crate::task::carry_out(work, &mut task, &command, &message)?;

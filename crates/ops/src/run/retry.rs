@@ -152,6 +152,7 @@ fn move_to_todo(work: &mut EventWriter<'_, '_>, mut task: Task) -> Result<()> {
         verified: false,
         withheld: None,
         by: None,
+        author: None,
     };
     let before = task.pinned.clone();
     crate::task::carry_out(work, &mut task, &command, "Task will be retried")?;

@@ -97,7 +97,8 @@ fn commit(
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, &task)?,
             withheld: proof.withheld.clone(),
-            by: proof.by.clone(),
+            by: Some(work.caller.agent.clone()),
+            author: proof.by.clone(),
         };
         let message = format!("Status changed to: {}", to.continuity());
         let made = super::carry_out(work, &mut task, &command, &message)?;

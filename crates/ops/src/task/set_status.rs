@@ -55,7 +55,8 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Repl
             rules: Rules::Continuity,
             verified: checked.proves(work.tx, &task)?,
             withheld: checked.withheld.clone(),
-            by: checked.by.clone(),
+            by: Some(work.caller.agent.clone()),
+            author: checked.by.clone(),
         };
         let message = format!("Status changed to: {}", request.status.as_str());
         let made = super::carry_out(work, &mut task, &command, &message)?;

@@ -111,13 +111,9 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
                 "metadata": metadata,
             });
             let kind = row.text(&["kind"]).unwrap_or_else(|| "event".to_owned());
-            let mut says = EventBody::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
-            if event_kind::is_reserved(&kind) {
-                // Another program wrote it there, not writ.
-                says.intent = event_kind::agents_intent(&kind);
-            }
-            let number = self.say_for(row.text(&["agent_name"]), &about, says)?;
-            self.events.push((old, number));
+            let says = EventBody::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
+            let says = EventBody { intent: event_kind::agents_intent(&kind), ..says };
+            self.events.push((old, self.say_for(row.text(&["agent_name"]), &about, says)?));
             self.report.carried("events");
             Ok(())
         })
@@ -191,7 +187,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
         scribe.change(about, message, change).map(|_| ())
     }
 
-    /// An event under the name of its author there.
+    /// An event under the name of its author there: not writ's own, whatever its kind.
     fn say_for(&mut self, agent: Option<String>, about: &About, says: EventBody) -> Result<i64> {
         let Some(agent) = agent.and_then(|name| Agent::parse(&name).ok()) else {
             return self.work.say(about, says);

@@ -34,8 +34,9 @@ const COLUMNS: &str = "task_id, reference, row, heard_at, heard_boot_id, heard_b
 impl Tx<'_> {
     /// The oldest run of a crew in a workspace.
     pub fn first_ledger_in(&self, workspace: &str) -> Result<Option<RunId>> {
-        let sql = "SELECT runs.id FROM ledgers JOIN runs ON runs.id = ledgers.run_id WHERE workspace = ?1
-                   ORDER BY created_at, runs.id LIMIT 1";
+        let sql = "SELECT id FROM runs WHERE workspace = ?1
+                   AND EXISTS (SELECT 1 FROM ledger_rows WHERE ledger_rows.run_id = runs.id)
+                   ORDER BY created_at, id LIMIT 1";
         let found: Option<String> = self.prepare(sql)?.query_row([workspace], |row| row.get(0)).optional()?;
         found.map(|id| RunId::parse(&id).map_err(|_| unreadable("id", "run", &id))).transpose()
     }

@@ -120,7 +120,7 @@ impl Filed {
 
 /// The approvals that a start with this digest uses up: the newest of each action that was not used before. Refuses with
 /// the first of them that does not permit it, and with the last of all where none is left. What was denied or has expired
-/// stands in the way until a later request is granted.
+/// blocks the task until a later request is granted.
 pub fn admitted<'a>(
     asked: &'a [Filed],
     digest: &str,

@@ -63,6 +63,7 @@ fn run(checks: usize, script: &str) -> String {
                 verified: false,
                 withheld: None,
                 by: Some(Agent::parse(agent).unwrap()),
+                author: None,
             },
             ["release", agent] => Command::Release { agent: Agent::parse(agent).unwrap() },
             ["evict"] => Command::Evict,
@@ -73,6 +74,7 @@ fn run(checks: usize, script: &str) -> String {
                 verified: rest.contains(&"verified"),
                 withheld: None,
                 by: None,
+                author: None,
             },
             _ => panic!("{step}"),
         };
@@ -151,7 +153,15 @@ fn any_command() -> impl Strategy<Value = Command> {
         (prop::sample::select(Status::ALL), any::<bool>(), any::<bool>(), proptest::option::of(agent))
             .prop_map(|(to, operator, verified, by)| {
                 let rules = if operator { Rules::Operator } else { Rules::Continuity };
-                Command::Move { to, reason: Some("r".to_owned()), rules, verified, withheld: None, by }
+                Command::Move {
+                    to,
+                    reason: Some("r".to_owned()),
+                    rules,
+                    verified,
+                    withheld: None,
+                    by,
+                    author: None,
+                }
             }),
     ]
 }
@@ -208,6 +218,7 @@ fn checks_by_the_agent_that_completes_the_task_are_no_independent_evidence() {
             verified,
             withheld: None,
             by,
+            author: None,
         };
         decide(&task, &command, &now(0)).map(|changes| match &changes[..] {
             [Change::TaskMoved { evidence, .. }] => *evidence,

@@ -38,6 +38,7 @@ pub(super) fn write(
             verified: context.verified,
             withheld: context.withheld,
             by: context.by.filter(|_| row.status == Status::Done),
+            author: None,
         };
         let message = format!("{reference}: {}", row.status);
         crate::task::carry_out_alone(work, &mut task, &command, &message).map_err(as_operator)?;
