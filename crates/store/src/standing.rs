@@ -90,7 +90,9 @@ impl Named {
     pub(crate) fn find(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         let resolved = fs::canonicalize(path).ok()?;
-        Some(Self { id: (found.dev(), found.ino()), resolved, names: found.nlink() })
+        // A directory has a name in each of its own.
+        let names = if found.is_file() { found.nlink() } else { 1 };
+        Some(Self { id: (found.dev(), found.ino()), resolved, names })
     }
 
     /// Refuses a file whose log may be beside another name: who opens it there does not see what was written here.

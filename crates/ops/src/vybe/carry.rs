@@ -104,8 +104,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             about.task_id = known;
             let old = row.number(&["id"]).unwrap_or(0);
             let payload = json!({
-                "imported_from": "vybe",
-                "id": old,
+                "imported_from": "vybe", "id": old,
                 "created_at": row.time(&["created_at"]),
                 "task_id": task,
                 "metadata": metadata,
@@ -113,7 +112,8 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             let kind = row.text(&["kind"]).unwrap_or_else(|| "event".to_owned());
             let says = EventBody::event(&kind, row.text(&["message"]).unwrap_or_default(), payload);
             let says = EventBody { intent: event_kind::agents_intent(&kind), ..says };
-            self.events.push((old, self.say_for(row.text(&["agent_name"]), &about, says)?));
+            let number = self.say_for(row.text(&["agent_name"]), &about, says)?;
+            self.events.push((old, number));
             self.report.carried("events");
             Ok(())
         })
