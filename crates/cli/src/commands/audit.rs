@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::text::counted;
 use ops::audit::report::{Fault, Tip};
 use ops::audit::reseal::Reseal;
 use ops::audit::verify::{Answer, Request, Verify};
@@ -72,26 +73,40 @@ fn reseal(reason: Option<String>, globals: &Globals, output: &Output) -> Result<
     let key = host::person_key(globals)?;
     let request = ops::audit::reseal::Request { reason };
     let answer = verb::call::<Reseal>(&mut cx, Some(&key), &request)?.answer;
-    Ok(output.answer(&answer, || "the store is sealed as it is now\n".to_owned()))
+    let said = if answer.resealed {
+        "the store is sealed as it is now\n"
+    } else {
+        "nothing was sealed: every seal fits; `writ audit verify` shows whether anything else is damaged\n"
+    };
+    Ok(output.answer(&answer, || said.to_owned()))
 }
 
 fn text(found: &Answer, quick: bool) -> String {
     let log = &found.verification;
-    let mut text = format!("{} events in {} streams\n", log.events, log.streams);
+    let events = counted(usize::try_from(log.events).unwrap_or(0), "event");
+    let mut text = format!("{events} in {}\n", counted(log.streams, "stream"));
     if !quick || !log.damage.is_empty() {
         text.push_str(&listed("file", "all of it can be read", &log.damage));
     }
     if !quick {
         text.push_str(&listed("schema", "as in a new store", &log.schema));
     }
-    text.push_str(&section("integrity", "no event was changed", &log.integrity));
-    text.push_str(&section("completeness", "no event is missing", &log.completeness));
+    for (name, good, faults) in [
+        ("integrity", "no event was changed", &log.integrity),
+        ("completeness", "no event is missing", &log.completeness),
+    ] {
+        if faults.is_empty() && !log.damage.is_empty() {
+            text.push_str(&format!("{name}: cannot be judged while the file is damaged\n"));
+        } else {
+            text.push_str(&section(name, good, faults));
+        }
+    }
     match &log.seal_not_checked {
         Some(why) => text.push_str(&format!("seal not checked: {why}\n")),
         None if quick => {
-            text.push_str(&listed("seal", "nothing but writ moved the ends of the streams", &log.tables));
+            text.push_str(&listed("seal", "those of the ends of the streams fit", &log.tables));
         }
-        None => text.push_str(&listed("seal", "nothing but writ changed a row", &log.tables)),
+        None => text.push_str(&listed("seal", "every one fits", &log.tables)),
     }
     if log.seal_not_checked.is_some() {
         log.tables.iter().for_each(|fault| text.push_str(&format!("tables: {fault}\n")));
@@ -105,6 +120,11 @@ fn text(found: &Answer, quick: bool) -> String {
             text.push_str(&format!("replay: not possible, {why}, so the tables cannot be rebuilt\n"));
         }
         None => text.push_str(&listed("replay", "the log rebuilds every table", &found.replay_differences)),
+    }
+    if !found.is_clean() {
+        text.push_str(
+            "hint: restore a backup, or copy what is whole to a new store with `writ salvage STORE --into NEW`\n",
+        );
     }
     text
 }

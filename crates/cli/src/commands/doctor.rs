@@ -147,7 +147,9 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     let said = if log_is_whole && !found.damage.is_empty() {
         "cannot be judged while the file is damaged".to_owned()
     } else if log_is_whole {
-        format!("{} events in {} streams verify", found.events, found.streams)
+        let events = counted(usize::try_from(found.events).unwrap_or(0), "event");
+        let streams = counted(found.streams, "stream");
+        format!("{events} in {streams} fit; `writ audit verify` compares the tables with them")
     } else {
         format!(
             "{} changed, {} missing; see `writ audit verify`",

@@ -268,7 +268,7 @@ fn an_untouched_log_verifies_and_rebuilds_every_table() {
         "schema: ok, as in a new store",
         "integrity: ok, no event was changed",
         "completeness: ok, no event is missing",
-        "seal: ok, nothing but writ changed a row",
+        "seal: ok, every one fits",
         "replay: ok, the log rebuilds every table",
     ];
     assert_eq!(lines[1..], expected);

@@ -19,7 +19,7 @@ pub(super) fn seal(found: &ops::audit::Found) -> Look {
     let (well, said) = match (&found.seal_not_checked, found.tables.as_slice()) {
         (_, [first, ..]) => (false, format!("{first}; see `writ audit verify`")),
         (Some(why), []) => (false, format!("not checked: {why}")),
-        (None, []) => (true, "every row beside the log is as writ left it".to_owned()),
+        (None, []) => (true, "every seal fits".to_owned()),
     };
     Look { what: "seal", well, said }
 }
