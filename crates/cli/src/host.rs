@@ -218,11 +218,7 @@ fn own_key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
 /// Calls a verb under the key that its contract asks for, and returns its answer.
 pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
     let key = key_for::<V>(globals)?;
-    let mut cx = match V::FUNCTION.effect() {
-        Effect::Reads => open_to_read(globals)?,
-        Effect::Once | Effect::Repeatable => open(globals)?,
-    };
-    called::<V>(&mut cx, key.as_ref(), request)
+    called::<V>(&mut open(globals)?, key.as_ref(), request)
 }
 
 /// Calls the verb, with the run that `@last` means in the place of that name.
@@ -279,14 +275,6 @@ pub(crate) fn answer_decided<V: Verb>(
 
 pub(crate) fn open(globals: &Globals) -> Result<Context> {
     open_announcing(globals, Box::new(|_| {}))
-}
-
-/// The same for a command that only reads: it makes no store where a flag names one, which may be a slip.
-pub(crate) fn open_to_read(globals: &Globals) -> Result<Context> {
-    match flag_path(globals) {
-        Some(_) if persona::current() == Persona::Writ => open_existing(globals),
-        Some(_) | None => open(globals),
-    }
 }
 
 /// The same with a function that is called with a run before it is worked.

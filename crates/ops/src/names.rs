@@ -31,7 +31,8 @@ pub struct Names {
     pub only_ids: bool,
     /// The root of the caller's project: only its runs are meant where none is named.
     pub project: Option<String>,
-    /// The caller's directory, which counts outside any project. Without both, all runs are meant.
+    /// The caller's directory, which counts outside any project, with all that is above and below it. Without both, all
+    /// runs are meant.
     pub directory: Option<String>,
 }
 
@@ -40,7 +41,9 @@ impl Names {
     fn is_own(&self, workspace: &str) -> bool {
         match (&self.project, &self.directory) {
             (Some(project), _) => workspace::is_within(workspace, project),
-            (None, Some(directory)) => workspace == directory,
+            (None, Some(directory)) => {
+                workspace::is_within(workspace, directory) || workspace::is_within(directory, workspace)
+            }
             (None, None) => true,
         }
     }

@@ -86,7 +86,7 @@ fn agent_is_required() -> Error {
 
 /// The same events as AEE envelopes, one a line.
 fn envelopes(request: &Request, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let events = events(&mut host::open_to_read(globals)?, request)?;
+    let events = events(&mut host::open(globals)?, request)?;
     let line = |event| serde_json::to_string(&ops::event::envelope(event)).ok().map(|line| line + "\n");
     Ok(output.text(&events.iter().filter_map(line).collect::<String>()))
 }

@@ -30,7 +30,6 @@ use crate::app::Globals;
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Output, say};
-use crate::persona::{self, Persona};
 use call::AgentCommand;
 use tally::{Report, Tally};
 
@@ -41,7 +40,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surfac
     after_help = "Agent programs:\n  claude, codex, gemini and opencode are called in their own headless way, also behind a path or `env X=1`, with the \
                   context on standard input. Any other program gets the context on standard input. {prompt_file}, {task_id} \
                   and {project} in its arguments are replaced; with {prompt_file} the context is in that file instead.\n\n\
-                  Exit codes: 0 if no task failed, 1 if one did.\n\n\
+                  The exit code is 0 also if a task failed: the answer counts them.\n\n\
                   Examples:\n  writ loop --command codex --project-dir .\n  writ loop --command \"my-agent --file {prompt_file}\" --max-tasks 3 --dry-run"
 )]
 #[command(args_conflicts_with_subcommands = true)]
@@ -140,12 +139,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             let message = format!("interrupted by signal {signal}");
             Err(Error::new(ErrorCode::Interrupted, message).details(details))
         }
-        None => {
-            let printed = output.answer(&report, || report.text());
-            // The agent contract's own name ends well whatever became of the tasks.
-            let tells = persona::current() == Persona::Writ;
-            Ok(if tells && report.failed > 0 { ExitCode::FAILURE } else { printed })
-        }
+        None => Ok(output.answer(&report, || report.text())),
     }
 }
 

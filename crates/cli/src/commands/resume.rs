@@ -1,6 +1,5 @@
 //! `writ resume`
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
@@ -10,7 +9,6 @@ use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::output::Output;
-use crate::persona::{self, Persona};
 use crate::{host, project};
 
 #[derive(Debug, clap::Args)]
@@ -43,7 +41,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let project_dir = project::named_or_here(args.project_dir.as_deref());
-    refuse_missing(args.project_dir.as_ref().and(project_dir.as_deref()))?;
     let (limit, focus, budget) = (Some(args.limit), args.focus.clone(), Some(args.budget));
     if !args.peek {
         let request = Request { project_dir, limit, focus, budget, only_task: None };
@@ -54,17 +51,6 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let as_of = as_of.map_err(|error| Error::new(ErrorCode::InvalidInput, format!("--as-of: {error}")))?;
     let request =
         peek::Request { agent, project_dir, limit, focus, budget, as_of, short: args.short, only_task: None };
-    let (answer, peek::Aside { prompt, .. }) = peek::look(&mut host::open_to_read(globals)?, &request)?;
+    let (answer, peek::Aside { prompt, .. }) = peek::look(&mut host::open(globals)?, &request)?;
     Ok(output.answer(&answer, || answer.prompt.clone().unwrap_or(prompt)))
-}
-
-/// A directory that was named must exist, or the agent would be sent to another place without a word. Names that are no
-/// paths are ids of projects, and the agent contract's own name knows no directories.
-fn refuse_missing(named: Option<&str>) -> Result<()> {
-    let Some(directory) = named.filter(|name| name.starts_with('/')) else { return Ok(()) };
-    if persona::current() == Persona::Vybe || Path::new(directory).is_dir() {
-        return Ok(());
-    }
-    Err(Error::new(ErrorCode::NotFound, format!("there is no directory {directory}"))
-        .hint("name the project's directory with --project-dir"))
 }

@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut cx = host::open_to_read(globals)?;
+    let mut cx = host::open(globals)?;
     let found = events(&mut cx, &args.which)?;
     match output.format {
         Format::Text => {

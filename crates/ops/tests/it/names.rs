@@ -169,11 +169,12 @@ fn the_last_run_is_the_newest_of_the_project_or_directory() {
     in_project(&mut world, "/pr");
     assert_eq!(show(&mut world, "@last"), Ok(own.clone()));
     in_directory(&mut world, "/elsewhere");
-    assert_eq!(show(&mut world, "@last"), Ok(newest));
-    for place in ["/", "/elsewhere/below"] {
+    for place in ["/elsewhere", "/", "/elsewhere/below"] {
         in_directory(&mut world, place);
-        assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound), "{place}");
+        assert_eq!(show(&mut world, "@last"), Ok(newest.clone()), "{place}");
     }
+    in_directory(&mut world, "/else");
+    assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
     in_project(&mut world, "/empty");
     assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
     for name in [own.as_str(), &own.as_str()[..20], &own.as_str()["run_".len()..20], &own.uuid().unwrap()] {

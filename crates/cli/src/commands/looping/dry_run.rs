@@ -15,7 +15,7 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     if !job.store.exists() {
         return Ok(tally.report(0.0));
     }
-    let mut cx = host::open_to_read(globals)?;
+    let mut cx = host::open(globals)?;
     let agent = job.caller.agent.as_str().to_owned();
     let request = peek::Request { agent, project_dir: job.project.clone(), ..peek::Request::default() };
     let (peek, peek::Aside { project, .. }) = peek::look(&mut cx, &request)?;

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         limit: Some(limits::LIST_ROWS_MAX),
         ..Request::default()
     };
-    let events = events(&mut host::open_to_read(globals)?, &request)?;
+    let events = events(&mut host::open(globals)?, &request)?;
     // An agent may use the same word for something of its own, which is then not said in writ's name.
     let of_loops = events.iter().filter(|event| !event.record.intent.starts_with("agent."));
     // The agent contract takes 0 for the usual number.

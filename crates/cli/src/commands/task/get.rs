@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let request = Request { id: args.id.clone() };
-    let mut cx = host::open_to_read(globals)?;
+    let mut cx = host::open(globals)?;
     let task = host::call_on::<Get>(&mut cx, globals, &request)?;
     if output.format != Format::Text {
         return Ok(output.answer(&task, String::new));
