@@ -35,7 +35,7 @@ use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
 use crate::supervisor::logs::{LogReader, Piece, Stream};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
-use crate::verify::{CheckLocation, Shortage, run_all};
+use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::{Ending, Policy, disk, worklog};
 
@@ -234,7 +234,7 @@ impl Host for LocalHost {
             scopes: job.scopes,
             namespace: job.namespace,
         };
-        run_all(job.checks, &location, mark).map_err(|Shortage(short_of)| too_short_of(short_of))
+        run_all(job.checks, &location, mark).map_err(|short_of| too_short_of(short_of.as_str()))
     }
 
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {

@@ -14,7 +14,7 @@ use ops::run::Liveness;
 use crate::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
 
 pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, namespace_here, run};
-pub(crate) use shortage::{OWN_DESCRIPTORS, shortage};
+pub use shortage::Shortage;
 
 /// Starts processes for an engine, and tells it about other engines.
 pub trait Launcher: Send + Sync {

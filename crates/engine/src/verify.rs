@@ -19,7 +19,7 @@ use contract::secrets::{Hidden, Tail};
 
 use crate::executor::command_line;
 use crate::index::Index;
-use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Wish, with_causes};
+use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Shortage, Wish, with_causes};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 
 pub(crate) use record::Recorder;
@@ -160,29 +160,14 @@ pub(crate) fn prepare(
     Prepared { spec, hidden: environment.hidden, ran }
 }
 
-/// What the machine was short of when a check was to be started. That shows nothing about the task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shortage(pub &'static str);
-
-/// Runs all checks one after the other and waits for them. Stops at the first that does not pass.
+/// Runs all checks one after the other and waits for them. Stops at the first that does not pass. A shortage shows nothing
+/// about the task.
 pub fn run_all(
     checks: &[Check],
     place: &CheckLocation<'_>,
     attempt: &Id<Attempt>,
 ) -> Result<Vec<CheckSeen>, Shortage> {
-    let mut all = Vec::new();
-    let mut recorder = Recorder::new(place);
-    for check in checks {
-        let seen = match look(check, place, &recorder) {
-            Some(seen) => seen,
-            None => run_one(check, place, (attempt, &mut recorder), &mut || true)?,
-        };
-        all.push(seen);
-        if first_failed(&all).is_some() {
-            break;
-        }
-    }
-    Ok(all)
+    run_each(checks, place, |check, recorder| run_one(check, place, (attempt, recorder), &mut || true))
 }
 
 /// The same while `goes_on` is true; it is called several times a second. `None` if it became false: what was seen
@@ -193,36 +178,43 @@ pub(crate) fn run_all_while(
     attempt: &Id<Attempt>,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Option<Vec<CheckSeen>> {
+    let run = |check: &Check, recorder: &mut Recorder| loop {
+        let seen = run_one(check, place, (attempt, &mut *recorder), &mut *goes_on);
+        match (seen, goes_on()) {
+            (_, false) => return Err(()),
+            (Ok(seen), true) => return Ok(seen),
+            (Err(_), true) => place.launcher.pause(limits::SHORTAGE_WAIT_MIN),
+        }
+    };
+    run_each(checks, place, run).ok()
+}
+
+fn run_each<E>(
+    checks: &[Check],
+    place: &CheckLocation<'_>,
+    mut run: impl FnMut(&Check, &mut Recorder) -> Result<CheckSeen, E>,
+) -> Result<Vec<CheckSeen>, E> {
     let mut all = Vec::new();
     let mut recorder = Recorder::new(place);
     for check in checks {
-        let seen = loop {
-            let looked = look(check, place, &recorder);
-            let seen = looked.map_or_else(|| run_one(check, place, (attempt, &mut recorder), goes_on), Ok);
-            match seen {
-                Ok(seen) => break seen,
-                Err(Shortage(_)) if goes_on() => place.launcher.pause(limits::SHORTAGE_WAIT_MIN),
-                Err(Shortage(_)) => return None,
-            }
-        };
-        let passed = seen.passed;
-        all.push(seen);
-        if !goes_on() {
-            return None;
-        }
-        if !passed {
+        all.push(run(check, &mut recorder)?);
+        if first_failed(&all).is_some() {
             break;
         }
     }
-    Some(all)
+    Ok(all)
 }
 
+/// Looks where that is enough, and else runs the check.
 fn run_one(
     check: &Check,
     place: &CheckLocation<'_>,
     (attempt, recorder): (&Id<Attempt>, &mut Recorder),
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<CheckSeen, Shortage> {
+    if let Some(seen) = look(check, place, recorder) {
+        return Ok(seen);
+    }
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
     let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
@@ -237,7 +229,7 @@ fn run_one(
         Wish::GoOn
     });
     if let Some(short_of) = ended.as_ref().err().and_then(RunError::short_of) {
-        return Err(Shortage(short_of));
+        return Err(short_of);
     }
     match ended {
         Ok(exit) => watched.take_exit(exit),

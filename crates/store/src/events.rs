@@ -4,6 +4,7 @@ use contract::chain;
 use contract::continuity::event::{BOOKKEEPING, RESUME_INTENT};
 use contract::continuity::substance::{ENGINE, Substance};
 use contract::domain::change::Change;
+use contract::domain::event_kind::own_intent;
 use contract::domain::id::{self, Id};
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
@@ -84,7 +85,7 @@ impl NewEvent {
             r#type: "event",
             from: ENGINE.to_owned(),
             to: "log.writ".to_owned(),
-            intent: format!("writ.{kind}"),
+            intent: own_intent(kind),
             corr: "store".to_owned(),
             reply_to: None,
             priority: "normal",

@@ -12,8 +12,9 @@ use rusqlite::{Connection, OpenFlags};
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::held::Held;
-use crate::open::{beside, private};
+use crate::open::beside;
 use crate::sqlite::{self, Header};
+use crate::whole_file::copy as copy_file;
 
 /// How the names of copies begin, in the directory for temporary files.
 const COPIES: &str = "writ-read-";
@@ -94,14 +95,14 @@ impl Copy {
             let before = endings.map(|ending| stamp(&beside(real, ending)));
             for ending in endings {
                 let (from, to) = (beside(real, ending), beside(&copy.file(), ending));
-                match copied(&from, &to) {
+                match copy_file(&from, &to) {
                     Ok(()) => {}
-                    Err(Failed::Reading(error))
-                        if ending == "-wal" && error.kind() == std::io::ErrorKind::NotFound =>
+                    Err(Error::Input { source, .. })
+                        if ending == "-wal" && source.kind() == io::ErrorKind::NotFound =>
                     {
                         fs::remove_file(&to).ok();
                     }
-                    Err(error) => return Err(error.of(&from, &to)),
+                    Err(error) => return Err(error),
                 }
             }
             if before == endings.map(|ending| stamp(&beside(real, ending))) {
@@ -121,28 +122,6 @@ impl Copy {
         let connection = Connection::open_with_flags(self.file(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
     }
-}
-
-/// Which side of a copy failed.
-enum Failed {
-    Reading(io::Error),
-    Writing(io::Error),
-}
-
-impl Failed {
-    fn of(self, from: &Path, to: &Path) -> Error {
-        match self {
-            Failed::Reading(source) => Error::Input { path: from.to_owned(), source },
-            Failed::Writing(source) => Error::Output { path: to.to_owned(), source },
-        }
-    }
-}
-
-fn copied(from: &Path, to: &Path) -> std::result::Result<(), Failed> {
-    let mut source = fs::File::open(from).map_err(Failed::Reading)?;
-    let mut target = private().create(true).truncate(true).open(to).map_err(Failed::Writing)?;
-    io::copy(&mut source, &mut target).map_err(Failed::Writing)?;
-    Ok(())
 }
 
 /// Changes whenever the file does.

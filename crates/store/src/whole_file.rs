@@ -58,8 +58,17 @@ impl WholeFile {
     }
 }
 
+/// Copies a file for its user alone. The error names the side that failed.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mut source = fs::File::open(from).map_err(|source| Error::Input { path: from.to_owned(), source })?;
+    let failed = |source| Error::Output { path: to.to_owned(), source };
+    let mut target = private().create(true).truncate(true).open(to).map_err(failed)?;
+    io::copy(&mut source, &mut target).map_err(failed)?;
+    Ok(())
+}
+
 /// Gives a file its name, which must be free: a file that was created meanwhile is never replaced.
-fn name_new(part: &Path, target: &Path) -> io::Result<()> {
+pub(crate) fn name_new(part: &Path, target: &Path) -> io::Result<()> {
     // At no time does the file have two names: a store with two is refused.
     #[cfg(target_os = "linux")]
     {

@@ -463,10 +463,18 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn the_form_of_an_answer_does_not_change_its_meaning() {
+fn a_person_without_a_name_sees_the_events_of_everybody() {
     let cli = writ();
-    let words = ["events", "list", "--output", "text"];
-    assert!(cli.run(words).fails_with(1).stderr.contains("agent is required unless --all is set"));
+    cli.run(["task", "create", "--title", "t", "--agent", "ann"]).success();
+    let seen = cli.run(["events", "list", "--output", "text"]);
+    assert!(seen.success().stdout.contains("ann"), "{seen}");
+    let asked = cli.run(["events", "list", "--output", "json"]);
+    assert!(asked.fails_with(1).stdout.contains("agent is required unless --all is set"), "{asked}");
+}
+
+#[test]
+fn a_list_in_lines_has_one_line_for_each_entry() {
+    let cli = writ();
     for title in ["one", "two"] {
         cli.run(["task", "create", "--title", title]).success();
     }

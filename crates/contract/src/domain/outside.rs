@@ -178,14 +178,16 @@ pub fn covers(scope: &Scope, path: &str, fold: bool) -> bool {
     has(scope.as_str(), &path.nfc().collect::<String>())
 }
 
-/// The part of a path up to git's hooks, configuration and rules: what runs commands later, or hides changes. Only a
-/// scope that names it covers it, not one that has the whole repository.
+/// What is watched in git's own directory: what runs commands later, changes what commands mean, or hides changes.
+pub const GIT_GUARDED: [&str; 5] = ["hooks", "config", "config.worktree", "info/exclude", "info/attributes"];
+
+/// The part of a path up to what is watched in git's own directory. Only a scope that names it covers it, not one that has
+/// the whole repository.
 fn guarded_part(path: &str) -> Option<&str> {
-    const GUARDED: [&str; 5] = ["hooks", "config", "config.worktree", "info/exclude", "info/attributes"];
     for (at, _) in path.match_indices(".git/") {
         let begins = at == 0 || path.as_bytes()[at - 1] == b'/';
         let rest = &path[at + ".git/".len()..];
-        let part = GUARDED.iter().find(|part| {
+        let part = GIT_GUARDED.iter().find(|part| {
             rest.strip_prefix(**part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
         if let Some(part) = part.filter(|_| begins) {

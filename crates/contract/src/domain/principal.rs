@@ -5,7 +5,7 @@ use crate::domain::id::{self, Id};
 use crate::domain::request::Agent;
 
 /// How many digits a person types back to confirm an action.
-const DIGITS: usize = 6;
+const DIGITS: u32 = 6;
 
 /// Who acts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Action {
         let digest = digest::of_bytes(format!("{verb}\n{question}").as_bytes());
         let hex = digest.strip_prefix("sha256:").expect("BUG: a digest names its function");
         let number = u64::from_str_radix(&hex[..15], 16).expect("BUG: a digest is hexadecimal");
-        let digits = format!("{:0DIGITS$}", number % 10_u64.pow(6));
+        let digits = format!("{:0width$}", number % 10_u64.pow(DIGITS), width = DIGITS as usize);
         Self { question, digits }
     }
 

@@ -11,7 +11,7 @@ use ops::{Error, Result};
 
 use super::{Dispatcher, millis};
 use crate::executor::Stopped;
-use crate::launcher::{OWN_DESCRIPTORS, shortage};
+use crate::launcher::Shortage;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::supervisor::Report;
@@ -20,22 +20,21 @@ use crate::supervisor::Report;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Starving {
     since_ms: i64,
-    short_of: &'static str,
+    short_of: Shortage,
 }
 
 impl Starving {
     fn patience(&self) -> Duration {
-        if self.short_of == OWN_DESCRIPTORS {
-            limits::SHORTAGE_OWN_MAX
-        } else {
-            limits::SHORTAGE_OF_OTHERS_MAX
+        match self.short_of {
+            Shortage::OwnDescriptors => limits::SHORTAGE_OWN_MAX,
+            Shortage::Descriptors | Shortage::Processes | Shortage::Memory => limits::SHORTAGE_OF_OTHERS_MAX,
         }
     }
 }
 
 impl Dispatcher<'_> {
     /// Waits before the executor, or this check of it, is started again.
-    pub(super) fn park(&mut self, task: usize, check: Option<usize>, short_of: &'static str) {
+    pub(super) fn park(&mut self, task: usize, check: Option<usize>, short_of: Shortage) {
         let now_ms = self.now_ms();
         self.starving.get_or_insert(Starving { since_ms: now_ms, short_of });
         if check.is_none() {
@@ -46,7 +45,8 @@ impl Dispatcher<'_> {
         live.parkings = live.parkings.saturating_add(1);
         live.phase = Phase::Parked { check, due_ms: now_ms.saturating_add(millis(wait)) };
         if live.parkings == 1 {
-            self.observer.report(Progress::Waiting { task: &self.board.slot(task).name, awaited: short_of });
+            self.observer
+                .report(Progress::Waiting { task: &self.board.slot(task).name, awaited: short_of.as_str() });
         }
     }
 
@@ -65,7 +65,7 @@ impl Dispatcher<'_> {
             self.starving = None;
             return false;
         };
-        let Some(short_of) = shortage(fault.errno) else { return false };
+        let Some(short_of) = Shortage::of(fault.errno) else { return false };
         let live = self.live_mut(task);
         let check = match live.phase {
             Phase::Executing => None,

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::layers::Preparation;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
-use crate::launcher::{shortage, with_causes};
+use crate::launcher::{Shortage, with_causes};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
@@ -225,7 +225,7 @@ impl Dispatcher<'_> {
             match LogWriter::create(&log_path, &live.hidden) {
                 Ok(log) => live.log = Some(log),
                 Err(error) => {
-                    if let Some(short_of) = shortage(error.raw_os_error()) {
+                    if let Some(short_of) = Shortage::of(error.raw_os_error()) {
                         self.park(task, None, short_of);
                         return Ok(());
                     }
@@ -234,7 +234,7 @@ impl Dispatcher<'_> {
         }
         let Err(error) = self.children.start(process, spec) else { return Ok(()) };
         self.heed_signal();
-        if let Some(short_of) = shortage(error.errno())
+        if let Some(short_of) = Shortage::of(error.errno())
             && self.live[&task].stopped.is_none()
         {
             self.park(task, None, short_of);
@@ -266,7 +266,7 @@ impl Dispatcher<'_> {
         let mut watched = Box::new(Watched::new(&hidden, ran));
         let started = self.children.start(process, spec);
         if let Err(error) = &started
-            && let Some(short_of) = shortage(error.errno())
+            && let Some(short_of) = Shortage::of(error.errno())
             && self.live[&task].stopped.is_none()
         {
             self.park(task, Some(index), short_of);

@@ -1,21 +1,24 @@
 //! The repository of a workspace: where git keeps its own files, and which files it tracks.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use contract::domain::limits;
+use crate::regular_file;
 
 /// Directories above the workspace in which a repository is looked for.
-pub(super) const LEVELS_MAX: usize = 40;
+const LEVELS_MAX: usize = 40;
 /// A file that leads to git's directory is one short line.
-const POINTER_BYTES_MAX: u64 = 8 * 1024;
+const POINTER_BYTES_MAX: usize = 8 * 1024;
+/// A longer list of tracked files is not read.
+const INDEX_BYTES_MAX: usize = 128 * 1024 * 1024;
 
 /// The repository that a workspace is in.
 #[derive(Debug)]
 pub(super) struct Repository {
+    /// The top of its working tree: the workspace, or a directory above it.
+    pub(super) top: PathBuf,
     /// Git's directory of this working tree, with its list of tracked files.
     directory: PathBuf,
     /// Where hooks and configuration are: the same, unless this is a linked working tree.
@@ -35,7 +38,7 @@ impl Repository {
         if !way.is_empty() {
             way.push(b'/');
         }
-        Some(Self { directory, common, way })
+        Some(Self { top: top.to_owned(), directory, common, way })
     }
 
     /// Git's own directories: as a path of the workspace where they are in it, and else as an absolute one.
@@ -53,20 +56,17 @@ impl Repository {
 
     /// The files that git tracks, whatever its rules ignore. Nothing where its list cannot be read.
     pub(super) fn tracked(&self) -> Tracked {
-        let mut bytes = Vec::new();
-        let read = File::open(self.directory.join("index"))
-            .and_then(|file| file.take(limits::LOOK_BYTES_MAX).read_to_end(&mut bytes));
-        let parsed = read.ok().and_then(|_| [20, 32].iter().find_map(|hash| Tracked::parse(&bytes, *hash)));
+        let read = regular_file::read(&self.directory.join("index"), INDEX_BYTES_MAX).unwrap_or_default();
+        let parsed = [20, 32].iter().find_map(|hash| Tracked::parse(&read, *hash));
         parsed.map(|tracked| Tracked { way: self.way.clone(), ..tracked }).unwrap_or_default()
     }
 }
 
 /// Where a file such as `gitdir: ../x` leads; the path itself if it is no such file.
 fn pointed_to(from: &Path, path: &Path) -> PathBuf {
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(POINTER_BYTES_MAX).read_to_end(&mut text));
+    let text = regular_file::read(path, POINTER_BYTES_MAX).unwrap_or_default();
     let line = text.strip_prefix(b"gitdir: ").unwrap_or(&text).trim_ascii_end();
-    if read.is_err() || line.is_empty() { path.to_owned() } else { from.join(OsStr::from_bytes(line)) }
+    if line.is_empty() { path.to_owned() } else { from.join(OsStr::from_bytes(line)) }
 }
 
 /// The names of tracked files, in git's order, which is that of their bytes.

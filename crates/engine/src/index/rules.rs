@@ -8,7 +8,7 @@ use std::sync::Arc;
 use contract::domain::ignore::IgnoreFile;
 use contract::domain::limits;
 
-use super::git::{LEVELS_MAX, Repository};
+use super::git::Repository;
 use crate::regular_file;
 
 /// The bytes of every ignore file, so that a later look can use the same rules.
@@ -28,13 +28,13 @@ impl Rules {
         let mut above = Vec::new();
         let mut bytes_left = limits::IGNORE_BYTES_MAX;
         let mut way = Vec::new();
-        for (level, directory) in root.ancestors().take(LEVELS_MAX).enumerate() {
+        for (level, directory) in root.ancestors().enumerate() {
             if level > 0 {
                 above.extend(
                     read(&directory.join(".gitignore"), &mut bytes_left).map(|file| (way.clone(), file)),
                 );
             }
-            if directory.join(".git").exists() {
+            if directory == repository.top {
                 let own = read(&repository.exclude(), &mut bytes_left);
                 above.extend(own.map(|file| (way.clone(), file)));
                 above.reverse();

@@ -313,6 +313,19 @@ fn the_files_of_the_store_are_not_looked_at_wherever_they_are() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_gits_own_files_does_not_hold_up_a_look() {
+    let world = World::new();
+    world.write(".gitignore", "ignored\n");
+    world.write("ignored", "");
+    for name in ["index", "commondir"] {
+        world.write(&format!(".git/{name}.other"), "");
+        let pipe = world.root.join(".git").join(name);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    }
+    assert_eq!(world.look().files(), 1);
+}
+
+#[test]
 fn a_workspace_with_too_many_files_is_said_to_be_partial_by_the_limits_name() {
     let world = World::new();
     for number in 0..5 {

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use contract::digest;
 use contract::domain::limits;
+use contract::domain::outside::GIT_GUARDED;
 use contract::domain::scope::Scope;
 
 use super::git::{Repository, Tracked};
@@ -23,9 +24,6 @@ use crate::regular_file;
 /// Time stamps have the resolution of the system's tick; some file systems count whole seconds.
 const TICK_NANOSECONDS: i64 = 20_000_000;
 const COARSE_NANOSECONDS: i64 = 2_000_000_000;
-/// Parts of git's own directory that run commands, or change what commands or these looks mean.
-const GIT_WATCHED: [&[u8]; 3] = [b"hooks", b"config", b"config.worktree"];
-const GIT_INFO_WATCHED: [&[u8]; 2] = [b"exclude", b"attributes"];
 
 /// A directory that is still to be read.
 struct Pending {
@@ -220,8 +218,8 @@ impl Walk<'_> {
     fn part(&self, directory: &Pending, name: &[u8], path: &[u8], is_directory: bool) -> Option<Part> {
         match directory.part {
             Part::Git if is_directory && name == b"info" => Some(Part::GitInfo),
-            Part::Git => GIT_WATCHED.contains(&name).then_some(Part::Always),
-            Part::GitInfo => GIT_INFO_WATCHED.contains(&name).then_some(Part::Always),
+            Part::Git => is_guarded(name).then_some(Part::Always),
+            Part::GitInfo => is_guarded(&joined(b"info", name)).then_some(Part::Always),
             Part::Always if is_directory && name == b".git" => Some(Part::Git),
             Part::Always => Some(Part::Always),
             Part::Usual if is_directory && name == b".git" => Some(Part::Git),
@@ -264,7 +262,7 @@ impl Walk<'_> {
     }
 
     fn is_own(&self, meta: &fs::Metadata) -> bool {
-        !self.bounds.own.is_empty() && self.bounds.own.contains(&(meta.dev(), meta.ino()))
+        self.bounds.own.contains(&(meta.dev(), meta.ino()))
     }
 
     fn with_rules(&mut self, chain: Chain, path: &[u8], here: &Path) -> Chain {
@@ -322,6 +320,11 @@ impl Walk<'_> {
         let digest = regular_file::open(path).and_then(|mut file| regular_file::digest(&mut file, length));
         digest.map_or(Content::Unread, |digested| Content::Digest(digested.running.finish_raw()))
     }
+}
+
+/// Whether this path of git's own directory is watched.
+fn is_guarded(path: &[u8]) -> bool {
+    GIT_GUARDED.iter().any(|guarded| guarded.as_bytes() == path)
 }
 
 /// Whether a path is another one, or below it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use contract::domain::limits::POLL_INTERVAL;
 
-use super::{Children, Launcher, shortage};
+use super::{Children, Launcher, Shortage};
 use crate::supervisor::{Exit, Fault, LaunchSpec, NamespaceInForce, Report, StartError};
 
 /// What one child may use.
@@ -57,10 +57,10 @@ pub enum RunError {
 
 impl RunError {
     /// What the machine was short of, if the child could not be started because of that.
-    pub(crate) fn short_of(&self) -> Option<&'static str> {
+    pub(crate) fn short_of(&self) -> Option<Shortage> {
         match self {
-            RunError::Start(error) => shortage(error.errno()),
-            RunError::NotStarted(fault) => shortage(fault.errno),
+            RunError::Start(error) => Shortage::of(error.errno()),
+            RunError::NotStarted(fault) => Shortage::of(fault.errno),
             RunError::Timeout(_)
             | RunError::TooMuchOutput(_)
             | RunError::Stopped

@@ -1,7 +1,9 @@
 //! Checks plans and other documents that can be run, and shows the schema of plans.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use contract::domain::limits;
-use contract::domain::pins::{self, Digests};
+use contract::domain::pins::{self, Digests, Role};
 use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 use contract::shape::Shape;
@@ -68,8 +70,13 @@ impl Answer {
         let tasks = &understood.intake.plan.tasks;
         let workspace = &understood.workspace;
         let warn = |(index, task): (usize, &PlanTask)| {
-            let missing = missing_pins(index, task, workspace, &digests);
-            missing.into_iter().chain(warning(index, task, workspace, &digests))
+            let paths = pins::candidates(&task.checks, &task.pins, None, workspace);
+            let written = paths.keys().filter(|path| is_written(task, workspace, path)).map(String::as_str);
+            let wanted: BTreeSet<&str> = written.chain(task.pins.iter().map(Scope::as_str)).collect();
+            let wanted: Vec<&str> = wanted.into_iter().collect();
+            let found = if wanted.is_empty() { Digests::new() } else { digests(workspace, &wanted) };
+            let missing = missing_pins(index, task, &found);
+            missing.into_iter().chain(warning(index, task, workspace, (&paths, &found)))
         };
         Self {
             kind: understood.intake.kind.as_str().to_owned(),
@@ -79,17 +86,14 @@ impl Answer {
     }
 }
 
+/// Whether a task may write there.
+fn is_written(task: &PlanTask, workspace: &str, path: &str) -> bool {
+    let scope = Scope::parse(path, Some(workspace)).ok();
+    scope.is_some_and(|scope| task.writes.iter().any(|written| written.overlaps(&scope)))
+}
+
 /// Pins of files that are not there: perhaps their names are wrong.
-fn missing_pins(
-    index: usize,
-    task: &PlanTask,
-    workspace: &str,
-    digests: impl Fn(&str, &[&str]) -> Digests,
-) -> Vec<Warning> {
-    if task.pins.is_empty() {
-        return Vec::new();
-    }
-    let found = digests(workspace, &task.pins.iter().map(Scope::as_str).collect::<Vec<_>>());
+fn missing_pins(index: usize, task: &PlanTask, found: &Digests) -> Vec<Warning> {
     let missing = |(place, pin): (usize, &Scope)| {
         let is_missing = found.get(pin.as_str()).is_none_or(|digest| digest == pins::ABSENT);
         is_missing.then(|| Warning {
@@ -106,22 +110,13 @@ fn warning(
     index: usize,
     task: &PlanTask,
     workspace: &str,
-    digests: impl Fn(&str, &[&str]) -> Digests,
+    (paths, found): (&BTreeMap<String, Role>, &Digests),
 ) -> Option<Warning> {
     if task.checks_may_change || task.writes.is_empty() || (task.checks.is_empty() && task.pins.is_empty()) {
         return None;
     }
-    let is_written = |path: &String| {
-        let scope = Scope::parse(path, Some(workspace)).ok();
-        scope.is_some_and(|scope| task.writes.iter().any(|written| written.overlaps(&scope)))
-    };
-    let mut paths = pins::candidates(&task.checks, &task.pins, None, workspace);
-    paths.retain(|path, _| is_written(path));
-    if paths.is_empty() {
-        return None;
-    }
-    let found = digests(workspace, &paths.keys().map(String::as_str).collect::<Vec<_>>());
-    let used = pins::baseline(&paths, &found);
+    let mut used = pins::baseline(paths, found);
+    used.retain(|path, _| is_written(task, workspace, path));
     let names: Vec<String> = used.keys().map(|path| format!("`{path}`")).collect();
     (!names.is_empty()).then(|| Warning {
         path: format!("$.task[{index}].writes"),

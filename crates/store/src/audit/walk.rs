@@ -1,6 +1,7 @@
 //! Walks along one stream and compares each row with the one before it.
 
 use contract::chain;
+use contract::domain::event_kind::is_own;
 use contract::domain::retention::PRUNED;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -160,11 +161,10 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Up to where this event says that a stream was removed. The kind alone says nothing: an agent may write an event of any
-/// kind, but only writ one with this intent.
+/// Up to where this event says that a stream was removed, if writ wrote it.
 pub(crate) fn anchor_noted_by(event: &Event) -> Option<Head> {
     let record = &event.record;
-    let is_note = record.kind == PRUNED && record.intent == format!("writ.{PRUNED}");
+    let is_note = record.kind == PRUNED && is_own(PRUNED, &record.intent);
     is_note.then(|| serde_json::from_value(record.payload["anchor"].clone()).ok()).flatten()
 }
 

@@ -10,6 +10,7 @@ use crate::events::Event;
 use crate::files::UNCHAINED;
 use crate::held::Held;
 use crate::open::{beside, directory, private};
+use crate::whole_file::name_new;
 
 /// How the name of the directory begins, beside the new store: a rename must not leave the file system.
 const ENDING: &str = ".salvaging-";
@@ -70,8 +71,7 @@ impl Parts {
         ];
         let mut named: Vec<&Path> = Vec::new();
         for (part, name) in files.iter().filter(|(part, _)| part.exists()) {
-            // Unlike a rename, a hard link never replaces a file that was created meanwhile.
-            if let Err(source) = fs::hard_link(part, name) {
+            if let Err(source) = name_new(part, name) {
                 for made in named {
                     // What cannot be removed is named by the next try.
                     fs::remove_file(made).ok();

@@ -15,10 +15,11 @@ use super::chains::Anchor;
 use crate::error::{Error, Result};
 use crate::events::{self, Event, event_of};
 use crate::key::StoreKey;
-use crate::open::{beside, private};
+use crate::open::beside;
 use crate::seal::{SEALED_TABLES, StoredSeal, Sum};
 use crate::sqlite::{self, APPLICATION_ID, Header};
 use crate::tables_sqlite::Table;
+use crate::whole_file;
 
 /// The size of a page in every store.
 const PAGE_BYTES: u16 = 4096;
@@ -34,11 +35,11 @@ impl Source {
     /// Copies the store to `copy`, mends the header of the copy, brings it to this schema if it is whole enough, and
     /// opens it.
     pub(super) fn open(from: &Path, copy: &Path) -> Result<Self> {
-        copy_file(from, copy)?;
+        whole_file::copy(from, copy)?;
         mend_header(copy).map_err(|source| Error::Output { path: copy.to_owned(), source })?;
         let log = beside(from, "-wal");
         if log.exists() {
-            copy_file(&log, &beside(copy, "-wal"))?;
+            whole_file::copy(&log, &beside(copy, "-wal"))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(copy, flags)?;
@@ -235,14 +236,6 @@ impl Source {
 const GAPS_MAX: usize = 10_000;
 /// How many numbers are tried where nobody knows how many events there are.
 const PROBED_MIN: i64 = 10_000;
-
-fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    let mut source = fs::File::open(from).map_err(|source| Error::Input { path: from.to_owned(), source })?;
-    let failed = |source| Error::Output { path: to.to_owned(), source };
-    let mut target = private().create_new(true).open(to).map_err(failed)?;
-    io::copy(&mut source, &mut target).map_err(failed)?;
-    Ok(())
-}
 
 /// Brings a store of an older schema to this one: all of it or nothing.
 fn migrate(connection: &mut Connection) -> Result<()> {
