@@ -1,6 +1,7 @@
 //! The project a command acts on: the one it names, or the one it was called in.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use contract::domain::workspace;
 
@@ -17,8 +18,9 @@ pub(crate) fn root_of(directory: &str) -> Option<String> {
 
 /// The project this command was called in. The agent contract's own name knows no such default.
 pub(crate) fn here() -> Option<String> {
+    static HERE: OnceLock<Option<String>> = OnceLock::new();
     match persona::current() {
-        Persona::Writ => root_of(&host::absolute(".".into()).to_string_lossy()),
+        Persona::Writ => HERE.get_or_init(|| root_of(&host::absolute(".".into()).to_string_lossy())).clone(),
         Persona::Vybe => None,
     }
 }

@@ -17,6 +17,8 @@ const SIZES: [(usize, &str, &str); 3] = [
 ];
 /// To see that it still runs.
 const QUICK: [usize; 3] = [8, 4, 2];
+/// The tasks that write share these.
+const DIRECTORIES: usize = 50;
 /// A round starts 16,650 processes.
 const ROUNDS_MAX: usize = 3;
 /// What the kernel counts CPU time in, for programs: hundredths of a second on every Linux.
@@ -34,32 +36,33 @@ fn run(setup: &Setup) -> Result<Report> {
         }
     }
     let series = interleave(setup.rounds.min(ROUNDS_MAX), contenders)?;
-    let about = "CPU time of the engine itself, without its children, per task; a task that writes has a directory and \
-                 a check of its own, and each look at the workspace walks all directories there are by then";
+    let about = "CPU time of the engine itself, without its children, per task; a task that writes has a \
+                 check, and its directory is one of 50: each look at the workspace walks the same tree";
     Ok(Report { name: BENCH.name, about, series, pairs: vec![(0, 2), (1, 2), (3, 5), (4, 5)] })
 }
 
 fn per_task(setup: &Setup, (size, writes): (usize, bool), round: usize) -> Result<Micros> {
     let word = if writes { "writes" } else { "plain" };
-    // The tree grows with the tasks, so every run has a tree of its own.
-    let project = if writes { format!("project-{size}-{round}") } else { "project".to_owned() };
+    let project = if writes { "project-to-write" } else { "project" };
     let failed = |error: std::io::Error| format!("could not prepare a run: {error}");
-    std::fs::create_dir_all(setup.dir.join(&project)).map_err(failed)?;
+    std::fs::create_dir_all(setup.dir.join(project)).map_err(failed)?;
     let (plan, db) = (format!("growth-{word}-{size}.toml"), format!("growth-{word}-{size}-{round}.db"));
-    let workspace = setup.path(&project);
+    let workspace = setup.path(project);
     let text = if writes { writing(size, &workspace) } else { pipeline::plan(size, "on", &workspace) };
     std::fs::write(setup.dir.join(&plan), text).map_err(failed)?;
     let tasks = f64::from(u32::try_from(size).expect("BUG: a few thousand"));
     Ok(own_cpu(setup.writ(&db, &["run", &setup.path(&plan)]).command())? / tasks)
 }
 
-/// A plan of independent tasks that each write one file in a directory of their own, and have a check for it.
+/// A plan of independent tasks that each write a file, and have a check for it. The tree has the same size for every
+/// number of tasks: a look at the workspace costs what the tree is, however many tasks there are.
 fn writing(count: usize, workspace: &str) -> String {
     let head = format!("objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n");
     let task = |number: usize| {
+        let place = format!("d{}", number % DIRECTORIES);
         format!(
-            "\n[[task]]\nid = \"t{number}\"\ncommand = \"mkdir d{number}; echo {number} > d{number}/f\"\nshell = true\n\
-             writes = [\"d{number}\"]\n[[task.checks]]\ncommand = [\"test\", \"-s\", \"d{number}/f\"]\n"
+            "\n[[task]]\nid = \"t{number}\"\ncommand = \"mkdir -p {place}; echo {number} > {place}/f\"\nshell = true\n\
+             writes = [\"{place}\"]\n[[task.checks]]\ncommand = [\"test\", \"-s\", \"{place}/f\"]\n"
         )
     };
     head + &(1..=count).map(task).collect::<String>()
