@@ -101,6 +101,9 @@ pub(crate) enum Command {
     /// Cancel a run or a task
     #[command(display_order = RUN)]
     Cancel(commands::cancel::Args),
+    /// Take back what a task changed, or put it there again
+    #[command(display_order = RUN)]
+    Rollback(commands::rollback::Args),
     /// List tasks that could be started now
     #[command(display_order = RUN)]
     Ready(commands::ready::Args),
@@ -158,6 +161,9 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(display_order = MEMORY)]
     Events(Group<commands::events::Command>),
+    /// List and remove the snapshots that rollbacks need
+    #[command(display_order = STORE)]
+    Snapshots(Group<commands::snapshots::Command>),
     /// Migrate the store to this program's schema
     #[command(display_order = STORE)]
     Upgrade(commands::upgrade::Args),

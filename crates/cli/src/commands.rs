@@ -34,11 +34,13 @@ pub(crate) mod ready;
 pub(crate) mod result;
 pub(crate) mod resume;
 pub(crate) mod retry;
+pub(crate) mod rollback;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod salvage;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod task;
 pub(crate) mod token;
@@ -85,6 +87,8 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Runs(group) => runs::run(&group.command, globals, output),
         Command::Logs(args) => logs::run(args, globals, output),
         Command::Retry(args) => retry::run(args, globals, output),
+        Command::Rollback(args) => rollback::run(args, globals, output),
+        Command::Snapshots(group) => snapshots::run(&group.command, globals, output),
         Command::Cancel(args) => cancel::run(args, globals, output),
         Command::Ready(args) => ready::run(args, globals, output),
         Command::Trace(args) => trace::run(args, globals, output),

@@ -23,6 +23,7 @@ use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::index::Index;
+use engine::snapshots::Snapshots;
 use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
@@ -119,7 +120,12 @@ impl Door for CommandLine {
         let mut own = ops::names_of(&store);
         own.push(directory.clone());
         own.extend(self.logs());
+        own.extend(snapshots_directory(&self.globals));
         Index::at(directory).without(own)
+    }
+
+    fn snapshots(&self) -> Snapshots {
+        snapshots_directory(&self.globals).map(Snapshots::at).unwrap_or_default()
     }
 
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
@@ -139,6 +145,7 @@ impl Door for CommandLine {
             executors: engine::Executors::built_in(),
             logs,
             index: self.index(),
+            snapshots: self.snapshots(),
             policy: config.policy,
             environment: self.environment(),
             stop: self.stop()?,
@@ -350,6 +357,13 @@ pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
 pub(crate) fn index_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = absolute(store_path(globals)?).into_os_string();
     name.push(".index");
+    Ok(PathBuf::from(name))
+}
+
+/// Where snapshots of scopes are kept: beside the store.
+pub(crate) fn snapshots_directory(globals: &Globals) -> Result<PathBuf> {
+    let mut name = absolute(store_path(globals)?).into_os_string();
+    name.push(".snapshots");
     Ok(PathBuf::from(name))
 }
 

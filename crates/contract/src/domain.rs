@@ -21,6 +21,7 @@ pub mod priority;
 pub mod process;
 pub mod request;
 pub mod retention;
+pub mod rollback;
 pub mod run;
 pub mod scope;
 pub mod status;

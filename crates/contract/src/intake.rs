@@ -12,6 +12,7 @@ use crate::plan::document::{self, Document};
 use crate::plan::{KnownExecutor, Plan, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
+pub use from_aop::snapshots;
 
 /// A submitted document, read and validated.
 #[derive(Debug, Clone, PartialEq)]

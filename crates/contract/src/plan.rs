@@ -37,6 +37,7 @@ pub struct Plan {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own in a plan")]
 pub struct PlanTask {
     pub id: String,
     pub title: String,
@@ -74,6 +75,9 @@ pub struct PlanTask {
     /// Whether its processes live in a pid namespace of their own.
     #[serde(default, skip_serializing_if = "Namespace::is_on")]
     pub namespace: Namespace,
+    /// Whether an attempt that fails or is canceled is rolled back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rollback: bool,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -131,6 +135,7 @@ impl PlanTask {
             checks_may_change: false,
             checks_by: None,
             namespace: Namespace::On,
+            rollback: false,
             aop: None,
         }
     }

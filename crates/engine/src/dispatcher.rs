@@ -6,9 +6,11 @@ mod layers;
 mod parked;
 mod pins;
 mod reports;
+pub(crate) mod rolling;
 pub(crate) mod start;
 mod waiting;
 mod watching;
+mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

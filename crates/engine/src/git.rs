@@ -19,6 +19,25 @@ pub struct Git<'g> {
     pub mark: Id<Attempt>,
 }
 
+/// Neither the user's configuration nor the system's.
+const ALONE: &[(&str, &str)] = &[
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// What a repository's own configuration could run.
+const UNTOUCHED: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "user.name=writ",
+    "user.email=writ@localhost",
+];
+
 impl Git<'_> {
     /// Files that differ from `tree`, deleted and untracked ones included, as seen from the workspace. An error
     /// is what git complained about.
@@ -55,7 +74,44 @@ impl Git<'_> {
         String::from_utf8(printed).map(|id| id.trim().to_owned()).map_err(|_| refused())
     }
 
+    /// What a path is, as a patch against HEAD. Runs nothing of the repository's.
+    pub fn patch(&self, path: &str) -> Result<Vec<u8>, String> {
+        let words = ["diff", "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--", path];
+        self.ask_untouched(&words)
+    }
+
+    /// Adds a stash entry with what the tracked files are. They stay as they are. `None` if none of them differs from HEAD.
+    pub fn stash(&self, message: &str) -> Result<Option<String>, String> {
+        let printed = self.ask_untouched(&["stash", "create", message])?;
+        let commit = String::from_utf8_lossy(&printed).trim().to_owned();
+        if commit.is_empty() {
+            return Ok(None);
+        }
+        self.ask_untouched(&["stash", "store", "--quiet", "-m", message, &commit])?;
+        Ok(Some(commit))
+    }
+
+    /// Asks without hooks, file system monitors, filters and inherited configuration: whatever an agent planted in the
+    /// repository does not run.
+    fn ask_untouched(&self, words: &[&str]) -> Result<Vec<u8>, String> {
+        let filters = self.ask_with(&["config", "--name-only", "-z", "--get-regexp", r"^filter\."], ALONE);
+        // It fails where there is none.
+        let filters = filters.unwrap_or_default();
+        let mut settings: Vec<String> = UNTOUCHED.iter().map(|&setting| setting.to_owned()).collect();
+        for name in filters.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+            let name =
+                String::from_utf8(name.to_vec()).map_err(|_| "a filter's name is not UTF-8".to_owned())?;
+            settings.push(format!("{name}={}", if name.ends_with(".required") { "false" } else { "" }));
+        }
+        let all = settings.iter().flat_map(|setting| ["-c", setting.as_str()]).chain(words.iter().copied());
+        self.ask_with(&all.collect::<Vec<&str>>(), ALONE)
+    }
+
     fn ask(&self, words: &[&str]) -> Result<Vec<u8>, String> {
+        self.ask_with(words, &[])
+    }
+
+    fn ask_with(&self, words: &[&str], more: &[(&str, &str)]) -> Result<Vec<u8>, String> {
         // Neither the user's aliases nor a repository's hooks and helpers may change the answer.
         let fixed = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
         let argv = fixed.iter().chain(words).map(OsString::from).collect();
@@ -65,6 +121,7 @@ impl Git<'_> {
         let is_gits = |name: &OsString| name.as_encoded_bytes().starts_with(b"GIT_");
         let kept = self.environment.iter().filter(|(name, _)| !is_gits(name));
         spec.env = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+        spec.env.extend(more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         let answered = launcher::ask(self.launcher, spec, limits::CHECK_TIMEOUT)
             .map_err(|error| format!("git: {}", with_causes(&error)))?;
         match answered.exit {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use contract::continuity::brief::{Program, ProgramName};
+use contract::domain::attempt::AttemptId;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
@@ -15,14 +16,15 @@ use contract::domain::pins::Digests;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
+use contract::domain::rollback::FileResult;
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::Task;
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use ops::host::{
-    CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WatchEnd, Watched, WorkEnd,
-    WorklogWrite, too_short_of,
+    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, LogPiece, ProgramQuestion,
+    RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -33,6 +35,7 @@ use crate::index::{How, Index, Look};
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
 use crate::settings::Settings;
+use crate::snapshots::{self, Snapshots};
 use crate::supervisor::logs::{LogReader, Piece, Stream};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
@@ -54,6 +57,10 @@ pub trait Door {
     /// The index of workspaces.
     fn index(&self) -> Index {
         Index::default()
+    }
+    /// What the scopes of tasks were before and after them.
+    fn snapshots(&self) -> Snapshots {
+        Snapshots::default()
     }
     /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
@@ -306,6 +313,29 @@ impl Host for LocalHost {
         self.door.installation(store)
     }
 
+    fn owner(&self) -> Owner {
+        self.launcher.owner()
+    }
+
+    fn snapshot_scopes(&self, attempts: &[AttemptId]) -> Result<Vec<Scope>> {
+        self.door.snapshots().scopes(attempts).map_err(snapshot_error)
+    }
+
+    fn roll_back(&self, job: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
+        let RollbackJob { root, attempts, direction, is_preview, is_repeated } = *job;
+        let asked = snapshots::Job::new(Path::new(root), attempts, direction).repeated(is_repeated);
+        let asked = if is_preview { asked.previewed() } else { asked };
+        self.door.snapshots().roll_back(&self.door.index(), &asked).map_err(snapshot_error)
+    }
+
+    fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
+        self.door.snapshots().list().map_err(snapshot_error)
+    }
+
+    fn collect_snapshots(&self, collection: &Collection) -> Result<Collected> {
+        self.door.snapshots().collect(collection).map_err(snapshot_error)
+    }
+
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
         let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
         let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
@@ -355,11 +385,34 @@ impl Host for LocalHost {
         let settings = self.door.settings(Path::new(&state.asked.workspace), how)?;
         let tasks = ops::run::show::tasks(cx, run)?;
         let mut observer = self.door.observer(&state, &tasks);
-        Ok(match crate::drive(cx, &settings, run, &mut *observer)? {
+        let ending = crate::drive(cx, &settings, run, &mut *observer)?;
+        if settings.snapshots.is_collection_due(cx.now().at) {
+            // While others use the snapshots, they stay until a later run has ended.
+            ops::snapshots::gc::collect(cx, false).ok();
+        }
+        Ok(match ending {
             Ending::Ended(_) => WorkEnd::Ended,
             Ending::Stopped(_) => WorkEnd::Stopped,
             Ending::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
         })
+    }
+}
+
+/// What a failure of the snapshots means to a caller.
+fn snapshot_error(fault: snapshots::Fault) -> Error {
+    use snapshots::Fault;
+    let message = crate::launcher::with_causes(&fault);
+    match fault {
+        Fault::Nowhere | Fault::Missing => Error::new(ErrorCode::NotFound, message).hint(
+            "a snapshot is taken before each attempt of a task with `writes`; `writ snapshots list` shows those that are kept",
+        ),
+        Fault::EndUnknown(_) => Error::new(ErrorCode::WrongState, message)
+            .hint("continue the run, which looks at what the attempt left: `writ run --continue RUN`"),
+        Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message).hint("restore the files from git or a backup"),
+        Fault::InUse => Error::new(ErrorCode::Busy, message).hint("try again"),
+        Fault::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
+        Fault::Stopped => Error::new(ErrorCode::Bug, message),
+        Fault::Io { .. } => Error::new(ErrorCode::Io, message),
     }
 }
 

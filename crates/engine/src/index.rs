@@ -8,6 +8,7 @@
 mod git;
 mod kept;
 mod names;
+mod nodes;
 mod rules;
 mod walk;
 
@@ -21,7 +22,10 @@ use contract::digest;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::limits;
 use contract::domain::outside::covers;
+use contract::domain::rollback::text;
 use contract::domain::scope::Scope;
+
+use nodes::Seen;
 
 pub use rules::Rules;
 
@@ -84,6 +88,8 @@ pub struct Look {
     partial: Option<Partial>,
     /// Files whose content was read for it.
     read: usize,
+    /// Only in a look at scopes alone. Not kept with the look.
+    seen: Arc<Seen>,
 }
 
 type Directories = BTreeMap<Vec<u8>, Vec<Entry>>;
@@ -114,7 +120,7 @@ struct Entry {
 
 /// What the system says about a file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Stat {
+pub(crate) struct Stat {
     device: u64,
     inode: u64,
     size: u64,
@@ -361,18 +367,6 @@ fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = (&'
 
 fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     if directory.is_empty() { name.to_vec() } else { [directory, b"/", name].concat() }
-}
-
-/// A path as text. Bytes that are not part of a character are written as `\xNN`, so that two names stay two.
-fn text(path: &[u8]) -> String {
-    let mut text = String::with_capacity(path.len());
-    for chunk in path.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod launcher;
 pub mod observer;
 pub mod scheduler;
 pub mod settings;
+pub mod snapshots;
 pub mod supervisor;
 pub mod verify;
 pub mod worklog;

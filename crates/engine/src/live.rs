@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::attempt::NewAttempt;
+use contract::domain::attempt::{NewAttempt, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
@@ -44,6 +44,8 @@ pub(crate) struct Live {
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.
     pub(crate) took_over: Option<String>,
+    /// What was kept of its scope; `None` if it has none.
+    pub(crate) snapshot: Option<Taken>,
     /// Why its evidence is withheld.
     pub(crate) withheld: Vec<String>,
     /// What to start, until it has started.

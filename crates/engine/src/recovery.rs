@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::check::CheckSeen;
+use contract::domain::crew::lock::Held;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
 use contract::domain::pins::together;
+use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use contract::plan::PlanTask;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
+use crate::dispatcher::rolling::{Rolled, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
 use crate::pipeline::l3_policy;
@@ -88,9 +91,15 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
     let changed = dispatcher.changed_pins(task);
     let outside = dispatcher.outside_of_interrupted(task)?;
-    let checks = match hold(dispatcher, task)? {
-        // Whatever the checks find there may be the work of others.
-        Hold::Held if lost_to.is_some() => Some(Vec::new()),
+    if lost_to.is_none() {
+        dispatcher.finish_snapshot(task, &last.begun.id);
+    }
+    let is_unfinished = last.rollback.as_ref().is_some_and(is_unfinished);
+    let hold = hold(dispatcher, task)?;
+    let may_roll_back = matches!(hold, Hold::Held) && lost_to.is_none();
+    let checks = match hold {
+        // Whatever the checks find there may be the work of others, or only half of the task's.
+        Hold::Held if lost_to.is_some() || is_unfinished => Some(Vec::new()),
         Hold::Held => look(dispatcher, &spec, last)?,
         // The checks could not be run, so nothing is proved.
         Hold::GivenUp => Some(Vec::new()),
@@ -99,21 +108,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let decision = decide(spec.checks.len(), &checks, may_rerun);
-    let reason = match decision {
-        Decision::Verified => "its checks pass, so it had finished",
-        Decision::Rerun => "it was interrupted and may be run again",
-        Decision::Parked => {
-            "it was interrupted, its checks do not pass, and the plan does not say it may run again"
-        }
-    };
-    let reason = &match lost_to {
-        Some(other) => format!(
-            "its locks were taken, and {} of {} got {} since; {reason}",
-            other.reference, other.run_id, other.scope
-        ),
-        None => reason.to_owned(),
-    };
+    let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
+    let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
+    let reason = &reason(decision, lost_to.as_ref(), rolled.as_ref().map(|rolled| rolled.told.as_str()));
     let mark = dispatcher.pipeline.mark();
+    rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let state = match decision {
         Decision::Verified => AttemptState::Succeeded,
         Decision::Rerun => AttemptState::Interrupted,
@@ -144,6 +143,23 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
+}
+
+/// Why it was decided so, who has its locks by now, and what was taken back.
+fn reason(decision: Decision, lost_to: Option<&Held>, rolled: Option<&str>) -> String {
+    let why = match decision {
+        Decision::Verified => "its checks pass, so it had finished",
+        Decision::Rerun => "it was interrupted and may be run again",
+        Decision::Parked => {
+            "it was interrupted, its checks do not pass, and the plan does not say it may run again"
+        }
+    };
+    let lost = lost_to.map(|other| {
+        let Held { reference, run_id, scope, .. } = other;
+        format!("its locks were taken, and {reference} of {run_id} got {scope} since; ")
+    });
+    let rolled = rolled.map(|told| format!("; {told}"));
+    format!("{}{why}{}", lost.unwrap_or_default(), rolled.unwrap_or_default())
 }
 
 /// Runs the task's checks. `None` if a request to stop came before they had ended.
@@ -177,15 +193,40 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
 }
 
 fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
+    let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
+    let mut rolled = None;
+    if last.state == AttemptState::Started && lost_to.is_none() {
+        dispatcher.finish_snapshot(task, &last.begun.id);
+        if is_wanted_back(dispatcher, task, last) && matches!(hold(dispatcher, task)?, Hold::Held) {
+            rolled = roll_back(dispatcher, task, last)?;
+        }
+    }
     let mark = dispatcher.pipeline.mark();
+    let told = rolled.as_ref().map(|rolled| format!("; {}", rolled.told)).unwrap_or_default();
+    rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
+    let end = format!("canceled after its engine had ended{told}");
     dispatcher.held.remove(&task);
-    let end = (AttemptState::Interrupted, "canceled after its engine had ended");
-    note_end(dispatcher, task, last, end, Outcome::default());
+    note_end(dispatcher, task, last, (AttemptState::Interrupted, &end), Outcome::default());
     if !dispatcher.commit_unless_moved(mark)? {
         return Ok(false);
     }
     dispatcher.reload(task)?;
     Ok(true)
+}
+
+/// Whether an interrupted attempt is taken back before it is run again, or because it was begun.
+fn is_wanted_back(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+    let is_kept = dispatcher.settings.snapshots.has(&last.begun.id);
+    is_kept && last.rollback.as_ref().map_or(dispatcher.is_rolled_back(task), is_unfinished)
+}
+
+/// Takes back what an interrupted attempt changed, where its plan asks for that. What its dead engine began is finished.
+fn roll_back(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<Option<Rolled>> {
+    if !is_wanted_back(dispatcher, task, last) {
+        return Ok(None);
+    }
+    let mark = dispatcher.pipeline.mark();
+    Ok(dispatcher.roll_back(task, mark, Trigger::TaskInterrupted)?.ok())
 }
 
 /// Whether the locks on what a task writes are held while its checks run.
@@ -198,10 +239,13 @@ enum Hold {
 /// Takes over the locks that the task had when its engine died, or takes new ones, with a higher token either way:
 /// checks that run while others write there prove nothing. Waits for other holders as a task does.
 fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
-    let has_checks = !dispatcher.part(task).spec.checks.is_empty();
+    let spec = &dispatcher.part(task).spec;
+    let is_unfinished = |last: &Attempt| last.rollback.as_ref().is_some_and(is_unfinished);
+    let is_begun = dispatcher.attempts[task].last().is_some_and(is_unfinished);
+    let needs_locks = !spec.checks.is_empty() || spec.rollback || is_begun;
     // A scope that cannot be locked is refused when the task starts.
     let wants = dispatcher.wants(task).unwrap_or_default();
-    if !has_checks || wants.scopes.is_empty() {
+    if !needs_locks || wants.scopes.is_empty() {
         return Ok(Hold::Held);
     }
     loop {

@@ -11,6 +11,7 @@ use crate::Policy;
 use crate::executor::Executors;
 use crate::index::Index;
 use crate::launcher::Launcher;
+use crate::snapshots::Snapshots;
 
 pub struct Settings {
     /// Starts children.
@@ -20,6 +21,8 @@ pub struct Settings {
     pub logs: PathBuf,
     /// The index of workspaces.
     pub index: Index,
+    /// What the scopes of tasks were before and after them.
+    pub snapshots: Snapshots,
     pub policy: Policy,
     /// What every child inherits.
     pub environment: BTreeMap<OsString, OsString>,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use contract::continuity::brief::Program;
+use contract::domain::attempt::{AttemptId, Taken};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::Namespace;
@@ -20,8 +21,11 @@ use contract::domain::pins::Digests;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
+use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use contract::json::{Value, json};
@@ -115,6 +119,24 @@ pub trait Host {
     fn program(&self) -> Program;
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation;
+    /// This process, as the store records the owner of a run or the holder of a lock.
+    fn owner(&self) -> Owner;
+    /// The scopes of these attempts, as their snapshots name them. An error if none of them has one.
+    fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
+        Err(no_snapshots())
+    }
+    /// Takes back what attempts changed, or puts it there again, or says what would be done. The caller holds the locks.
+    fn roll_back(&self, _: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
+        Err(no_snapshots())
+    }
+    /// Every snapshot that is kept, oldest first.
+    fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
+        Err(no_snapshots())
+    }
+    /// Removes old snapshots, and the contents that only they had.
+    fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
+        Err(no_snapshots())
+    }
     /// Runs a program of the caller's with this input, and returns what it printed.
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
     /// Which programs act for agents, as configured for documents of this directory.
@@ -125,6 +147,65 @@ pub trait Host {
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+fn no_snapshots() -> Error {
+    Error::new(ErrorCode::NotFound, "no snapshots are kept here")
+}
+
+/// A rollback of the files of some attempts.
+#[derive(Debug, Clone, Copy)]
+pub struct RollbackJob<'j> {
+    pub root: &'j str,
+    /// Newest first.
+    pub attempts: &'j [AttemptId],
+    pub direction: Direction,
+    /// Only says what would be done.
+    pub is_preview: bool,
+    /// It was begun before and did not end.
+    pub is_repeated: bool,
+}
+
+/// A snapshot that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptSnapshot {
+    pub attempt_id: AttemptId,
+    pub task_id: TaskId,
+    pub run_id: RunId,
+    /// The task's id in its plan.
+    pub name: String,
+    pub workspace: String,
+    pub scopes: Vec<Scope>,
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub taken: Taken,
+    /// Whether it is known what the attempt left.
+    pub has_end: bool,
+}
+
+/// Which snapshots are removed.
+#[derive(Debug, Clone)]
+pub struct Collection {
+    /// Attempts whose snapshots stay, however old they are.
+    pub held: BTreeSet<AttemptId>,
+    /// Older ones go.
+    pub cutoff: Timestamp,
+    /// The oldest go until the rest takes no more than this.
+    pub bytes_max: u64,
+    /// Only says what would be removed.
+    pub is_preview: bool,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Collected {
+    pub snapshots: u64,
+    /// Contents that no other snapshot has.
+    pub contents: u64,
+    pub before_bytes: u64,
+    pub left_bytes: u64,
+    /// Snapshots that stay because their tasks have not ended, or a rollback has not.
+    pub held: u64,
 }
 
 /// What is looked at while a worker works, whatever the workspace ignores.

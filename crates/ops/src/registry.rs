@@ -3,8 +3,8 @@
 use crate::verb::Entry;
 use crate::{
     agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
-    lock, memory, orchestrate, push, result, resume, run, session, status, task, token, transfer, trust,
-    vybe, watchdog, worklog,
+    lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots, status, task, token,
+    transfer, trust, vybe, watchdog, worklog,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -79,6 +79,11 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<run::cancel::CancelRun>(),
     Entry::of::<run::cancel::CancelTask>(),
     Entry::of::<run::retry::Retry>(),
+    Entry::of::<rollback::undo::Undo>(),
+    Entry::of::<rollback::preview::Preview>(),
+    Entry::of::<snapshots::list::List>(),
+    Entry::of::<snapshots::gc::Gc>(),
+    Entry::of::<snapshots::gc::Preview>(),
     // The store.
     Entry::of::<audit::verify::Verify>(),
     Entry::of::<audit::ReadTip>(),

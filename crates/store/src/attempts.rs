@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use crate::Tx;
 use crate::error::{Result, unreadable};
 
-const COLUMNS: &str = "id, state, begun, started_at, ended_at, outcome";
+const COLUMNS: &str = "id, state, begun, started_at, ended_at, outcome, rollback";
 
 impl Tx<'_> {
     /// A task's attempts, oldest first.
@@ -87,6 +87,7 @@ fn attempt_of(row: &Row<'_>) -> Result<Attempt> {
     let state: String = row.get(1)?;
     let begun: String = row.get(2)?;
     let outcome: Option<String> = row.get(5)?;
+    let rollback: Option<String> = row.get(6)?;
     Ok(Attempt {
         begun: serde_json::from_str(&begun).map_err(|_| unreadable("beginning", &id, &begun))?,
         state: AttemptState::parse(&state).ok_or_else(|| unreadable("state", &id, &state))?,
@@ -94,6 +95,9 @@ fn attempt_of(row: &Row<'_>) -> Result<Attempt> {
         ended_at: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_millis),
         outcome: outcome
             .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("outcome", &id, &text)))
+            .transpose()?,
+        rollback: rollback
+            .map(|text| serde_json::from_str(&text).map_err(|_| unreadable("rollback", &id, &text)))
             .transpose()?,
     })
 }

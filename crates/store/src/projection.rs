@@ -5,9 +5,10 @@ mod dependencies;
 mod handoff;
 mod memory;
 
-use contract::domain::attempt::{AttemptState, NewAttempt};
+use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::pins::Digests;
+use contract::domain::rollback::Rollback;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
@@ -73,24 +74,32 @@ impl Tx<'_> {
                 ],
             ),
             Change::RunSubmitted { run } => self.run_submitted(run, at),
-            Change::RunOwned { run_id, owner } => {
-                let owner = json(owner)?;
-                self.change_one("UPDATE runs SET owner = ?2 WHERE id = ?1", params![run_id.as_str(), owner])
-            }
+            Change::RunOwned { run_id, owner } => self.change_one(
+                "UPDATE runs SET owner = ?2 WHERE id = ?1",
+                params![run_id.as_str(), json(owner)?],
+            ),
             Change::RunCancelRequested { run_id, .. } => {
                 self.change_one("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()])
             }
             Change::RunMoved { .. } => self.run_moved(change, at),
             Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
             Change::Crew(change) => self.project_crew(change, at),
-            Change::AttemptEnded { attempt_id, state, outcome } => {
-                let outcome = json(outcome)?;
-                self.change_one(
-                    "UPDATE attempts SET state = ?2, outcome = ?3, ended_at = ?4 WHERE id = ?1",
-                    params![attempt_id.as_str(), state.as_str(), outcome, at.millis()],
-                )
+            Change::AttemptRolledBack { attempt_id, rollback, .. } => {
+                self.attempt_rolled_back(attempt_id, rollback)
             }
+            Change::AttemptEnded { attempt_id, state, outcome } => self.change_one(
+                "UPDATE attempts SET state = ?2, outcome = ?3, ended_at = ?4 WHERE id = ?1",
+                params![attempt_id.as_str(), state.as_str(), json(outcome)?, at.millis()],
+            ),
         }
+    }
+
+    fn attempt_rolled_back(&self, attempt_id: &AttemptId, rollback: &Rollback) -> Result<()> {
+        let rollback = json(rollback)?;
+        self.change_one(
+            "UPDATE attempts SET rollback = ?2 WHERE id = ?1",
+            params![attempt_id.as_str(), rollback],
+        )
     }
 
     fn task_prioritized(&self, task_id: &TaskId, priority: i64, at: Timestamp) -> Result<()> {

@@ -18,7 +18,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
     ("task_dependencies", "task_id, depends_on"),
     ("runs", "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at"),
-    ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome"),
+    ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome, rollback"),
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
     ("projects", "id, name, metadata, created_at"),
     ("trusted_projects", "directory, digest, commands, trusted_by, trusted_at, basis"),

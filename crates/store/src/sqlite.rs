@@ -22,6 +22,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0004_worklogs.sql"),
     include_str!("../migrations/sqlite/0005_everyday.sql"),
     include_str!("../migrations/sqlite/0006_trust.sql"),
+    include_str!("../migrations/sqlite/0007_rollback.sql"),
 ];
 
 /// The state of a file before we change it.

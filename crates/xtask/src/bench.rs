@@ -7,6 +7,7 @@ pub(crate) mod instructions;
 mod look;
 mod pipeline;
 mod report;
+mod rollback;
 mod rounds;
 mod scale;
 mod validate;
@@ -42,6 +43,7 @@ const BENCHES: &[Bench] = &[
     scale::BENCH,
     audit::BENCH,
     look::BENCH,
+    rollback::BENCH,
     pipeline::BENCH,
     pipeline::NAMESPACE,
     growth::BENCH,

@@ -16,7 +16,7 @@ use crate::output::Output;
     after_help = "A backup is a store: read it with --db-path. To restore it, stop every writ that uses the store, then \
                   replace the file, and on another machine the key as well:\n\n    rm -f STORE-wal STORE-shm\n    cp BACKUP STORE\n    \
                   cp BACKUP.key STORE.key\n    writ audit verify --db-path STORE\n\nThe key seals the store: keep it as \
-                  private as the store itself. Logs of children are not part of a backup.\n\nExamples:\n  writ backup store-copy.db\n  writ backup --force /mnt/usb/writ.db"
+                  private as the store itself. Logs of children and snapshots are not part of a backup.\n\nExamples:\n  writ backup store-copy.db\n  writ backup --force /mnt/usb/writ.db"
 )]
 pub(crate) struct Args {
     /// The file to write; only its owner can read it

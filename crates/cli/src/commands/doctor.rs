@@ -48,6 +48,7 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
                 let (found, is_damaged) = store(&mut cx)?;
                 looks.extend(found);
                 looks.extend(beside::files(globals, &path)?);
+                looks.push(beside::snapshots(globals)?);
                 damaged = is_damaged;
             }
             Err(error) => {

@@ -10,6 +10,7 @@ use ops::Result;
 use ops::gc::all::{Gc, Preview, Request};
 use ops::gc::{Answer, Held};
 
+use super::snapshots::collected;
 use crate::app::Globals;
 use crate::output::{Output, say};
 use crate::{config, host};
@@ -41,7 +42,9 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let would = if args.dry_run { "would be " } else { "" };
         say(&format!("{} old logs of children and looks at workspaces {would}removed\n", files.len()));
     }
-    Ok(output.answer(&answer, || text(&answer.done, args.dry_run)))
+    let snapshots =
+        || answer.snapshots.as_ref().map(|done| collected(done, args.dry_run)).unwrap_or_default();
+    Ok(output.answer(&answer, || text(&answer.done, args.dry_run) + &snapshots()))
 }
 
 /// Logs of children and looks at workspaces that nothing wrote since the cutoff. A look that a task is compared with when it

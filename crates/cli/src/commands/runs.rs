@@ -1,6 +1,7 @@
 //! `writ runs list` and `writ runs show`
 
 mod confinement;
+mod rollback;
 mod summary;
 
 use std::process::ExitCode;
@@ -118,6 +119,7 @@ fn text(shown: &show::Answer) -> String {
             if let Some(told) = took_over(attempt) {
                 text.push_str(&format!("      {}\n", one_line(told)));
             }
+            text.push_str(&rollback::text(attempt, "      "));
             text.push_str(&unattributed(attempt.outcome.as_ref(), "      "));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 if check.passed {

@@ -70,6 +70,7 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
                 text.push_str(&lost_attempt(event));
                 text.push_str(&failed_checks(event));
             }
+            ROLLBACK_INITIATED => text.push_str(&noted("ROLLBACK_INITIATED", &event.record.message)),
             LOCK_TAKEN_OVER => text.push_str(&noted(&event.record.intent, &event.record.message)),
             _ if is_taken_lock(event) => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ if all => text.push_str(&noted(&event.record.kind, &event.record.message)),
@@ -81,6 +82,9 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
 
 /// The kind of the event that holds what writ observed about an attempt.
 const ATTEMPT_ENDED: &str = "attempt_ended";
+
+/// The intent of the event with the results of a rollback.
+const ROLLBACK_INITIATED: &str = "writ.rollback_initiated";
 
 /// The intent of the note that a task got a lock which was taken from another one.
 const LOCK_TAKEN_OVER: &str = "writ.lock.taken_over";

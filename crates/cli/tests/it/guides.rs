@@ -116,6 +116,7 @@ guides! {
     a_handoff_can_be_followed: "docs/handoff.md",
     money_can_be_followed: "docs/money.md",
     confinement_can_be_followed: "docs/confinement.md",
+    rollback_can_be_followed: "docs/rollback.md",
     troubleshooting_can_be_followed: "docs/troubleshooting.md",
 }
 

@@ -53,6 +53,10 @@ impl Door for TestDoor {
         engine::index::Index::at(self.logs.with_extension("index"))
     }
 
+    fn snapshots(&self) -> engine::snapshots::Snapshots {
+        engine::snapshots::Snapshots::at(self.logs.with_extension("snapshots"))
+    }
+
     fn settings(&self, _: &Path, how: &HowToWork) -> Result<Settings> {
         std::fs::create_dir_all(&self.logs).unwrap();
         Ok(Settings {
@@ -60,6 +64,7 @@ impl Door for TestDoor {
             executors: engine::Executors::built_in(),
             logs: self.logs.clone(),
             index: self.index(),
+            snapshots: self.snapshots(),
             policy: Policy::default(),
             environment: environment(),
             stop: StopSignal::default(),

@@ -52,6 +52,7 @@ mod push;
 mod read_back;
 mod reference;
 mod request_ids;
+mod rollback;
 mod run_view;
 mod serve;
 mod shortage;

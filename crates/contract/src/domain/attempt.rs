@@ -9,6 +9,7 @@ use super::check::CheckSeen;
 use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
 use super::outside::Outside;
+use super::rollback::Rollback;
 use super::run::{Owner, RunId};
 use super::task::TaskId;
 use super::time::Timestamp;
@@ -70,6 +71,40 @@ pub struct Outcome {
     /// What changed outside the task's scope, if anything did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Outside>,
+    /// What was kept of its scope before it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Taken>,
+}
+
+/// What a snapshot took in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Taken {
+    pub files: u64,
+    /// Bytes that were not in the content store before.
+    pub new_bytes: u64,
+    /// Files whose blocks are shared with the workspace, and files that had to be copied.
+    #[serde(default)]
+    pub cloned: u64,
+    #[serde(default)]
+    pub copied: u64,
+    /// Some of the paths that could not be taken in, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_taken: Vec<String>,
+    #[serde(default)]
+    pub not_taken_more: u64,
+    /// Why there is no snapshot at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// What a document asked for that has no effect, and what was written for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Taken {
+    /// Whether a rollback could not bring everything back.
+    pub fn is_partial(&self) -> bool {
+        self.failed.is_some() || !self.not_taken.is_empty()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,4 +115,7 @@ pub struct Attempt {
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     pub outcome: Option<Outcome>,
+    /// The last rollback or redo whose newest attempt this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<Rollback>,
 }

@@ -9,6 +9,7 @@ use super::check::TaskChecks;
 use super::crew::CrewChange;
 use super::memory::{NewMemory, Place};
 use super::pins::Digests;
+use super::rollback::Rollback;
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
 use super::task::{Claim, PlanPart, TaskId};
@@ -140,6 +141,12 @@ pub enum Change {
         state: AttemptState,
         outcome: Outcome,
     },
+    /// A rollback or redo began or ended. `attempt_id` is the newest attempt that it covers.
+    AttemptRolledBack {
+        task_id: TaskId,
+        attempt_id: AttemptId,
+        rollback: Rollback,
+    },
     /// A change of a crew, under the tag `crew`.
     Crew(CrewChange),
 }
@@ -175,6 +182,7 @@ impl Change {
             Change::RunMoved { .. } => "run_status",
             Change::AttemptStarted { .. } => "attempt_started",
             Change::AttemptEnded { .. } => "attempt_ended",
+            Change::AttemptRolledBack { .. } => "attempt_rolled_back",
             Change::Crew(change) => change.kind(),
         }
     }
@@ -189,6 +197,7 @@ impl Change {
             | Change::TaskPinned { task_id, .. }
             | Change::DependencyAdded { task_id, .. }
             | Change::DependencyRemoved { task_id, .. }
+            | Change::AttemptRolledBack { task_id, .. }
             | Change::TaskDeleted { task_id } => Some(task_id),
             Change::AgentFocused { task_id, .. } => task_id.as_ref(),
             Change::AttemptStarted { attempt } => Some(&attempt.task_id),

@@ -100,6 +100,27 @@ pub const INDEXES_MAX: usize = 320;
 pub const INDEXES_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Paths that a finding about changes outside a scope lists; the rest is counted.
 pub const OUTSIDE_PATHS_MAX: usize = 20;
+/// One file of a snapshot. A larger one is listed as not taken.
+pub const SNAPSHOT_FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// Bytes that one snapshot adds to the content store. Files beyond it are listed as not taken.
+pub const SNAPSHOT_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// Paths of one snapshot. A larger scope has none, and the answer says so.
+pub const SNAPSHOT_PATHS_MAX: usize = INDEX_FILES_MAX;
+/// How long one snapshot may copy. What is left then is listed as not taken.
+pub const SNAPSHOT_TIME_MAX: Duration = Duration::from_secs(60);
+/// Paths that could not be taken in and that an attempt lists; the rest is counted.
+pub const NOT_TAKEN_LISTED_MAX: usize = 20;
+/// What is kept of finished tasks beside a store: the oldest snapshots go first.
+pub const SNAPSHOTS_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+pub const SNAPSHOTS_KEPT: Duration = Duration::from_hours(14 * 24);
+/// How often a run that has ended removes old snapshots.
+pub const SNAPSHOTS_COLLECTED: Duration = Duration::from_hours(24);
+/// How long a collection waits for those who take snapshots or roll back, and how long those wait for it.
+pub const SNAPSHOTS_WAIT_MAX: Duration = Duration::from_secs(30);
+/// Paths that the answer and the event of a rollback list, those that were left first; the rest is counted.
+pub const ROLLBACK_PATHS_LISTED_MAX: usize = 1000;
+/// Paths that were left as they are and that an attempt keeps.
+pub const ROLLBACK_LEFT_LISTED_MAX: usize = 20;
 /// A task's whole worklog. It is read as a whole to verify it.
 pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A handoff bundle, which contains the worklogs of all tasks. It is read as a whole, too.

@@ -1,7 +1,8 @@
 //! An AOP TASK as a plan of one task.
 
 use super::{Executors, Intake};
-use crate::aop::{self, effective, task::Task};
+use crate::aop::task::{RollbackSnapshot, SnapshotStrategy, Task};
+use crate::aop::{self, effective};
 use crate::domain::check::{Check, Expects};
 use crate::domain::limits;
 use crate::domain::run::DocumentKind;
@@ -60,6 +61,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
             tokens: budget.tokens_max.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX)),
         },
         checks: checks(task, findings),
+        rollback: snapshots(task).next().is_some(),
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
     }
@@ -88,6 +90,19 @@ fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<S
         findings.push("$.target.agent_name", "agent_not_found", message);
         Vec::new()
     })
+}
+
+/// The outputs and artifacts of a TASK whose snapshot is asked for, with their paths.
+pub fn snapshots(task: &Task) -> impl Iterator<Item = (Option<&str>, &RollbackSnapshot)> {
+    let outputs = task.task.expected_outputs.iter();
+    let outputs = outputs.map(|output| (output.path.as_deref(), output.rollback_snapshot.as_ref()));
+    let points = task.phases.iter().flat_map(|phase| &phase.checkpoints);
+    let artifacts = points.flat_map(|point| &point.expected_artifacts);
+    let artifacts = artifacts.map(|made| (made.path.as_deref(), made.rollback_snapshot.as_ref()));
+    let asked = |wish: &RollbackSnapshot| {
+        wish.enabled == Some(true) && wish.snapshot_strategy != Some(SnapshotStrategy::None)
+    };
+    outputs.chain(artifacts).filter_map(move |(path, wish)| Some((path, wish.filter(|wish| asked(wish))?)))
 }
 
 /// The checks of a TASK: outputs that must exist, their validations, and checkpoints.

@@ -112,9 +112,13 @@ impl Length {
 
 impl RawPlan {
     fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
-        let namespace = self.namespace;
-        let tasks =
-            self.task.into_iter().map(|task| RawTask { namespace: task.namespace.or(namespace), ..task });
+        let (namespace, rollback) = (self.namespace, self.rollback);
+        let tasks = self.task.into_iter().map(|task| RawTask {
+            namespace: task.namespace.or(namespace),
+            // A task without a scope has nothing to take back; only one that asks for it itself is at fault.
+            rollback: task.rollback.or(rollback.filter(|_| !task.writes.is_empty())),
+            ..task
+        });
         let tasks: Vec<PlanTask> =
             tasks.enumerate().map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
@@ -160,6 +164,10 @@ impl RawTask {
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
         let budget = RawBudget::finish(self.budget, &at, findings);
+        if self.rollback == Some(true) && self.writes.is_empty() {
+            let message = "a rollback needs `writes`: it takes back changes in that scope";
+            findings.push(format!("{at}.rollback"), "no_scope", message);
+        }
         PlanTask {
             command: self.command.arguments(self.shell, &format!("{at}.command"), findings),
             writes: scopes(&self.writes, &format!("{at}.writes"), findings),
@@ -183,6 +191,7 @@ impl RawTask {
             budget,
             checks,
             namespace: self.namespace.unwrap_or_default(),
+            rollback: self.rollback.unwrap_or_default(),
             aop: None,
         }
     }

@@ -31,6 +31,8 @@ document! {
         pub(super) budget: Option<RawBudget>,
         /// Whether the processes of each task live in a pid namespace of their own, for tasks that do not say it. Default on.
         pub(super) namespace: Option<Namespace>,
+        /// Whether attempts that fail or are canceled are rolled back, for tasks that do not say it. Default false.
+        pub(super) rollback: Option<bool>,
         /// The tasks, each a [[task]] table.
         pub(super) task: Vec<RawTask> as list!(RawTask::SHAPE, 1, limits::PLAN_TASKS_MAX),
     }
@@ -87,6 +89,8 @@ document! {
         pub(super) budget: Option<RawBudget>,
         /// `off`: its processes do not live in a pid namespace of their own, so that sudo and rootless containers work. Default: as the plan says.
         pub(super) namespace: Option<Namespace>,
+        /// Whether what the task changed in `writes` is taken back when an attempt fails or is canceled. Default: as the plan says.
+        pub(super) rollback: Option<bool>,
         /// The checks that writ runs before the task is done, each a [[task.checks]] table.
         #[serde(default)]
         pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),

@@ -7,12 +7,14 @@ use contract::aocl::intents;
 use contract::aocl::payload::{Delegation, VerifyResult};
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::money::MicroUsd;
+use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Judgment;
+use super::rolling::Rolled;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Reported, Stopped, forced_failure};
 use crate::live::{Live, Phase};
@@ -89,9 +91,11 @@ impl Dispatcher<'_> {
 
     pub(super) fn conclude(&mut self, task: usize) -> Result<()> {
         let live = self.live.remove(&task).expect("BUG: a task is concluded once");
+        if live.stopped != Some(Stopped::Fenced) {
+            self.finish_snapshot(task, &live.attempt.id);
+        }
         match live.stopped {
             Some(why @ (Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced)) => {
-                self.held.remove(&task);
                 self.pipeline.forget_answers(Some(task));
                 self.conclude_stopped(task, &live, why)
             }
@@ -110,26 +114,39 @@ impl Dispatcher<'_> {
 
     fn conclude_judged(&mut self, task: usize, live: &Live, judgment: Judgment) -> Result<()> {
         let reported = &live.reported;
-        let mark = self.pipeline.mark();
+        let mut mark = self.pipeline.mark();
         let id = self.tasks[task].id.clone();
         self.note_return(task, live.claimed(), reported);
         let (verdict, verification) = self.record_judgment(&id, judgment)?;
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
-        self.note_verdict(task, live, &verdict, reported);
-        let committed = self.try_commit(mark)?;
-        self.held.remove(&task);
-        match committed {
-            Committed::All(_) => {}
-            Committed::Fenced => return self.conclude_stopped(task, live, Stopped::Fenced),
-            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
-            Committed::Moved | Committed::Hindered(_) => {
-                return self.conclude_stopped(task, live, Stopped::Canceled);
+        let mut rolled = None;
+        if matches!(verdict, Verdict::Failed { .. }) && self.may_roll_back(task, live)? {
+            match self.roll_back(task, mark, Trigger::TaskFailed)? {
+                Ok(done) => rolled = Some(done),
+                Err(unwritten) => return self.conclude_unwritten(task, live, &unwritten),
             }
+            mark = self.pipeline.mark();
         }
+        self.note_verdict(task, live, (&verdict, rolled), reported);
+        match self.try_commit(mark)? {
+            Committed::All(_) => {}
+            unwritten => return self.conclude_unwritten(task, live, &unwritten),
+        }
+        self.held.remove(&task);
         self.reload(task)?;
         self.follow_verdict(task, live, &verdict);
         Ok(())
+    }
+
+    /// Ends an attempt whose verdict was refused.
+    fn conclude_unwritten(&mut self, task: usize, live: &Live, unwritten: &Committed) -> Result<()> {
+        let why = match unwritten {
+            Committed::Fenced => Stopped::Fenced,
+            // Canceled by someone else in the last moment: that stands, and the attempt is only closed.
+            Committed::All(_) | Committed::Moved | Committed::Hindered(_) => Stopped::Canceled,
+        };
+        self.conclude_stopped(task, live, why)
     }
 
     /// The executor's answer as an envelope to the delegation.
@@ -161,8 +178,21 @@ impl Dispatcher<'_> {
         u32::try_from(failed.count()).unwrap_or(u32::MAX)
     }
 
-    fn note_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict, reported: &Reported) {
-        let retries_left = self.failures(task) < self.part(task).spec.retries;
+    fn note_verdict(
+        &mut self,
+        task: usize,
+        live: &Live,
+        (verdict, rolled): (&Verdict, Option<Rolled>),
+        reported: &Reported,
+    ) {
+        let told = match &rolled {
+            Some(rolled) => format!("{}; {}", verdict.told(), rolled.told),
+            None => verdict.told(),
+        };
+        // The next attempt must begin with the same files as this one did.
+        let is_clean = rolled.as_ref().is_none_or(|rolled| rolled.is_whole);
+        let retries_left = is_clean && self.failures(task) < self.part(task).spec.retries;
+        rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| self.note(entry));
         let id = self.tasks[task].id.clone();
         let token = self.held.get(&task).copied();
         self.note(end_of(live, Conclusion::of(verdict, reported), reported, token));
@@ -176,10 +206,10 @@ impl Dispatcher<'_> {
                 self.note(Entry::Finish { task_id: id, verified: *checked, withheld: Some(reason.clone()) });
             }
             Verdict::Failed { .. } if retries_left => {
-                self.note(move_to(Status::Blocked, Some(verdict.told())));
+                self.note(move_to(Status::Blocked, Some(told)));
                 self.note(move_to(Status::Todo, None));
             }
-            Verdict::Failed { .. } => self.note(move_to(Status::Failed, Some(verdict.told()))),
+            Verdict::Failed { .. } => self.note(move_to(Status::Failed, Some(told))),
         }
     }
 
@@ -225,10 +255,21 @@ impl Dispatcher<'_> {
                 (AttemptState::Interrupted, Status::Canceled, "canceled")
             }
         };
+        let mut rolled = None;
+        if to == Status::Canceled && self.may_roll_back(task, live)? {
+            let mark = self.pipeline.mark();
+            // Where it cannot be written any more, others may write there.
+            rolled = self.roll_back(task, mark, Trigger::TaskAborted)?.ok();
+        }
+        self.held.remove(&task);
+        let told = rolled.as_ref().map(|rolled| format!("{message}; {}", rolled.told));
+        let entry = rolled.and_then(|rolled| rolled.entry);
+        let message = told.as_deref().unwrap_or(message);
         loop {
             self.refresh(task)?;
             let mark = self.pipeline.mark();
             let reported = Reported::default();
+            entry.iter().for_each(|entry| self.note(entry.clone()));
             let conclusion = Conclusion { state, code: None, rule: None, message: message.to_owned() };
             self.note(end_of(live, conclusion, &reported, None));
             if self.tasks[task].status == Status::InProgress {
@@ -336,6 +377,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             retry_after_ms: reported.retry_after_ms,
             took_over: live.took_over.clone(),
             outside: live.outside.clone().filter(|outside| !outside.is_empty()),
+            snapshot: live.snapshot.clone(),
         }),
         token,
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use contract::aee::Type;
-use contract::domain::attempt::NewAttempt;
+use contract::domain::attempt::{NewAttempt, Taken};
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::status::Status;
@@ -92,8 +92,10 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
+        // Before the look that the task is compared with: what a snapshot writes is not the task's.
+        let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
-        self.launch(task, attempt, executor, (shaped, took_over))
+        self.launch(task, attempt, executor, (shaped, took_over, snapshot))
     }
 
     /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
@@ -162,7 +164,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         executor: &dyn Executor,
-        (shaped, took_over): (Shaped, Option<String>),
+        (shaped, took_over, snapshot): (Shaped, Option<String>, Option<Taken>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
@@ -203,11 +205,19 @@ impl Dispatcher<'_> {
             outside: None,
             recorder: None,
             took_over,
+            snapshot,
             withheld: Vec::new(),
             spec: Some(Box::new(spec)),
             parkings: 0,
         };
         self.live.insert(task, live);
+        // Who asked for a rollback does not want work that cannot be taken back.
+        let failed = self.live[&task].snapshot.as_ref().and_then(|taken| taken.failed.as_ref());
+        if let Some(why) = failed.filter(|_| self.part(task).spec.rollback) {
+            let told = format!("no snapshot could be taken: {why}");
+            self.live_mut(task).ended.no_snapshot = Some(told);
+            return self.executor_ended(task);
+        }
         self.start_executor(task)
     }
 

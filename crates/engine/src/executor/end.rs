@@ -26,6 +26,8 @@ pub(crate) struct Ended {
     pub(crate) signal: Option<i32>,
     /// It could not be started, or its supervisor was lost.
     pub(crate) fault: Option<String>,
+    /// It was not started, because what it changes could not be taken back.
+    pub(crate) no_snapshot: Option<String>,
     pub(crate) stopped: Option<Stopped>,
     pub(crate) leftovers_killed: u32,
     pub(crate) survivors: u32,
@@ -35,6 +37,9 @@ pub(crate) struct Ended {
 
 /// The failure that follows from how the child ended, whatever it claims itself.
 pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> {
+    if let Some(why) = &ended.no_snapshot {
+        return Some(failure("E_ROLLBACK_FAILED", why.clone()));
+    }
     if let Some(fault) = &ended.fault {
         return Some(failure("E_PROCESS_CRASH", fault.clone()));
     }

@@ -288,7 +288,7 @@ impl<'b> Reader<'b> {
             }
             directories.insert(path, entries);
         }
-        Some(Look { directories: Arc::new(directories), rules, partial: None, read: 0 })
+        Some(Look { directories: Arc::new(directories), rules, ..Look::default() })
     }
 
     fn entry(&mut self) -> Option<Entry> {

@@ -17,6 +17,7 @@ use contract::domain::scope::Scope;
 
 use super::git::{Repository, Tracked};
 use super::names::kept;
+use super::nodes::Seen;
 use super::rules::{self, Chain};
 use super::{Content, Entry, How, Look, Partial, Rules, Stat, joined};
 use crate::regular_file;
@@ -63,6 +64,7 @@ struct Walk<'w> {
     repository: Option<Repository>,
     /// Read when something is ignored.
     tracked: OnceCell<Tracked>,
+    seen: Seen,
 }
 
 /// What a walk must know besides the tree.
@@ -93,10 +95,12 @@ pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -
         rules,
         repository,
         tracked: OnceCell::new(),
+        seen: Seen::default(),
     };
     walk.begin(chain);
     let partial = walk.run();
-    Look { directories: Arc::new(walk.directories), rules: walk.rules, partial, read: walk.read }
+    let Walk { directories, rules, read, seen, .. } = walk;
+    Look { directories: Arc::new(directories), rules, partial, read, seen: Arc::new(seen) }
 }
 
 impl Walk<'_> {
@@ -135,6 +139,7 @@ impl Walk<'_> {
             let known = self.before.directories.get(&*kept(parent)).map_or(&[][..], Vec::as_slice);
             let entry = self.entry(name, here.parent().unwrap_or(self.root), &meta, old(known, name));
             self.files += 1;
+            self.note_real(&kept(parent), &entry, path.to_vec());
             self.add(parent.to_vec(), vec![entry]);
         }
     }
@@ -174,9 +179,13 @@ impl Walk<'_> {
             return self.note_closed(&directory.path, directory.stat);
         };
         if !matches!(directory.part, Part::Git | Part::GitInfo) {
+            if self.how.is_only && !directory.path.is_empty() {
+                self.seen.directories.push((directory.path.clone(), directory.stat.mode));
+            }
             directory.chain = self.with_rules(directory.chain, &directory.path, &here);
         }
-        let known = self.before.directories.get(&*kept(&directory.path)).map_or(&[][..], Vec::as_slice);
+        let kept_path = kept(&directory.path).into_owned();
+        let known = self.before.directories.get(&kept_path).map_or(&[][..], Vec::as_slice);
         let mut entries = Vec::with_capacity(known.len());
         for entry in listing.flatten() {
             // What is gone again was never there.
@@ -187,7 +196,10 @@ impl Walk<'_> {
             if self.is_never(&path) || self.is_own(&meta) {
                 continue;
             }
-            let Some(part) = self.part(&directory, name, &path, meta.is_dir()) else { continue };
+            let Some(part) = self.part(&directory, name, &path, meta.is_dir()) else {
+                self.note_ignored(&directory, path);
+                continue;
+            };
             if meta.is_dir() {
                 let stat = Stat::of(&meta);
                 if matches!(part, Part::Usual | Part::Always) {
@@ -195,7 +207,9 @@ impl Walk<'_> {
                 }
                 self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
             } else if part != Part::OnTheWay {
-                entries.push(self.entry(name, &here, &meta, old(known, name)));
+                let entry = self.entry(name, &here, &meta, old(known, name));
+                self.note_real(&kept_path, &entry, path);
+                entries.push(entry);
                 self.files += 1;
                 if self.files > self.bounds.files_max {
                     break;
@@ -212,6 +226,21 @@ impl Walk<'_> {
         let all = self.directories.entry(kept(&directory).into_owned()).or_default();
         all.extend(entries);
         all.sort_unstable_by(|one, two| one.name.cmp(&two.name));
+    }
+
+    /// A path that the rules ignore. Of git's own files, those that are not watched are not ignored but git's.
+    fn note_ignored(&mut self, directory: &Pending, path: Vec<u8>) {
+        if self.how.is_only && matches!(directory.part, Part::Usual | Part::OnTheWay) {
+            self.seen.ignored.push(path);
+        }
+    }
+
+    /// The path of an entry that is kept under another one.
+    fn note_real(&mut self, directory: &[u8], entry: &Entry, path: Vec<u8>) {
+        let (parent, name) = split(&path);
+        if self.how.is_only && (parent, name) != (directory, &*entry.name) {
+            self.seen.real.insert(joined(directory, &entry.name), path);
+        }
     }
 
     /// How one thing in a directory is looked at; `None` if it is not.
@@ -279,10 +308,12 @@ impl Walk<'_> {
 
     /// A directory that cannot be read is seen by its stat data, so that one that was opened meanwhile differs.
     fn note_closed(&mut self, path: &[u8], stat: Stat) {
+        let real = path.to_vec();
         let path = kept(path);
         let (parent, name) = split(&path);
         let entry = Entry { name: name.into(), stat, content: Content::Unread, is_racy: false };
         self.files += 1;
+        self.note_real(parent, &entry, real);
         let (parent, name) = (parent.to_vec(), name.to_vec());
         self.directories.entry(parent.clone()).or_default().retain(|other| *other.name != name[..]);
         self.add(parent, vec![entry]);

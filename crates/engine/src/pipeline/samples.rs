@@ -102,6 +102,7 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
         started_at: now(),
         ended_at: Some(now()),
         outcome: Some(Ended { message: message.to_owned(), ..Ended::default() }),
+        rollback: None,
     }
 }
 

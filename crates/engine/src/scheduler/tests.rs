@@ -102,6 +102,7 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
         started_at: Timestamp::from_millis(0),
         ended_at: Some(Timestamp::from_millis(1)),
         outcome: Some(Outcome { retry_after_ms, ..Outcome::default() }),
+        rollback: None,
     };
     let spec = PlanTask { retries: 2, backoff_ms: vec![100, 700], ..PlanTask::minimal("a") };
     let wait = |attempts: &[Attempt]| wait_after(&spec, attempts).as_millis();

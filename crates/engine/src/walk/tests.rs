@@ -48,6 +48,7 @@ impl World {
             executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             index: Index::at(store.scratch().join("index")),
+            snapshots: crate::snapshots::Snapshots::default(),
             policy: Policy::default(),
             environment: BTreeMap::new(),
             stop: StopSignal::default(),

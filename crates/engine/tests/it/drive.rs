@@ -37,6 +37,7 @@ impl Bench {
             executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             index: Index::at(store.scratch().join("index")),
+            snapshots: engine::snapshots::Snapshots::default(),
             policy: Policy::default(),
             environment: BTreeMap::from([path]),
             stop: StopSignal::default(),

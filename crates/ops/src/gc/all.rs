@@ -10,6 +10,7 @@ use store::Witness;
 use super::{Answer as Done, Request as Piece, gc, preview_piece};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
+use crate::host::Collected;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
 
@@ -52,6 +53,9 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     pub done: Done,
+    /// What became of the snapshots; absent where none are kept, or while others use them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<Collected>,
 }
 
 pub fn collect(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
@@ -76,7 +80,9 @@ fn collect_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
         }
     }
     let request_id = Some(key.request_id.as_str().to_owned());
-    Ok(Reply { answer: Answer { dry_run: false, request_id, done: total }, replayed })
+    // While somebody takes one or rolls back, they stay until the next call.
+    let snapshots = crate::snapshots::gc::collect(cx, false).ok();
+    Ok(Reply { answer: Answer { dry_run: false, request_id, done: total, snapshots }, replayed })
 }
 
 pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
@@ -89,7 +95,8 @@ pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
         piece.after = done.next.clone();
         total.add(done);
         if piece.after.is_none() || stands_still {
-            return Ok(Answer { dry_run: true, request_id: None, done: total });
+            let snapshots = crate::snapshots::gc::collect(cx, true).ok();
+            return Ok(Answer { dry_run: true, request_id: None, done: total, snapshots });
         }
     }
 }

@@ -90,6 +90,7 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         }
         let mut reset = Vec::new();
         for task in chosen {
+            crate::rollback::refuse_meanwhile(work, &task)?;
             reset.push(task.id.to_string());
             move_to_todo(work, task)?;
         }

@@ -164,6 +164,13 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
         line["took_over"] = json!(told);
     }
+    if let Some(rollback) = last.and_then(|last| last.rollback.as_ref()) {
+        line["rollback"] = json!(rollback);
+    }
+    let snapshot = outcome.and_then(|outcome| outcome.snapshot.as_ref());
+    if let Some(snapshot) = snapshot.filter(|taken| taken.is_partial()) {
+        line["snapshot"] = json!(snapshot);
+    }
     if let Some(outside) = outcome.and_then(|outcome| outcome.outside.as_ref()) {
         line["outside"] = json!(outside);
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use contract::continuity::brief::{Program, ProgramName};
+use contract::domain::attempt::AttemptId;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
@@ -14,14 +15,15 @@ use contract::domain::pins::{ABSENT, Digests};
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
+use contract::domain::rollback::{FileAction, FileResult, FileStatus};
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use ops::context::SharedClock;
 use ops::host::{
-    CheckJob, Host, HowToWork, Installation, LogPiece, ProgramQuestion, WatchEnd, Watched, WorkEnd,
-    WorklogWrite,
+    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, LogPiece, ProgramQuestion,
+    RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -52,6 +54,8 @@ pub(crate) struct Paper {
     pub(crate) person_says_no: bool,
     /// What the caller presents.
     pub(crate) access_token: Option<String>,
+    /// What became of each path in a rollback; where it is empty, one path was restored.
+    pub(crate) rolled: Vec<FileResult>,
     /// Digests of files that checks use; others do not exist.
     pub(crate) pinned: Digests,
 }
@@ -61,6 +65,8 @@ pub(crate) struct TestHost {
     pub(crate) liveness: Cell<Liveness>,
     /// Processes that differ from the others.
     pub(crate) processes: RefCell<BTreeMap<u32, Liveness>>,
+    /// This process.
+    pub(crate) process: Cell<u32>,
     open: RefCell<OpenTransactions>,
     asked: Cell<u32>,
     /// What a person was asked last.
@@ -83,6 +89,7 @@ impl TestHost {
             paper: RefCell::default(),
             liveness: Cell::new(Liveness::Dead),
             processes: RefCell::default(),
+            process: Cell::new(9),
             open: RefCell::default(),
             asked: Cell::new(0),
             question: RefCell::default(),
@@ -263,6 +270,36 @@ impl Host for TestHost {
     fn read_worklog(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>> {
         self.note("a worklog");
         Ok(self.paper.borrow().worklog.clone())
+    }
+
+    fn owner(&self) -> Owner {
+        self.note("its process");
+        crate::world::owner(self.process.get())
+    }
+
+    fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
+        self.note("the scopes of snapshots");
+        Ok(vec![Scope::parse("src", None).unwrap()])
+    }
+
+    fn roll_back(&self, job: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
+        self.note("a rollback");
+        let rolled = self.paper.borrow().rolled.clone();
+        if !rolled.is_empty() {
+            return Ok(rolled);
+        }
+        let status = if job.is_preview { FileStatus::Planned } else { FileStatus::Done };
+        Ok(vec![FileResult { path: "src/a".to_owned(), action: FileAction::Restore, status, reason: None }])
+    }
+
+    fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
+        self.note("the snapshots");
+        Ok(Vec::new())
+    }
+
+    fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
+        self.note("a collection");
+        Ok(Collected::default())
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {

@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use store::Store;
 
+use crate::rollbacks::ended_task;
 use crate::world::{
     World, begin, caller, cancel, commands, complete, context, create, key, named, owner, pinned, pushed,
     remember, set_status, submit,
@@ -371,6 +372,16 @@ const VERBS: &[Verb] = &[
                 [failed_run(world, &["a"]), failed_run(world, &["b", "c"]), world.task("no part of a run")];
             let requests = ids.map(|task_id| run::retry::Request { task_id: Some(task_id), run: None });
             Box::new(move |cx, key, which| run::retry::retry(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "rollback.undo",
+        prepare: |world| {
+            let tasks = [ended_task(world, "p"), ended_task(world, "q"), world.task("no part of a run")];
+            let requests = tasks.map(|task| ops::rollback::undo::Request { task, redo: false });
+            Box::new(move |cx, key, which| {
+                ops::rollback::undo::undo(cx, key, &chosen(which, &requests)).map(plain)
+            })
         },
     },
     crew::LOCK_ACQUIRE,

@@ -27,6 +27,7 @@ mod money;
 mod names;
 mod push;
 mod resume;
+mod rollbacks;
 mod runs;
 mod secrets;
 mod sessions;

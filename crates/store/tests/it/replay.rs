@@ -8,6 +8,7 @@ use contract::domain::change::Change;
 use contract::domain::check::{Check, TaskChecks};
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{mint, mint_run};
+use contract::domain::rollback::{Counts, Direction, Rollback, Stage, Trigger};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunId, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
@@ -60,6 +61,10 @@ enum Step {
         attempt: Index,
         state: AttemptState,
     },
+    RollBack {
+        attempt: Index,
+        direction: Direction,
+    },
     /// Renews rows without an event.
     Renew {
         task: Index,
@@ -90,6 +95,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => at().prop_map(|task| Step::StartAttempt { task }),
         2 => (at(), prop::sample::select(AttemptState::ALL.to_vec()))
             .prop_map(|(attempt, state)| Step::EndAttempt { attempt, state }),
+        1 => (at(), prop::sample::select(Direction::ALL.to_vec()))
+            .prop_map(|(attempt, direction)| Step::RollBack { attempt, direction }),
         1 => (at(), at()).prop_map(|(task, run)| Step::Renew { task, run }),
         1 => at().prop_map(|task| Step::Pretend { task }),
     ]
@@ -154,6 +161,7 @@ impl World<'_> {
             Step::Focus { .. }
             | Step::StartAttempt { .. }
             | Step::EndAttempt { .. }
+            | Step::RollBack { .. }
             | Step::Renew { .. }
             | Step::Pretend { .. } => self.take_other_step(step, model),
         };
@@ -267,6 +275,21 @@ impl World<'_> {
                 let attempt_id = model.attempts[chosen(&model.attempts, *attempt)?].clone();
                 let outcome = Outcome { exit_code: Some(1), ..Outcome::default() };
                 self.change(&Change::AttemptEnded { attempt_id, state: *state, outcome });
+            }
+            Step::RollBack { attempt, direction } => {
+                let attempt_id = model.attempts[chosen(&model.attempts, *attempt)?].clone();
+                let task_id = model.tasks.first()?.id.clone();
+                let rollback = Rollback {
+                    direction: *direction,
+                    stage: Stage::Started,
+                    trigger: Trigger::Manual,
+                    by: "human.ann".to_owned(),
+                    since: 1,
+                    at: self.now.at,
+                    counts: Counts::default(),
+                    left: Vec::new(),
+                };
+                self.change(&Change::AttemptRolledBack { task_id, attempt_id, rollback });
             }
             Step::Renew { task, run } => {
                 let lease = Lease::starting(&self.now, Duration::from_hours(1));

@@ -41,7 +41,7 @@ fn run(setup: &Setup) -> Result<Report> {
     Ok(Report { name: BENCH.name, about, series, pairs: vec![(0, 1)] })
 }
 
-fn fill(setup: &Setup, directories: usize) -> Result {
+pub(super) fn fill(setup: &Setup, directories: usize) -> Result {
     for directory in 0..directories {
         let path = setup.dir.join(format!("tree/d{}/d{directory}", directory % 10));
         let fault = |error: std::io::Error| format!("could not fill {}: {error}", path.display());

@@ -83,3 +83,13 @@ fn copies(store: &Path) -> Look {
     };
     Look { what: "copies", well: true, said }
 }
+
+/// What rollbacks need, which is not part of a backup either.
+pub(super) fn snapshots(globals: &Globals) -> Result<Look> {
+    let directory = host::snapshots_directory(globals)?;
+    let is_record = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".before");
+    let records = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+    let count = records.filter(|entry| is_record(&entry.file_name())).count();
+    let said = format!("{count} snapshots of what tasks may write, in {}", directory.display());
+    Ok(Look { what: "snapshots", well: true, said })
+}

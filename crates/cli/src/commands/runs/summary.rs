@@ -7,7 +7,7 @@ use contract::domain::time::human_duration;
 use contract::json::Value;
 use ops::run::show::{self, TaskOfRun};
 
-use super::{confinement, name, took_over, unattributed};
+use super::{confinement, name, rollback, took_over, unattributed};
 use crate::failed_check;
 use crate::output::one_line;
 use crate::screen::columns;
@@ -42,6 +42,7 @@ pub(super) fn summary(shown: &show::Answer) -> String {
         if let Some(told) = last.and_then(took_over) {
             text.push_str(&format!("  {}\n", one_line(told)));
         }
+        text.push_str(&last.map(|last| rollback::text(last, "  ")).unwrap_or_default());
         if let Some(check) = failed(task) {
             text.push_str(&failed_check::text(check, 0));
         }

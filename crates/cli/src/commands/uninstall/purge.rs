@@ -18,8 +18,9 @@ pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
         |error: io::Error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", store.display()));
     let logs = Some(host::absolute(host::logs_directory(globals)?)).filter(|logs| logs.is_dir());
     let index = Some(host::index_directory(globals)?).filter(|index| index.is_dir());
+    let snapshots = Some(host::snapshots_directory(globals)?).filter(|snapshots| snapshots.is_dir());
     if !store.exists() {
-        return Ok(logs.into_iter().chain(index).collect());
+        return Ok(logs.into_iter().chain(index).chain(snapshots).collect());
     }
     match host::call_existing::<Show>(globals, &Request::default()) {
         Ok(status) => refuse_while_in_use(&status)?,
@@ -37,7 +38,7 @@ pub(super) fn planned(globals: &Globals, store: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     let mut files = ops::files_of(store).map_err(failed)?;
-    files.extend(logs.into_iter().chain(index));
+    files.extend(logs.into_iter().chain(index).chain(snapshots));
     Ok(files)
 }
 

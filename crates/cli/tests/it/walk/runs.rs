@@ -57,6 +57,14 @@ fn done(cli: &Cli) -> Value {
     data(cli, &["run", "plan.toml"])
 }
 
+/// The task of a run that wrote a file.
+fn wrote(cli: &Cli) -> String {
+    let task = json!({"id": "w", "command": ["touch", "made"], "writes": ["made"]});
+    let answer =
+        cli.call(["run", "-", "--output", "json"]).stdin(plan([task]).to_string()).run().success().json();
+    word(&answer["data"]["tasks"][0]["id"])
+}
+
 /// A run with one task that fails until there is a file `ready`.
 fn failed(cli: &Cli) -> Value {
     cli.scratch().write("project/failing.json", plan([shell("only", "test -f ready")]).to_string());
@@ -149,6 +157,41 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             let task = word(&failed(cli)["tasks"][0]["id"]);
             Example::new(json!({"task_id": task}), &["retry", &task, "--no-run"])
+        },
+    },
+    Row {
+        verb: "rollback.undo",
+        prepare: |cli| {
+            let task = wrote(cli);
+            Example::new(json!({"task": task}), &["rollback", &task])
+        },
+    },
+    Row {
+        verb: "rollback.preview",
+        prepare: |cli| {
+            let task = wrote(cli);
+            Example::new(json!({"task": task}), &["rollback", &task, "--preview"])
+        },
+    },
+    Row {
+        verb: "snapshots.list",
+        prepare: |cli| {
+            wrote(cli);
+            Example::new(json!({"limit": 3}), &["snapshots", "list", "--limit", "3"])
+        },
+    },
+    Row {
+        verb: "snapshots.gc",
+        prepare: |cli| {
+            wrote(cli);
+            Example::new(json!({}), &["snapshots", "gc"])
+        },
+    },
+    Row {
+        verb: "snapshots.preview_gc",
+        prepare: |cli| {
+            wrote(cli);
+            Example::new(json!({}), &["snapshots", "gc", "--dry-run"])
         },
     },
     Row {

@@ -238,6 +238,7 @@ impl Simulation {
             executors: Executors::built_in(),
             logs: self.place.path().to_owned(),
             index: engine::index::Index::default(),
+            snapshots: engine::snapshots::Snapshots::default(),
             policy: Policy::default(),
             environment: BTreeMap::new(),
             stop,

@@ -3,6 +3,7 @@
 use contract::aee::Type;
 use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use contract::domain::pins::Digests;
+use contract::domain::rollback::{FileResult, Rollback};
 use contract::domain::run::RunState;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
@@ -45,6 +46,15 @@ pub enum Entry {
         state: AttemptState,
         outcome: Box<Outcome>,
         /// Refused unless the task still holds its locks under this number.
+        token: Option<i64>,
+    },
+    /// A rollback of the attempt begins or has ended, with what became of each path.
+    RollBack {
+        task_id: TaskId,
+        attempt_id: AttemptId,
+        rollback: Box<Rollback>,
+        files: Vec<FileResult>,
+        /// It begins only while the task holds its locks under this number.
         token: Option<i64>,
     },
     /// Locks for inspecting what an attempt left behind. Locks that the task held before are released.

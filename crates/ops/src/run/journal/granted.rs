@@ -6,6 +6,7 @@ use contract::domain::crew::budget::Spent;
 use contract::domain::crew::lock::Wanted;
 use contract::domain::crew::{Ended, reference_of};
 use contract::domain::limits;
+use contract::domain::rollback::Stage;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
@@ -72,6 +73,22 @@ pub(super) fn end(
     let ended = Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome };
     work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
     grants::let_go(work, &task, Ended::Submitted, spent)?;
+    Ok(Ok(None))
+}
+
+/// What a rollback did is written in any case; it only begins under the locks of its task.
+pub(super) fn roll_back(
+    work: &mut EventWriter<'_, '_>,
+    entry: &Entry,
+) -> Result<std::result::Result<Option<i64>, Stop>> {
+    let Entry::RollBack { task_id, attempt_id, rollback, files, token } = entry else { return Ok(Ok(None)) };
+    let task = crate::task::required(work.tx, task_id.as_str())?;
+    let held = work.tx.locks_of_task(&task.id)?;
+    let is_held = held.iter().any(|lock| Some(lock.token) == *token);
+    if rollback.stage == Stage::Started && !is_held {
+        return Ok(Err(Stop::Fenced));
+    }
+    crate::rollback::record(work, &task, attempt_id, (rollback, files))?;
     Ok(Ok(None))
 }
 

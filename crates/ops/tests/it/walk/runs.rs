@@ -10,6 +10,7 @@ use testkit::{Cli, SeededIds};
 
 use super::Sample;
 use crate::crew_world::Crew;
+use crate::rollbacks::ended_task;
 use crate::world::{caller, commands, owner};
 
 const PLAN: &str = r#"
@@ -139,6 +140,20 @@ pub(super) const SAMPLES: &[Sample] = &[
             (Some(crew.key()), json!({"task_id": task}))
         },
     },
+    Sample {
+        verb: "rollback.undo",
+        prepare: |crew| {
+            let task = ended_task(&mut crew.world, "w");
+            (Some(crew.key()), json!({"task": task, "redo": false}))
+        },
+    },
+    Sample {
+        verb: "rollback.preview",
+        prepare: |crew| (None, json!({"task": ended_task(&mut crew.world, "w"), "redo": false})),
+    },
+    Sample { verb: "snapshots.list", prepare: |_| (None, json!({"limit": 5})) },
+    Sample { verb: "snapshots.gc", prepare: |crew| (Some(crew.key()), json!({})) },
+    Sample { verb: "snapshots.preview_gc", prepare: |_| (None, json!({})) },
     Sample {
         verb: "token.create",
         prepare: |crew| {

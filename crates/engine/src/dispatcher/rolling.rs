@@ -1,0 +1,153 @@
+//! Keeps what a task may write before an attempt, and takes back what the attempt changed where that was asked for.
+
+use std::path::Path;
+
+use contract::domain::attempt::{Attempt, AttemptId, Taken};
+use contract::domain::rollback::{Counts, Direction, FileResult, Rollback, Stage, Trigger};
+use contract::domain::time::Timestamp;
+use ops::Result;
+use ops::lock::list::lost_to;
+use ops::run::journal::Entry;
+
+use super::{Committed, Dispatcher};
+use crate::launcher::with_causes;
+use crate::live::Live;
+use crate::pipeline::Mark;
+use crate::snapshots::{Fault, Job, Subject};
+
+/// What a rollback by an engine brought about.
+pub(crate) struct Rolled {
+    pub(crate) told: String,
+    /// `None` if it could not be carried out; the same command of a person may.
+    pub(crate) entry: Option<Entry>,
+    /// Whether everything is as it was before the attempt.
+    pub(crate) is_whole: bool,
+}
+
+impl Dispatcher<'_> {
+    /// Keeps the scope of an attempt that is about to begin. `None` if it has none.
+    pub(super) fn take_snapshot(&self, task: usize, attempt: &AttemptId) -> Option<Taken> {
+        let spec = &self.part(task).spec;
+        if spec.writes.is_empty() {
+            let note = "rollback has no effect: the task names no paths that it may write".to_owned();
+            return spec.rollback.then(|| Taken { notes: vec![note], ..Taken::default() });
+        }
+        if !self.settings.snapshots.is_kept() {
+            return None;
+        }
+        // First, so that a copy in the scope is part of what was there before.
+        let notes = self.fulfil_wishes(task, attempt);
+        let taken = self.about_scope(task, attempt, |subject| {
+            self.settings.snapshots.take(&self.settings.index, subject)
+        });
+        let failed = |fault| Taken { failed: Some(with_causes(&fault)), ..Taken::default() };
+        Some(Taken { notes, ..taken.unwrap_or_else(failed) })
+    }
+
+    /// Records what an attempt left, while it still holds its locks.
+    pub(crate) fn finish_snapshot(&self, task: usize, attempt: &AttemptId) {
+        if self.settings.snapshots.has(attempt) {
+            let finished = self.about_scope(task, attempt, |subject| {
+                self.settings.snapshots.finish(&self.settings.index, subject)
+            });
+            // A rollback then says that it does not know what the attempt left.
+            finished.ok();
+        }
+    }
+
+    /// Whether attempts of the task are rolled back when they fail.
+    pub(crate) fn is_rolled_back(&self, task: usize) -> bool {
+        let spec = &self.part(task).spec;
+        spec.rollback && !spec.writes.is_empty() && self.settings.snapshots.is_kept()
+    }
+
+    /// The same, unless its locks were taken: others may have written there since.
+    pub(super) fn may_roll_back(&mut self, task: usize, live: &Live) -> Result<bool> {
+        // An attempt that could not be kept was not started either.
+        let is_held = self.held.contains_key(&task) && live.ended.no_snapshot.is_none();
+        Ok(is_held && self.is_rolled_back(task) && lost_to(self.cx, &self.tasks[task].id)?.is_none())
+    }
+
+    /// Rolls the last attempt back while its locks are held. That it begins is written first, with everything since the
+    /// mark, so that the next engine finishes what a killed one began. `Err` if that could not be written.
+    pub(crate) fn roll_back(
+        &mut self,
+        task: usize,
+        mark: Mark,
+        trigger: Trigger,
+    ) -> Result<std::result::Result<Rolled, Committed>> {
+        let attempts = ops::task::get::attempts(self.cx, &self.tasks[task].id)?;
+        let last = &attempts.last().expect("BUG: only attempts are rolled back").begun;
+        let (id, number) = (last.id.clone(), last.number);
+        let unfinished = attempts.last().and_then(|last| last.rollback.clone()).filter(is_unfinished);
+        let is_repeated = unfinished.is_some();
+        let begun = unfinished.unwrap_or_else(|| begun(trigger, number, self.cx.now().at));
+        let is_covered = |attempt: &&Attempt| attempt.begun.number >= begun.since;
+        let covered = attempts.iter().rev().filter(is_covered).map(|attempt| attempt.begun.id.clone());
+        let covered: Vec<AttemptId> = covered.collect();
+        self.attempts[task] = attempts;
+        self.note(self.rolled(task, &id, begun.clone(), Vec::new()));
+        match self.try_commit(mark)? {
+            Committed::All(_) => {}
+            other => return Ok(Err(other)),
+        }
+        let root = Path::new(&self.run.asked.workspace);
+        let job = Job::new(root, &covered, Direction::Undo).repeated(is_repeated);
+        let files = match self.settings.snapshots.roll_back(&self.settings.index, &job) {
+            Ok(files) => files,
+            Err(fault) => {
+                let told = format!("E_ROLLBACK_FAILED: {}", with_causes(&fault));
+                return Ok(Ok(Rolled { told, entry: None, is_whole: false }));
+            }
+        };
+        let rollback = begun.ended(&files);
+        let (told, is_whole) = (rollback.told(), !rollback.counts.is_partial());
+        Ok(Ok(Rolled { told, entry: Some(self.rolled(task, &id, rollback, files)), is_whole }))
+    }
+
+    fn rolled(&self, task: usize, attempt: &AttemptId, rollback: Rollback, files: Vec<FileResult>) -> Entry {
+        Entry::RollBack {
+            task_id: self.tasks[task].id.clone(),
+            attempt_id: attempt.clone(),
+            rollback: Box::new(rollback),
+            files,
+            token: self.held.get(&task).copied(),
+        }
+    }
+
+    fn about_scope<A>(
+        &self,
+        task: usize,
+        attempt: &AttemptId,
+        then: impl FnOnce(&Subject<'_>) -> std::result::Result<A, Fault>,
+    ) -> std::result::Result<A, Fault> {
+        let scopes = self.wants(task).map(|wants| wants.scopes).unwrap_or_default();
+        then(&Subject {
+            attempt,
+            task: &self.tasks[task].id,
+            run: &self.run.asked.id,
+            name: &self.part(task).spec.id,
+            root: Path::new(&self.run.asked.workspace),
+            scopes: &scopes,
+            at: self.cx.now().at,
+        })
+    }
+}
+
+/// Whether a rollback was begun and has not ended.
+pub(crate) fn is_unfinished(rollback: &Rollback) -> bool {
+    rollback.direction == Direction::Undo && rollback.stage == Stage::Started
+}
+
+fn begun(trigger: Trigger, number: i64, at: Timestamp) -> Rollback {
+    Rollback {
+        direction: Direction::Undo,
+        stage: Stage::Started,
+        trigger,
+        by: "service.writ".to_owned(),
+        since: number,
+        at,
+        counts: Counts::default(),
+        left: Vec::new(),
+    }
+}

@@ -1,0 +1,184 @@
+//! Snapshots: what the scope of each attempt was before it began and when it ended, kept beside the store.
+//!
+//! Contents are in one store of objects, named by their digests, so that a file that did not change is kept once. Of each
+//! attempt there are two records: the tree before it, whose contents are all kept, and the tree that it left, of which a
+//! rollback keeps what it takes away. A damaged record or object is noticed, because everything carries its digest.
+
+mod collect;
+mod objects;
+mod place;
+mod record;
+mod restore;
+mod take;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use contract::domain::attempt::AttemptId;
+use contract::domain::limits;
+use contract::domain::scope::Scope;
+use rustix::fs::{FlockOperation, flock};
+
+pub use restore::Job;
+pub use take::Subject;
+
+use objects::Objects;
+use place::Place;
+use record::{Record, Side};
+
+/// Where snapshots are kept. Without a directory nothing is.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshots {
+    directory: Option<PathBuf>,
+    /// A smaller limit than `SNAPSHOT_FILE_BYTES_MAX`.
+    file_bytes_max: Option<u64>,
+}
+
+/// Why snapshots cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("no snapshots are kept here")]
+    Nowhere,
+    #[error("no snapshot of the task is kept")]
+    Missing,
+    #[error("what attempt {0} left is not known: its engine died, or lost its locks")]
+    EndUnknown(AttemptId),
+    #[error("the snapshot of attempt {0} is damaged")]
+    Damaged(AttemptId),
+    #[error("the snapshots are in use; waited {} s (SNAPSHOTS_WAIT_MAX)", limits::SNAPSHOTS_WAIT_MAX.as_secs())]
+    InUse,
+    #[error("the workspace could not be looked at as a whole: {0}")]
+    Partial(crate::index::Partial),
+    /// Only in tests: a rollback that was to end after some of its steps.
+    #[error("stopped")]
+    Stopped,
+    #[error("{doing}")]
+    Io { doing: String, source: io::Error },
+}
+
+impl Fault {
+    fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Fault {
+        let doing = doing.into();
+        move |source| Fault::Io { doing, source }
+    }
+}
+
+/// Copies a file of a workspace to another name in it, without following links. False if there is no such file.
+pub(crate) fn copy_inside(root: &Path, from: &[u8], to: &[u8]) -> io::Result<bool> {
+    let place = Place::open(root)?;
+    let file = match place.spot(from).and_then(|spot| spot.open()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    place.write(to, |into| objects::copy(&file, into).map(drop))?;
+    Ok(true)
+}
+
+/// Writes a file of a workspace as a whole, without following links.
+pub(crate) fn write_inside(root: &Path, to: &[u8], bytes: &[u8]) -> io::Result<()> {
+    Place::open(root)?.write(to, |mut into| into.write_all(bytes))
+}
+
+/// Held while objects are looked for and relied on, so that no collection removes them meanwhile.
+struct Hold(#[expect(dead_code, reason = "closing it releases the lock")] File);
+
+impl Snapshots {
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory: Some(directory), ..Self::default() }
+    }
+
+    /// With a smaller limit than `SNAPSHOT_FILE_BYTES_MAX`.
+    #[must_use]
+    pub fn limited_to(self, file_bytes_max: u64) -> Self {
+        Self { file_bytes_max: Some(file_bytes_max), ..self }
+    }
+
+    pub fn is_kept(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// Whether an attempt has a snapshot.
+    pub fn has(&self, attempt: &AttemptId) -> bool {
+        self.record_path(attempt, Side::Before).is_some_and(|path| path.exists())
+    }
+
+    /// The scopes of the attempts that have a snapshot, each once.
+    pub fn scopes(&self, attempts: &[AttemptId]) -> Result<Vec<Scope>, Fault> {
+        let mut scopes: Vec<Scope> = Vec::new();
+        for attempt in attempts {
+            let Some(record) = self.load(attempt, Side::Before)? else { continue };
+            scopes.extend(record.header.scopes);
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        if scopes.is_empty() { Err(Fault::Missing) } else { Ok(scopes) }
+    }
+
+    /// Removes what was kept of an attempt that did not begin.
+    pub fn forget(&self, attempt: &AttemptId) {
+        for side in [Side::Before, Side::After] {
+            if let Some(path) = self.record_path(attempt, side) {
+                // A later collection removes what is left.
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+
+    fn directory(&self) -> Result<&PathBuf, Fault> {
+        let directory = self.directory.as_ref().ok_or(Fault::Nowhere)?;
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(Fault::io(format!("could not make {}", directory.display())))?;
+        Ok(directory)
+    }
+
+    fn objects(&self) -> Result<Objects, Fault> {
+        Objects::at(self.directory()?).map_err(Fault::io("could not open the content store"))
+    }
+
+    /// To read from. Makes nothing, so it also works on a disk that cannot be written.
+    fn objects_as_they_are(&self) -> Result<Objects, Fault> {
+        self.directory.as_ref().map(|directory| Objects::as_they_are(directory)).ok_or(Fault::Nowhere)
+    }
+
+    /// Waits until nobody uses the snapshots in another way.
+    fn hold(&self, how: FlockOperation) -> Result<Hold, Fault> {
+        let path = self.directory()?.join("lock");
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = opened.map_err(Fault::io(format!("could not open {}", path.display())))?;
+        let deadline = Instant::now() + limits::SNAPSHOTS_WAIT_MAX;
+        loop {
+            match flock(&file, how) {
+                Ok(()) => return Ok(Hold(file)),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if Instant::now() < deadline => {
+                    std::thread::park_timeout(Duration::from_millis(20));
+                }
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => return Err(Fault::InUse),
+                Err(error) => return Err(Fault::io("could not lock the snapshots")(error.into())),
+            }
+        }
+    }
+
+    fn hold_shared(&self) -> Result<Hold, Fault> {
+        self.hold(FlockOperation::NonBlockingLockShared)
+    }
+
+    fn record_path(&self, attempt: &AttemptId, side: Side) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(format!("{attempt}.{}", side.as_str())))
+    }
+
+    fn load(&self, attempt: &AttemptId, side: Side) -> Result<Option<Record>, Fault> {
+        let path = self.record_path(attempt, side).ok_or(Fault::Nowhere)?;
+        match fs::read(&path) {
+            Ok(bytes) => Record::read(&bytes).map(Some).ok_or_else(|| Fault::Damaged(attempt.clone())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Fault::io(format!("could not read {}", path.display()))(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

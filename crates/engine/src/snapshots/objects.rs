@@ -1,0 +1,207 @@
+//! The content store: one file per content, named by its digest, written whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use contract::digest;
+
+pub(super) type Digest = [u8; 32];
+
+/// Runs of zeros of this length are left out of copies, so that sparse files stay sparse.
+const PAGE: usize = 4096;
+const BUFFER: usize = 16 * PAGE;
+static ZEROS: [u8; PAGE] = [0; PAGE];
+
+#[derive(Debug)]
+pub(super) struct Objects {
+    directory: PathBuf,
+}
+
+/// What was put into the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) digest: Digest,
+    pub(super) bytes: u64,
+    /// It shares its blocks with the file it was taken from.
+    pub(super) is_cloned: bool,
+    pub(super) is_new: bool,
+}
+
+/// How a copy was made.
+pub(super) struct Copied {
+    digest: Digest,
+    bytes: u64,
+    is_cloned: bool,
+}
+
+impl Objects {
+    pub(super) fn at(snapshots: &Path) -> io::Result<Self> {
+        let directory = snapshots.join("objects");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory.join("tmp"))?;
+        Ok(Self { directory })
+    }
+
+    /// Without making anything.
+    pub(super) fn as_they_are(snapshots: &Path) -> Self {
+        Self { directory: snapshots.join("objects") }
+    }
+
+    pub(super) fn has(&self, digest: &Digest) -> bool {
+        self.path(digest).exists()
+    }
+
+    pub(super) fn path(&self, digest: &Digest) -> PathBuf {
+        let name = digest::printed(digest);
+        let name = &name["sha256:".len()..];
+        self.directory.join(&name[..2]).join(&name[2..])
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Takes in what a file contains now.
+    pub(super) fn put_file(&self, from: &File) -> io::Result<Stored> {
+        let fresh = self.fresh();
+        let put = || {
+            let into = private().open(&fresh)?;
+            let Copied { digest, bytes, is_cloned } = copy(from, &into)?;
+            let is_new = self.place(&fresh, &digest)?;
+            Ok(Stored { digest, bytes, is_cloned, is_new })
+        };
+        let stored = put();
+        if stored.is_err() {
+            fs::remove_file(&fresh).ok();
+        }
+        stored
+    }
+
+    /// Takes in some bytes: the target of a link. Also says whether they are new.
+    pub(super) fn put_bytes(&self, bytes: &[u8]) -> io::Result<(Digest, bool)> {
+        let digest = digest::raw_of_bytes(bytes);
+        if self.has(&digest) {
+            return Ok((digest, false));
+        }
+        let fresh = self.fresh();
+        private().open(&fresh)?.write_all_at(bytes, 0)?;
+        Ok((digest, self.place(&fresh, &digest)?))
+    }
+
+    pub(super) fn read(&self, digest: &Digest) -> io::Result<Vec<u8>> {
+        let bytes = fs::read(self.path(digest))?;
+        if digest::raw_of_bytes(&bytes) == *digest { Ok(bytes) } else { Err(damaged()) }
+    }
+
+    /// Copies a content into an empty file.
+    pub(super) fn copy_to(&self, digest: &Digest, into: &File) -> io::Result<()> {
+        let from = File::open(self.path(digest))?;
+        let copied = copy(&from, into)?;
+        if copied.digest == *digest { Ok(()) } else { Err(damaged()) }
+    }
+
+    /// Makes sure that everything that was put is on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        sync_around(&File::open(&self.directory)?)
+    }
+
+    fn place(&self, fresh: &Path, digest: &Digest) -> io::Result<bool> {
+        let path = self.path(digest);
+        if path.exists() {
+            fs::remove_file(fresh)?;
+            return Ok(false);
+        }
+        let parent = path.parent().expect("BUG: it was joined to one");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        fs::rename(fresh, &path)?;
+        Ok(true)
+    }
+
+    fn fresh(&self) -> PathBuf {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        self.directory.join("tmp").join(format!("{}-{number}", std::process::id()))
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the stored content is damaged")
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true).mode(0o600);
+    options
+}
+
+/// Makes sure that what was written on the file system of this directory is on the disk. One call for many files.
+pub(super) fn sync_around(directory: &File) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    let synced = rustix::fs::syncfs(directory).map_err(io::Error::from);
+    #[cfg(not(target_os = "linux"))]
+    let synced = directory.sync_all();
+    synced
+}
+
+/// Copies a file by sharing its blocks where the file system can, and otherwise without its holes.
+pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
+    #[cfg(target_os = "linux")]
+    if rustix::fs::ioctl_ficlone(into, from).is_ok() {
+        let (digest, bytes) = digest_of(into)?;
+        return Ok(Copied { digest, bytes, is_cloned: true });
+    }
+    let mut from = from;
+    from.seek(SeekFrom::Start(0))?;
+    let mut running = digest::Running::default();
+    let mut buffer = vec![0; BUFFER];
+    let mut at = 0;
+    loop {
+        let got = filled(from, &mut buffer)?;
+        let read = &buffer[..got];
+        running.update(read);
+        for (index, page) in read.chunks(PAGE).enumerate() {
+            if *page != ZEROS[..page.len()] {
+                into.write_all_at(page, at + (index * PAGE) as u64)?;
+            }
+        }
+        at += got as u64;
+        if got < buffer.len() {
+            break;
+        }
+    }
+    into.set_len(at)?;
+    Ok(Copied { digest: running.finish_raw(), bytes: at, is_cloned: false })
+}
+
+/// The digest and the length of a file.
+pub(super) fn digest_of(file: &File) -> io::Result<(Digest, u64)> {
+    let mut file = file;
+    file.seek(SeekFrom::Start(0))?;
+    let mut running = digest::Running::default();
+    let mut buffer = vec![0; BUFFER];
+    let mut length = 0;
+    loop {
+        let got = filled(file, &mut buffer)?;
+        running.update(&buffer[..got]);
+        length += got as u64;
+        if got < buffer.len() {
+            return Ok((running.finish_raw(), length));
+        }
+    }
+}
+
+/// Reads until the buffer is full or the file ends.
+fn filled(mut file: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match file.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(got) => length += got,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}

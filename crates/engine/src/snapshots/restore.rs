@@ -1,0 +1,219 @@
+//! Takes back what attempts changed, path by path. Each step can be repeated, and each file is replaced as a whole.
+
+mod steps;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use contract::domain::attempt::AttemptId;
+use contract::domain::rollback::{
+    Change, Direction, FileResult, FileStatus, Node, Span, Tree, changes, decide, redone, text,
+};
+use contract::domain::scope::Scope;
+
+use super::objects::Objects;
+use super::place::Place;
+use super::record::Side;
+use super::take::{Seen, current};
+use super::{Fault, Snapshots};
+use crate::index::{Index, Stat};
+
+/// What is taken back, or put there again.
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'j> {
+    pub root: &'j Path,
+    /// Newest first. Those without a snapshot are passed over.
+    pub attempts: &'j [AttemptId],
+    pub direction: Direction,
+    /// Only says what would be done.
+    pub is_preview: bool,
+    /// The same rollback was begun before and did not end, so some paths may be half way.
+    is_repeated: bool,
+    /// Ends as if it was killed after so many steps.
+    steps_max: Option<usize>,
+}
+
+impl<'j> Job<'j> {
+    pub fn new(root: &'j Path, attempts: &'j [AttemptId], direction: Direction) -> Self {
+        Self { root, attempts, direction, is_preview: false, is_repeated: false, steps_max: None }
+    }
+
+    #[must_use]
+    pub fn previewed(self) -> Self {
+        Self { is_preview: true, ..self }
+    }
+
+    #[must_use]
+    pub fn repeated(self, is_repeated: bool) -> Self {
+        Self { is_repeated, ..self }
+    }
+
+    #[cfg(test)]
+    pub(super) fn killed_after(self, steps: usize) -> Self {
+        Self { steps_max: Some(steps), ..self }
+    }
+}
+
+/// What the attempts changed, and where.
+struct Changes {
+    changes: BTreeMap<Vec<u8>, Change>,
+    scopes: Vec<Scope>,
+    /// Directories that they left as they were and that their owner cannot write, with their modes.
+    steady: Vec<(Vec<u8>, u32)>,
+}
+
+/// A path that the attempts changed.
+pub(super) struct Item {
+    path: Vec<u8>,
+    change: Change,
+    result: FileResult,
+    /// What was seen there; `None` for a directory or nothing.
+    stat: Option<Stat>,
+    is_directory_now: bool,
+}
+
+impl Item {
+    fn is_planned(&self) -> bool {
+        self.result.status == FileStatus::Planned
+    }
+
+    fn end(&mut self, status: FileStatus, reason: impl Into<String>) {
+        self.result.status = status;
+        self.result.reason = Some(reason.into());
+    }
+}
+
+impl Snapshots {
+    /// Brings every path that the attempts changed back to what it was, or says what would be done. A path that is
+    /// neither as it was nor as the attempts left it is a conflict and stays. Everything that is taken away is kept first.
+    pub fn roll_back(&self, index: &Index, job: &Job<'_>) -> Result<Vec<FileResult>, Fault> {
+        // A preview relies on nothing that a collection could remove.
+        let _hold = if job.is_preview { None } else { Some(self.hold_shared()?) };
+        let changes = self.changes(job)?;
+        let place = Place::open(job.root).map_err(Fault::io("could not open the workspace"))?;
+        let objects = if job.is_preview { self.objects_as_they_are()? } else { self.objects()? };
+        let mut items = items(index, &place, job, changes)?;
+        for item in items.iter_mut().filter(|item| item.is_planned()) {
+            refuse_what_is_not_kept(&objects, item);
+        }
+        if !job.is_preview {
+            let mut work = steps::Work { place: &place, objects: &objects, steps_left: job.steps_max };
+            work.run(&mut items)?;
+        }
+        Ok(items.into_iter().map(|item| item.result).collect())
+    }
+
+    /// What the attempts changed, in the direction of the job, and where.
+    fn changes(&self, job: &Job<'_>) -> Result<Changes, Fault> {
+        let mut trees: Vec<(Tree, Tree)> = Vec::new();
+        let mut scopes: Vec<Scope> = Vec::new();
+        for attempt in job.attempts {
+            let Some(before) = self.load(attempt, Side::Before)? else { continue };
+            let after = self.load(attempt, Side::After)?;
+            let after = after.ok_or_else(|| Fault::EndUnknown(attempt.clone()))?;
+            scopes.extend(before.header.scopes);
+            let left = if after.header.is_same { before.tree.clone() } else { after.tree };
+            trees.push((before.tree, left));
+        }
+        if trees.is_empty() {
+            return Err(Fault::Missing);
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        let spans: Vec<Span<'_>> = trees.iter().map(|(before, after)| Span { before, after }).collect();
+        let changes = changes(&spans);
+        let steady =
+            trees.iter().take(1).flat_map(|(_, after)| after).filter_map(|(path, node)| match node {
+                Node::Directory { mode } if mode & 0o700 != 0o700 && !changes.contains_key(path) => {
+                    Some((path.clone(), *mode))
+                }
+                _ => None,
+            });
+        let steady = steady.collect();
+        let changes = match job.direction {
+            Direction::Undo => changes,
+            Direction::Redo => changes.into_iter().map(|(path, change)| (path, redone(change))).collect(),
+        };
+        Ok(Changes { changes, scopes, steady })
+    }
+}
+
+fn items(
+    index: &Index,
+    place: &Place,
+    job: &Job<'_>,
+    Changes { mut changes, scopes, steady }: Changes,
+) -> Result<Vec<Item>, Fault> {
+    let known = |side: fn(&Change) -> Option<Node>| -> Tree {
+        changes.iter().filter_map(|(path, change)| Some((path.clone(), side(change)?))).collect()
+    };
+    let (before, after) = (known(|change| change.before), known(|change| change.after));
+    let now = current(index, place, job.root, &scopes, &[&before, &after])?;
+    if job.is_repeated {
+        changes.extend(left_open(steady, &now));
+    }
+    Ok(changes.into_iter().map(|(path, change)| item(path, change, &now, job.is_repeated)).collect())
+}
+
+/// Directories that a rollback which was killed had opened to change what is in them.
+fn left_open(steady: Vec<(Vec<u8>, u32)>, now: &Seen) -> impl Iterator<Item = (Vec<u8>, Change)> {
+    steady.into_iter().filter_map(|(path, mode)| {
+        let open = Node::Directory { mode: mode | 0o700 };
+        let is_open = now.get(&path).is_some_and(|(node, _)| *node == open);
+        let before = Some(Node::Directory { mode });
+        is_open.then_some((path, Change { before, after: Some(open), is_broken: false }))
+    })
+}
+
+fn item(path: Vec<u8>, change: Change, now: &Seen, is_repeated: bool) -> Item {
+    let found = now.get(&path);
+    let mut decision = decide(&change, found.map(|(node, _)| node));
+    if is_repeated
+        && decision.status == FileStatus::Conflict
+        && is_half_way(&change, found.map(|(node, _)| node))
+    {
+        decision.status = FileStatus::Planned;
+    }
+    // What the one before brought about is part of the same rollback.
+    if is_repeated && decision.status == FileStatus::Unchanged {
+        decision.status = FileStatus::Done;
+    }
+    let reason = match decision.status {
+        FileStatus::Conflict => Some("it changed since the task ended".to_owned()),
+        _ if change.is_broken => Some(
+            "somebody else changed it between two attempts; only the later change is taken back".to_owned(),
+        ),
+        _ => None,
+    };
+    let result = FileResult { path: text(&path), action: decision.action, status: decision.status, reason };
+    let stat = found.filter(|(node, _)| !node.is_directory()).map(|(_, stat)| *stat);
+    let is_directory_now = found.is_some_and(|(node, _)| node.is_directory());
+    Item { path, change, result, stat, is_directory_now }
+}
+
+/// Whether a rollback that was killed can have left a path like this: a directory whose mode forbids to change what is in
+/// it, and that was open for that.
+fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
+    let is_open = |node: &Node| match (now, node) {
+        (Some(Node::Directory { mode: now }), Node::Directory { mode }) => *now == mode | 0o700,
+        _ => false,
+    };
+    change.before.iter().chain(&change.after).any(is_open)
+}
+
+/// A path whose content is not in the store cannot be brought back.
+fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
+    let missing = match &item.change.before {
+        None | Some(Node::Directory { .. }) => return,
+        Some(Node::File { digest, .. } | Node::Link { digest }) if objects.has(digest) => return,
+        // Only the mode changed.
+        Some(Node::File { digest, .. }) if matches!(&item.change.after, Some(Node::File { digest: left, .. }) if left == digest) =>
+        {
+            return;
+        }
+        Some(Node::File { .. } | Node::Link { .. }) => "its content is not in the content store",
+        Some(Node::Special { .. }) => "it was a pipe, a socket or a device, which is not made again",
+        Some(Node::Unread { .. }) => "its content was not taken in before the task began",
+    };
+    item.end(FileStatus::Failed, missing);
+}

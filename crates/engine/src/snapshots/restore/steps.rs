@@ -1,0 +1,300 @@
+//! The steps of a rollback, in an order in which each of them is possible and any prefix of them can be repeated.
+
+use std::ffi::OsStr;
+use std::io;
+
+use contract::domain::rollback::{FileAction, FileStatus, Node};
+
+use super::Item;
+use crate::index::Stat;
+use crate::snapshots::Fault;
+use crate::snapshots::objects::Objects;
+use crate::snapshots::place::{Place, Spot, mode_of, temporary};
+
+/// The permissions that its owner needs to change what is in a directory.
+const WRITABLE: u32 = 0o300;
+
+pub(super) struct Work<'w> {
+    pub(super) place: &'w Place,
+    pub(super) objects: &'w Objects,
+    pub(super) steps_left: Option<usize>,
+}
+
+/// What its owner may do with a directory that is being filled.
+const OWN: u32 = 0o700;
+
+const NOT_EMPTY: Stop = Stop::Because("something else is in it");
+
+/// Why a path was not changed.
+enum Stop {
+    Changed,
+    Because(&'static str),
+    Io(io::Error),
+    Fault(Fault),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Io(error)
+    }
+}
+
+impl Work<'_> {
+    pub(super) fn run(&mut self, items: &mut [Item]) -> Result<(), Fault> {
+        // Left behind by a rollback that was killed.
+        for item in items.iter() {
+            self.clear(&item.path)?;
+        }
+        self.each(items, Item::is_planned, Self::keep)?;
+        self.objects.sync().map_err(Fault::io("could not write the content store"))?;
+        self.each(items, Item::opens_directory, Self::set_mode)?;
+        self.each_from_the_end(items, Item::is_removed, Self::remove)?;
+        self.each(items, |item| item.is_planned() && !item.is_removed(), Self::make)?;
+        self.each_from_the_end(items, |item| item.is_made() && item.is_made_directory(), Self::set_mode)?;
+        for item in items.iter_mut().filter(|item| item.is_planned()) {
+            item.result.status = FileStatus::Done;
+        }
+        self.place.sync().map_err(Fault::io("could not write the workspace"))
+    }
+
+    fn each(
+        &mut self,
+        items: &mut [Item],
+        which: impl Fn(&Item) -> bool,
+        step: fn(&mut Self, &mut Item) -> Result<(), Stop>,
+    ) -> Result<(), Fault> {
+        items.iter_mut().filter(|item| which(item)).try_for_each(|item| self.one(item, step))
+    }
+
+    /// What is inside a directory comes before the directory.
+    fn each_from_the_end(
+        &mut self,
+        items: &mut [Item],
+        which: impl Fn(&Item) -> bool,
+        step: fn(&mut Self, &mut Item) -> Result<(), Stop>,
+    ) -> Result<(), Fault> {
+        items.iter_mut().rev().filter(|item| which(item)).try_for_each(|item| self.one(item, step))
+    }
+
+    fn one(
+        &mut self,
+        item: &mut Item,
+        step: fn(&mut Self, &mut Item) -> Result<(), Stop>,
+    ) -> Result<(), Fault> {
+        match step(self, item) {
+            Ok(()) => {}
+            Err(Stop::Changed) => item.end(FileStatus::Conflict, "it changed during the rollback"),
+            Err(Stop::Because(reason)) => item.end(FileStatus::Conflict, reason),
+            Err(Stop::Io(error)) => item.end(FileStatus::Failed, error.to_string()),
+            Err(Stop::Fault(fault)) => return Err(fault),
+        }
+        Ok(())
+    }
+
+    /// Counts a step that changes something on the disk.
+    fn step(&mut self) -> Result<(), Stop> {
+        match &mut self.steps_left {
+            Some(0) => return Err(Stop::Fault(Fault::Stopped)),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Keeps what is about to be taken away, so that it can be put there again.
+    fn keep(&mut self, item: &mut Item) -> Result<(), Stop> {
+        let digest = match item.change.after {
+            Some(Node::File { digest, .. } | Node::Link { digest }) => digest,
+            Some(Node::Directory { .. }) | None => return Ok(()),
+            // Nothing could put a pipe or a device there again; it has no content either.
+            Some(Node::Special { .. }) => return Ok(()),
+            Some(Node::Unread { .. }) => {
+                return Err(Stop::Because("what the task left there could not be read"));
+            }
+        };
+        if item.stat.is_none() || item.result.action == FileAction::Mode || self.objects.has(&digest) {
+            return Ok(());
+        }
+        let spot = self.spot(item)?;
+        self.step()?;
+        let kept = match item.change.after {
+            Some(Node::Link { .. }) => self.objects.put_bytes(&spot.read_link()?)?.0,
+            _ => self.objects.put_file(&spot.open()?)?.digest,
+        };
+        if kept == digest { Ok(()) } else { Err(Stop::Changed) }
+    }
+
+    fn set_mode(&mut self, item: &mut Item) -> Result<(), Stop> {
+        let Some(Node::Directory { mode } | Node::File { mode, .. }) = item.change.before else {
+            return Ok(());
+        };
+        let spot = self.spot(item)?;
+        self.step()?;
+        Ok(spot.set_mode(mode)?)
+    }
+
+    fn remove(&mut self, item: &mut Item) -> Result<(), Stop> {
+        let spot = self.spot(item)?;
+        let Some(stat) = &item.stat else {
+            self.step()?;
+            let removed = self.in_open(&spot, Spot::remove_directory);
+            self.place.moved();
+            return match removed {
+                Err(Stop::Io(error)) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Err(NOT_EMPTY),
+                removed => removed,
+            };
+        };
+        unchanged(&spot, Some(stat))?;
+        self.step()?;
+        self.in_open(&spot, Spot::remove_file)
+    }
+
+    /// Changes what is in a directory, even if its mode forbids that: its owner can open it for a moment.
+    fn in_open<'s, T>(
+        &mut self,
+        spot: &Spot<'s>,
+        change: impl Fn(&Spot<'s>) -> io::Result<T>,
+    ) -> Result<T, Stop> {
+        let refused = match change(spot) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
+            done => return Ok(done?),
+        };
+        let mode = spot.mode_of_directory()?;
+        if mode & WRITABLE == WRITABLE {
+            return Err(refused.into());
+        }
+        self.step()?;
+        spot.set_mode_of_directory(mode | OWN)?;
+        self.step()?;
+        let changed = change(spot);
+        self.step()?;
+        spot.set_mode_of_directory(mode)?;
+        Ok(changed?)
+    }
+
+    /// Makes what was there beside its place, and moves it there.
+    fn make(&mut self, item: &mut Item) -> Result<(), Stop> {
+        let Some(before) = item.change.before else { return Ok(()) };
+        // It gets its mode when everything in it is done.
+        if before.is_directory() && item.is_directory_now {
+            return Ok(());
+        }
+        if item.result.action == FileAction::Mode {
+            unchanged(&self.spot(item)?, item.stat.as_ref())?;
+            return self.set_mode(item);
+        }
+        let spot = self.spot(item).map_err(|stop| match stop {
+            Stop::Io(error) if is_way_blocked(&error) => Stop::Because("its directory is not there"),
+            other => other,
+        })?;
+        let name = temporary(&item.path);
+        let fresh = Spot { directory: spot.directory.clone(), name: OsStr::new(&name) };
+        let made = self.prepare(&fresh, &before).and_then(|()| self.land(&spot, &fresh, item));
+        self.place.moved();
+        if matches!(made, Err(Stop::Changed | Stop::Because(_) | Stop::Io(_))) {
+            self.clear(&item.path).map_err(Stop::Fault)?;
+        }
+        made
+    }
+
+    fn prepare(&mut self, fresh: &Spot<'_>, before: &Node) -> Result<(), Stop> {
+        self.step()?;
+        match before {
+            Node::Directory { mode } => {
+                self.in_open(fresh, Spot::make_directory)?;
+                self.step()?;
+                Ok(fresh.set_mode(mode | OWN)?)
+            }
+            Node::File { mode, digest, .. } => {
+                let file = self.in_open(fresh, Spot::create)?;
+                self.step()?;
+                self.objects.copy_to(digest, &file)?;
+                Ok(rustix::fs::fchmod(&file, mode_of(*mode)).map_err(io::Error::from)?)
+            }
+            Node::Link { digest } => {
+                let target = self.objects.read(digest)?;
+                self.in_open(fresh, |fresh| fresh.make_link(&target))
+            }
+            Node::Special { .. } | Node::Unread { .. } => Err(Stop::Because("it cannot be made again")),
+        }
+    }
+
+    /// Puts what was prepared in its place. In one step, so that nobody ever finds nothing there.
+    fn land(&mut self, spot: &Spot<'_>, fresh: &Spot<'_>, item: &Item) -> Result<(), Stop> {
+        let is_directory = |node: Option<Node>| node.is_some_and(|node| node.is_directory());
+        let after = item.change.after;
+        if !is_directory(after) {
+            unchanged(spot, item.stat.as_ref())?;
+        }
+        if after.is_none() || is_directory(after) == is_directory(item.change.before) {
+            self.step()?;
+            return self.in_open(fresh, |fresh| fresh.rename_to(spot.name));
+        }
+        let exchange = |fresh: &Spot<'_>| fresh.exchange_with(spot.name);
+        self.step()?;
+        self.in_open(fresh, exchange)?;
+        self.step()?;
+        let remove = if is_directory(after) { Spot::remove_directory } else { Spot::remove_file };
+        match self.in_open(fresh, remove) {
+            Err(Stop::Io(error)) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                self.in_open(fresh, exchange)?;
+                Err(NOT_EMPTY)
+            }
+            removed => removed,
+        }
+    }
+
+    /// Removes what was to become the one at `path`.
+    fn clear(&mut self, path: &[u8]) -> Result<(), Fault> {
+        let name = temporary(path);
+        let Ok(spot) = self.place.spot(path) else { return Ok(()) };
+        let left = Spot { directory: spot.directory, name: OsStr::new(&name) };
+        // There usually is none.
+        let Ok(Some(_)) = left.stat() else { return Ok(()) };
+        match self.in_open(&left, |left| left.remove_file().or_else(|_| left.remove_directory())) {
+            Err(Stop::Fault(fault)) => Err(fault),
+            // It is in the way later, and reported then.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn spot<'i>(&self, item: &'i Item) -> Result<Spot<'i>, Stop> {
+        Ok(self.place.spot(&item.path)?)
+    }
+}
+
+impl Item {
+    /// Whether nothing is to be there.
+    fn is_removed(&self) -> bool {
+        self.is_planned() && self.change.before.is_none()
+    }
+
+    /// Whether something is to be there.
+    fn is_made(&self) -> bool {
+        self.is_planned() && self.change.before.is_some()
+    }
+
+    fn is_made_directory(&self) -> bool {
+        self.change.before.as_ref().is_some_and(Node::is_directory)
+    }
+
+    /// Whether it is a directory that can be written once it has its mode again.
+    fn opens_directory(&self) -> bool {
+        let is_open = |node: &Option<Node>| matches!(node, Some(Node::Directory { mode }) if mode & WRITABLE == WRITABLE);
+        self.is_planned() && self.result.action == FileAction::Mode && is_open(&self.change.before)
+    }
+}
+
+/// Whether the way to a path does not exist: a directory is missing, or something else is in its place.
+fn is_way_blocked(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
+}
+
+/// Looks a last time before something is changed.
+fn unchanged(spot: &Spot<'_>, known: Option<&Stat>) -> Result<(), Stop> {
+    match (spot.stat()?, known) {
+        (None, None) => Ok(()),
+        (Some(found), Some(known)) if known.is_of(&Stat::of_found(&found)) => Ok(()),
+        (_, _) => Err(Stop::Changed),
+    }
+}

@@ -1,0 +1,260 @@
+//! Takes a snapshot before an attempt, and records what it left when it has ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Instant;
+
+use contract::digest;
+use contract::domain::attempt::{AttemptId, Taken};
+use contract::domain::limits;
+use contract::domain::rollback::{Node, Tree, text};
+use contract::domain::run::RunId;
+use contract::domain::scope::Scope;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+
+use super::objects::{Objects, Stored, digest_of};
+use super::place::Place;
+use super::record::{Header, Record, Side};
+use super::{Fault, Snapshots};
+use crate::index::{How, Index, Look, Partial, Stat};
+
+/// Whose scope is looked at, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'s> {
+    pub attempt: &'s AttemptId,
+    pub task: &'s TaskId,
+    pub run: &'s RunId,
+    /// The task's id in its plan.
+    pub name: &'s str,
+    pub root: &'s Path,
+    /// Under real names.
+    pub scopes: &'s [Scope],
+    pub at: Timestamp,
+}
+
+impl Snapshots {
+    /// Keeps everything in the scope of an attempt that is about to begin.
+    pub fn take(&self, index: &Index, subject: &Subject<'_>) -> Result<Taken, Fault> {
+        let _hold = self.hold_shared()?;
+        let (seen, ignored) = seen(index, subject.root, subject.scopes)?;
+        let objects = self.objects()?;
+        let place = Place::open(subject.root).map_err(Fault::io("could not open the workspace"))?;
+        let mut taking = Taking {
+            objects: &objects,
+            place: &place,
+            taken: Taken::default(),
+            file_bytes_max: self.file_bytes_max.unwrap_or(limits::SNAPSHOT_FILE_BYTES_MAX),
+            deadline: Instant::now() + limits::SNAPSHOT_TIME_MAX,
+            has_put: false,
+        };
+        let tree = seen.into_iter().map(|(path, (node, stat))| {
+            let node = taking.keep(&path, node, &stat);
+            (path, node)
+        });
+        let tree: Tree = tree.collect();
+        if taking.has_put {
+            objects.sync().map_err(Fault::io("could not write the content store"))?;
+        }
+        let taken = taking.taken;
+        self.write(subject, Side::Before, Contents { tree, ignored, is_same: false }, taken.clone())?;
+        Ok(taken)
+    }
+
+    /// Records what an attempt left. Nothing where its beginning was not kept, and nothing new where its end was.
+    pub fn finish(&self, index: &Index, subject: &Subject<'_>) -> Result<(), Fault> {
+        let is_known = self.record_path(subject.attempt, Side::After).is_some_and(|path| path.exists());
+        let Some(before) = self.load(subject.attempt, Side::Before)?.filter(|_| !is_known) else {
+            return Ok(());
+        };
+        let place = Place::open(subject.root).map_err(Fault::io("could not open the workspace"))?;
+        let scopes = &before.header.scopes;
+        let mut tree = current(index, &place, subject.root, scopes, &[&before.tree])?;
+        // What was there and ignored is not new, whatever the rules say by now.
+        let ignored: BTreeSet<&[u8]> = before.ignored.iter().map(Vec::as_slice).collect();
+        tree.retain(|path, _| before.tree.contains_key(path) || !is_in(&ignored, path));
+        let tree: Tree = tree.into_iter().map(|(path, (node, _))| (path, node)).collect();
+        let is_same = tree == before.tree;
+        let subject = Subject { scopes, ..*subject };
+        let tree = if is_same { Tree::new() } else { tree };
+        let contents = Contents { tree, ignored: Vec::new(), is_same };
+        self.write(&subject, Side::After, contents, Taken::default())
+    }
+
+    fn write(
+        &self,
+        subject: &Subject<'_>,
+        side: Side,
+        Contents { tree, ignored, is_same }: Contents,
+        taken: Taken,
+    ) -> Result<(), Fault> {
+        let Subject { attempt, task, run, name, root, scopes, at } = *subject;
+        let header = Header {
+            attempt_id: attempt.clone(),
+            task_id: task.clone(),
+            run_id: run.clone(),
+            name: name.to_owned(),
+            root: root.to_string_lossy().into_owned(),
+            scopes: scopes.to_vec(),
+            at,
+            taken,
+            is_same,
+        };
+        let path = self.record_path(attempt, side).ok_or(Fault::Nowhere)?;
+        let written = Record { header, tree, ignored }.write(&path);
+        written.map_err(Fault::io(format!("could not write {}", path.display())))
+    }
+}
+
+pub(super) type Seen = BTreeMap<Vec<u8>, (Node, Stat)>;
+
+/// What a record says about the disk.
+struct Contents {
+    tree: Tree,
+    ignored: Vec<Vec<u8>>,
+    is_same: bool,
+}
+
+/// What is in the scopes by the index, and what it leaves out because git ignores it.
+fn seen(index: &Index, root: &Path, scopes: &[Scope]) -> Result<(Seen, Vec<Vec<u8>>), Fault> {
+    let small = index.clone().limited_to(limits::SNAPSHOT_PATHS_MAX);
+    let look: Look = small.look(root, &How { always: scopes, is_only: true, ..How::default() });
+    let is_too_much = look.ignored().len() > limits::SNAPSHOT_PATHS_MAX;
+    if let Some(partial) = look.partial().or(is_too_much.then_some(Partial::Files)) {
+        return Err(Fault::Partial(partial));
+    }
+    let ignored = look.ignored().to_vec();
+    Ok((look.nodes().map(|(path, node, stat)| (path, (node, stat))).collect(), ignored))
+}
+
+/// What is in the scopes, comparable with earlier trees: what those have is looked at even if git ignores it by now; a file
+/// that was not read then and has the same stat data is the same, and any other file is read.
+pub(super) fn current(
+    index: &Index,
+    place: &Place,
+    root: &Path,
+    scopes: &[Scope],
+    known: &[&Tree],
+) -> Result<Seen, Fault> {
+    let (mut seen, _) = seen(index, root, scopes)?;
+    for path in known.iter().flat_map(|tree| tree.keys()) {
+        if !seen.contains_key(path)
+            && let Some(found) = found(place, path)
+        {
+            seen.insert(path.clone(), found);
+        }
+    }
+    for (path, (node, stat)) in &mut seen {
+        let unread = stat.unread();
+        if known.iter().any(|tree| tree.get(path) == Some(&unread)) {
+            *node = unread;
+        } else if matches!(node, Node::Unread { .. }) && stat.is_file() {
+            *node = digested(place, path, stat).unwrap_or(unread);
+        }
+    }
+    Ok(seen)
+}
+
+/// What is at a path, without the index.
+fn found(place: &Place, path: &[u8]) -> Option<(Node, Stat)> {
+    let spot = place.spot(path).ok()?;
+    let stat = Stat::of_found(&spot.stat().ok()??);
+    if stat.is_directory() {
+        return Some((Node::Directory { mode: stat.mode() }, Stat::default()));
+    }
+    let node = if stat.is_link() {
+        spot.read_link().map_or(stat.unread(), |to| Node::Link { digest: digest::raw_of_bytes(&to) })
+    } else if stat.is_file() {
+        stat.unread()
+    } else {
+        stat.special()
+    };
+    Some((node, stat))
+}
+
+fn digested(place: &Place, path: &[u8], stat: &Stat) -> Option<Node> {
+    let (digest, size) = digest_of(&place.spot(path).ok()?.open().ok()?).ok()?;
+    Some(Node::File { mode: stat.mode(), size, digest })
+}
+
+/// Whether one of the paths is this one or above it.
+fn is_in(paths: &BTreeSet<&[u8]>, path: &[u8]) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    !paths.is_empty() && ends.chain([path.len()]).any(|end| paths.contains(&path[..end]))
+}
+
+struct Taking<'t> {
+    objects: &'t Objects,
+    place: &'t Place,
+    taken: Taken,
+    file_bytes_max: u64,
+    deadline: Instant,
+    has_put: bool,
+}
+
+impl Taking<'_> {
+    /// Keeps one path. Returns what it is, as far as that can be restored.
+    fn keep(&mut self, path: &[u8], node: Node, stat: &Stat) -> Node {
+        match node {
+            Node::Directory { .. } => node,
+            Node::File { digest, .. } if self.objects.has(&digest) => {
+                self.taken.files += 1;
+                node
+            }
+            Node::File { size, .. } => self.keep_file(path, size, stat),
+            Node::Unread { size, .. } if stat.is_file() => self.keep_file(path, size, stat),
+            Node::Link { .. } => self.keep_link(path, node),
+            Node::Special { .. } => self.leave(path, node, "it is a pipe, a socket or a device"),
+            Node::Unread { .. } => self.leave(path, node, "it cannot be read"),
+        }
+    }
+
+    fn keep_file(&mut self, path: &[u8], size: u64, stat: &Stat) -> Node {
+        if size > self.file_bytes_max {
+            let why = format!("it is larger than {} bytes (SNAPSHOT_FILE_BYTES_MAX)", self.file_bytes_max);
+            return self.leave(path, stat.unread(), &why);
+        }
+        if self.taken.new_bytes.saturating_add(size) > limits::SNAPSHOT_BYTES_MAX {
+            let why = "the snapshot has no room for it (SNAPSHOT_BYTES_MAX)";
+            return self.leave(path, stat.unread(), why);
+        }
+        if Instant::now() > self.deadline {
+            return self.leave(path, stat.unread(), "the snapshot took too long (SNAPSHOT_TIME_MAX)");
+        }
+        let stored =
+            self.place.spot(path).and_then(|spot| spot.open()).and_then(|file| self.objects.put_file(&file));
+        match stored {
+            Ok(Stored { digest, bytes, is_cloned, is_new }) => {
+                self.has_put |= is_new;
+                self.taken.files += 1;
+                if is_new {
+                    self.taken.new_bytes += bytes;
+                    *if is_cloned { &mut self.taken.cloned } else { &mut self.taken.copied } += 1;
+                }
+                Node::File { mode: stat.mode(), size: bytes, digest }
+            }
+            Err(error) => self.leave(path, stat.unread(), &error.to_string()),
+        }
+    }
+
+    fn keep_link(&mut self, path: &[u8], node: Node) -> Node {
+        let target = self.place.spot(path).and_then(|spot| spot.read_link());
+        match target.and_then(|target| self.objects.put_bytes(&target)) {
+            Ok((digest, is_new)) => {
+                self.has_put |= is_new;
+                self.taken.files += 1;
+                Node::Link { digest }
+            }
+            Err(error) => self.leave(path, node, &error.to_string()),
+        }
+    }
+
+    fn leave(&mut self, path: &[u8], node: Node, why: &str) -> Node {
+        if self.taken.not_taken.len() < limits::NOT_TAKEN_LISTED_MAX {
+            self.taken.not_taken.push(format!("{}: {why}", text(path)));
+        } else {
+            self.taken.not_taken_more += 1;
+        }
+        node
+    }
+}

@@ -1,0 +1,91 @@
+//! Takes back what a task changed in its scope, from the snapshots that were taken before its attempts.
+//!
+//! The journal comes first: who rolls back, and that it has begun, is in the store with the locks of the scope before a
+//! file is touched. A rollback that was killed is finished by repeating the command.
+
+mod journal;
+mod locks;
+pub mod preview;
+pub mod undo;
+
+use contract::domain::attempt::{Attempt, AttemptId};
+use contract::domain::code::ErrorCode;
+use contract::domain::limits;
+use contract::domain::rollback::{Covered, Direction, FileResult, FileStatus, NotCovered, covered};
+use contract::domain::run::Run;
+use contract::domain::task::Task;
+use store::Tx;
+
+use crate::error::{Error, Result};
+
+pub(crate) use journal::record;
+pub(crate) use locks::refuse_meanwhile;
+
+/// A task, and the attempts that are rolled back or redone.
+pub(crate) struct Subject {
+    pub(crate) run: Run,
+    pub(crate) task: Task,
+    /// Newest first.
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) covered: Covered,
+}
+
+impl Subject {
+    /// Refused while somebody works on the task: what it will leave is not known yet.
+    pub(crate) fn load(tx: &Tx<'_>, id: &str, direction: Direction) -> Result<Self> {
+        let task = crate::task::required(tx, id)?;
+        let Some(part) = &task.part else {
+            return Err(Error::new(
+                ErrorCode::NotFound,
+                "the task is not part of a run, so writ took no snapshot of it",
+            )
+            .hint("a snapshot is taken before each attempt of a plan's task with `writes`"));
+        };
+        if part.spec.writes.is_empty() {
+            let message = format!("`{}` declares no `writes`, so it has no scope to roll back", part.spec.id);
+            return Err(Error::new(ErrorCode::NotFound, message).hint(
+                "name the paths that the task may change in `writes`, and a snapshot of them is taken",
+            ));
+        }
+        let is_assigned = tx.last_assignment(&task.id)?.is_some_and(|open| open.ended.is_none());
+        if is_assigned || tx.has_open_attempt(&task.id)? {
+            let message = format!("`{}` is being worked on", part.spec.id);
+            return Err(Error::new(ErrorCode::WrongState, message).hint(
+                "cancel the task or wait for its end; if its engine died, `writ run --continue RUN` closes the attempt",
+            ));
+        }
+        let run = crate::run::required(tx, &part.run_id)?;
+        let all = tx.attempts_of_task(&task.id)?;
+        let covered = covered(&all, direction).map_err(refusal)?;
+        let is_covered = |attempt: &Attempt| covered.attempts.contains(&attempt.begun.number);
+        let attempts = all.into_iter().rev().filter(is_covered).collect();
+        Ok(Self { run, task, attempts, covered })
+    }
+
+    pub(crate) fn ids(&self) -> Vec<AttemptId> {
+        self.attempts.iter().map(|attempt| attempt.begun.id.clone()).collect()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.task.part.as_ref().map_or_else(String::new, |part| part.spec.id.clone())
+    }
+}
+
+fn refusal(why: NotCovered) -> Error {
+    let hint = match why {
+        NotCovered::NoAttempt => "run it first; there is nothing to take back",
+        NotCovered::RolledBack => "use --redo to put there again what was taken back",
+        NotCovered::NotRolledBack => "roll it back first",
+        NotCovered::RedoUnfinished => "repeat the command with --redo",
+        NotCovered::UndoUnfinished => "repeat the command without --redo",
+    };
+    Error::new(ErrorCode::WrongState, why.to_string()).hint(hint)
+}
+
+/// As many results as are listed, those that were left as they are first, and how many are not listed.
+pub(crate) fn listed(mut files: Vec<FileResult>) -> (Vec<FileResult>, u64) {
+    files.sort_by_key(|file| !matches!(file.status, FileStatus::Conflict | FileStatus::Failed));
+    let more = files.len().saturating_sub(limits::ROLLBACK_PATHS_LISTED_MAX);
+    files.truncate(limits::ROLLBACK_PATHS_LISTED_MAX);
+    (files, more as u64)
+}

@@ -1,0 +1,78 @@
+//! Writes down a rollback: the change of the attempt, and the AOP event with a result for each path.
+
+use contract::aop::codes::Code;
+use contract::aop::event::{Body, Event, RollbackInitiated, RolledBack};
+use contract::domain::attempt::AttemptId;
+use contract::domain::change::Change;
+use contract::domain::rollback::{FileResult, FileStatus, Rollback, Stage};
+use contract::domain::task::Task;
+use serde_json::json;
+
+use crate::error::Result;
+use crate::record::{EventBody, EventWriter};
+
+/// Records the state of a rollback; where it has ended, also the event.
+pub(crate) fn record(
+    work: &mut EventWriter<'_, '_>,
+    task: &Task,
+    attempt: &AttemptId,
+    (rollback, files): (&Rollback, &[FileResult]),
+) -> Result<()> {
+    let about = crate::task::about(work.tx, task)?;
+    let change = Change::AttemptRolledBack {
+        task_id: task.id.clone(),
+        attempt_id: attempt.clone(),
+        rollback: without_secrets(rollback),
+    };
+    let message = match rollback.stage {
+        Stage::Started => format!("{}: {} began", task.title, rollback.direction.as_str()),
+        Stage::Ended => format!("{}: {}", task.title, rollback.told()),
+    };
+    work.change(&about, &message, &change)?;
+    if rollback.stage == Stage::Started {
+        return Ok(());
+    }
+    let (listed, more) = super::listed(files.to_vec());
+    let restored = |file: FileResult| RolledBack {
+        restored_from: format!("snapshot of {attempt}"),
+        status: if is_left(&file) { "FAILED".to_owned() } else { "SUCCESS".to_owned() },
+        path: file.path,
+        extensions: file.reason.map(|reason| {
+            [("x_reason".to_owned(), json!(reason)), ("x_status".to_owned(), json!(file.status))]
+                .into_iter()
+                .collect()
+        }),
+    };
+    let body = Body::RollbackInitiated(RollbackInitiated {
+        trigger: rollback.trigger.as_str().to_owned(),
+        artifacts_rolled_back: listed.into_iter().map(restored).collect(),
+    });
+    let part = task.part.as_ref();
+    let session = part.map(|part| part.run_id.to_string());
+    let event = Event::new(session, part.map(|part| part.spec.id.clone()), work.now.at, body);
+    let payload = json!({
+        "event": event,
+        "direction": rollback.direction,
+        "counts": rollback.counts,
+        "not_listed": more,
+        "code": rollback.counts.is_partial().then(|| Code::RollbackFailed.as_str()),
+    });
+    let kind = "rollback_initiated";
+    work.say(&about, EventBody::event(kind, format!("ROLLBACK_INITIATED: {}", rollback.told()), payload))?;
+    Ok(())
+}
+
+fn is_left(file: &FileResult) -> bool {
+    matches!(file.status, FileStatus::Conflict | FileStatus::Failed)
+}
+
+/// A name that a child chose must not keep its rollback from being recorded.
+fn without_secrets(rollback: &Rollback) -> Rollback {
+    let scrubbed = |text: &str| contract::secrets::scrub(text).into_owned();
+    let mut clean = rollback.clone();
+    for file in &mut clean.left {
+        file.path = scrubbed(&file.path);
+        file.reason = file.reason.as_deref().map(scrubbed);
+    }
+    clean
+}

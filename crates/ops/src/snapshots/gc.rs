@@ -1,0 +1,73 @@
+//! Removes snapshots that are old, or too many, and the contents that only they had.
+
+use std::collections::BTreeSet;
+
+use contract::domain::attempt::AttemptId;
+use contract::domain::limits;
+use contract::domain::rollback::Stage;
+use contract::domain::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{Caller, Context};
+use crate::error::Result;
+use crate::host::{Collected, Collection};
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Gc;
+
+impl Verb for Gc {
+    const NAME: &'static str = "snapshots.gc";
+    const COMMAND: &'static str = "snapshots gc";
+    const SUMMARY: &'static str = "Remove snapshots that are old or take too much space";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Collected;
+    const FUNCTION: Function<Self> =
+        Function::Repeatable(|cx: &mut Context, _: &Caller, _: &Request| collect(cx, false));
+}
+
+pub struct Preview;
+
+impl Verb for Preview {
+    const NAME: &'static str = "snapshots.preview_gc";
+    const COMMAND: &'static str = "snapshots gc --dry-run";
+    const SUMMARY: &'static str = "Show which snapshots would be removed";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Collected;
+    const FUNCTION: Function<Self> = Function::Reads(|cx: &mut Context, _: &Request| collect(cx, true));
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SnapshotsGc")]
+pub struct Request {}
+
+/// Snapshots of tasks that have not ended stay, and those of a rollback that has not.
+pub fn collect(cx: &mut Context, is_preview: bool) -> Result<Collected> {
+    let host = cx.host();
+    let kept = host.kept_snapshots()?;
+    let now = cx.now().at;
+    let tx = cx.store.read()?;
+    // A clock that was set forward must not remove what nobody else says is old.
+    let now = tx.confirmed(now)?;
+    let mut held: BTreeSet<AttemptId> = BTreeSet::new();
+    for snapshot in &kept {
+        // A task that is not in this store has nobody who could need it but by its age.
+        let Some(task) = tx.task(&snapshot.task_id)? else { continue };
+        let attempts = tx.attempts_of_task(&task.id)?;
+        let is_unfinished = |stage: Stage| stage == Stage::Started;
+        let is_rolling = attempts
+            .iter()
+            .filter_map(|attempt| attempt.rollback.as_ref())
+            .any(|last| is_unfinished(last.stage));
+        if !task.status.is_terminal() || is_rolling {
+            held.insert(snapshot.attempt_id.clone());
+        }
+    }
+    drop(tx);
+    let kept_ms = i64::try_from(limits::SNAPSHOTS_KEPT.as_millis()).expect("BUG: two weeks fit");
+    let cutoff = Timestamp::from_millis(now.millis().saturating_sub(kept_ms));
+    host.collect_snapshots(&Collection { held, cutoff, bytes_max: limits::SNAPSHOTS_BYTES_MAX, is_preview })
+}
