@@ -212,6 +212,9 @@ pub(crate) enum Command {
     /// Check this machine and the store for problems
     #[command(display_order = SETUP)]
     Doctor(commands::doctor::Args),
+    /// Try what a sandboxed command can do
+    #[command(display_order = SETUP)]
+    Sandbox(Group<commands::sandbox::Command>),
     /// Serve the store to this machine over HTTP, read-only
     #[command(display_order = SETUP)]
     Serve(commands::serve::Args),

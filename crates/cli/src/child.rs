@@ -5,13 +5,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use contract::domain::confinement::Namespace;
+use contract::domain::code::ErrorCode;
+use contract::domain::confinement::{Namespace, SandboxMode};
 use contract::domain::limits::POLL_INTERVAL;
 use engine::StopSignal;
 use engine::launcher::{Bounds, Wish};
 use engine::supervisor::{LaunchSpec, Stdin};
+use ops::{Error, Result};
 
-use crate::host;
+use crate::output::say;
+use crate::{config, host};
 
 /// What is to be started.
 pub(crate) struct Child {
@@ -33,6 +36,24 @@ impl Child {
             LaunchSpec { cwd: self.directory, env: self.environment, stdin, ..host::program(self.argv) };
         spec.confinement.namespace = self.namespace;
         (spec, bounds)
+    }
+}
+
+/// The command of `what` has no scope of its own and is not sandboxed: refused where the configuration demands a
+/// sandbox, and said where it prefers one.
+pub(crate) fn without_sandbox(what: &str) -> Result<()> {
+    match config::load(&host::absolute(".".into()))?.policy.sandbox {
+        None | Some(SandboxMode::Off) => Ok(()),
+        Some(SandboxMode::Prefer) => {
+            say(&format!("sandbox off: the command of `{what}` is not confined\n"));
+            Ok(())
+        }
+        Some(SandboxMode::Enforce) => {
+            let message = format!(
+                "the configuration demands a sandbox, and the command of `{what}` cannot be confined"
+            );
+            Err(Error::new(ErrorCode::Denied, message).hint("use a plan, or set `[sandbox] mode` to prefer"))
+        }
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) mod rollback;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod salvage;
+pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod serve;
 pub(crate) mod snapshots;
@@ -69,6 +70,7 @@ pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     hook::LOCAL,
     serve::LOCAL,
     doctor::LOCAL,
+    sandbox::LOCAL,
     salvage::LOCAL,
     config::LOCAL,
     completions::LOCAL,
@@ -124,6 +126,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Worklog(group) => worklog::run(&group.command, globals, output),
         Command::Handoff(group) => handoff::run(&group.command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Sandbox(group) => sandbox::run(&group.command, globals, output),
         Command::Validate(args) => Ok(validate::run(args, output)),
         Command::Convert(args) => Ok(convert::run(args, output)),
         Command::Schema(group) => schema::run(&group.command, output),

@@ -1,12 +1,13 @@
 //! The user's configuration, and the project's, which can only make it stricter.
 
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use contract::digest;
 use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::SandboxMode;
 use contract::domain::limits;
 use contract::domain::retention::{self, Retention};
 use contract::domain::time::parse_duration;
@@ -33,8 +34,20 @@ pub(crate) struct Config {
     pub(crate) policy: Policy,
     pub(crate) executors: Executors,
     pub(crate) retention: Retention,
+    pub(crate) sandbox: SandboxConfig,
     pub(crate) sources: Vec<(String, String, PathBuf)>,
     projects: Vec<PathBuf>,
+}
+
+/// What the user says about sandboxes, besides how strict they are.
+#[derive(Debug, Default)]
+pub(crate) struct SandboxConfig {
+    /// In the user's home; readable from inside.
+    pub(crate) credentials: Vec<PathBuf>,
+    /// The same for tasks with the command of an executor.
+    pub(crate) credentials_of_commands: Vec<(Vec<String>, Vec<PathBuf>)>,
+    pub(crate) memory_mib: Option<u64>,
+    pub(crate) processes_max: Option<u32>,
 }
 
 static CONFIG: Object = Object {
@@ -42,6 +55,7 @@ static CONFIG: Object = Object {
     about: "writ's configuration.",
     fields: &[
         optional("policy", Shape::Object(&POLICY), "What may run."),
+        optional("sandbox", Shape::Object(&SANDBOX), "How tasks are confined."),
         optional("executors", Shape::Map(&EXECUTORS), "Which program speaks for an agent."),
         optional("checks", project_checks::SHAPE, "What writ runs before a task of the project is done."),
         optional("events_retention_days", DAYS, "How long events are kept."),
@@ -73,17 +87,44 @@ static POLICY: Object = Object {
     unknown: Unknown::Refused,
 };
 
+static SANDBOX: Object = Object {
+    name: "sandbox",
+    about: "How tasks are confined. A project can only make the mode stricter.",
+    fields: &[
+        optional("mode", Shape::Word(SandboxMode::WORDS), "How strictly tasks are confined at least."),
+        optional(
+            "credentials",
+            CREDENTIALS,
+            "Paths in the user's home that tasks may read although they hold credentials.",
+        ),
+        optional("memory_mib", MEMORY, "Memory of all processes of a task together."),
+        optional("processes_max", PROCESSES, "Processes and threads of a task."),
+    ],
+    unknown: Unknown::Refused,
+};
+
+const CREDENTIALS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: 100 });
+const MEMORY: Shape = Shape::Integer { min: 16, max: 1 << 30 };
+const PROCESSES: Shape = Shape::Integer { min: 16, max: limits::SANDBOX_PROCESSES_MAX as i64 };
+
 static EXECUTORS: Map =
     Map { value: Shape::Object(&EXECUTOR), key: Text { min: 1, max: UNBOUNDED, form: None } };
 
 static EXECUTOR: Object = Object {
     name: "executor",
     about: "A program that speaks AOP over its standard streams.",
-    fields: &[contract::shape::required(
-        "command",
-        Shape::List(&List { item: NON_BLANK, min: 1, max: 100 }),
-        "The program and its arguments.",
-    )],
+    fields: &[
+        contract::shape::required(
+            "command",
+            Shape::List(&List { item: NON_BLANK, min: 1, max: 100 }),
+            "The program and its arguments.",
+        ),
+        optional(
+            "credentials",
+            CREDENTIALS,
+            "Paths in the user's home that sandboxed tasks with this command may read.",
+        ),
+    ],
     unknown: Unknown::Refused,
 };
 
@@ -96,8 +137,9 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
     {
         refuse_checks(&value, &user)?;
         config.take(&value, &user)?;
-        config.take_executors(&value, &user);
+        config.take_executors(&value, &user)?;
         config.take_retention(&value, &user);
+        config.take_sandbox(&value, &user)?;
     }
     config.heed_project(from)?;
     Ok(config)
@@ -194,6 +236,18 @@ fn invalid(file: &Path, findings: Findings) -> Error {
     Error::invalid(&format!("configuration {}", file.display()), findings)
 }
 
+/// In a project's file these would have no effect.
+fn refuse_own_sandbox(value: &Value, from: &Path) -> Result<()> {
+    let mut findings = Findings::default();
+    for name in ["credentials", "memory_mib", "processes_max"] {
+        if value.get("sandbox").and_then(|sandbox| sandbox.get(name)).is_some() {
+            let message = "belongs in the user's configuration; a project can only set the mode";
+            findings.push(format!("$.sandbox.{name}"), "misplaced", message);
+        }
+    }
+    if findings.is_empty() { Ok(()) } else { Err(Error::invalid(&from.display().to_string(), findings)) }
+}
+
 fn read(path: &Path) -> Result<Option<Value>> {
     let text = match read_bounded(path).map(String::from_utf8) {
         Ok(Ok(text)) if text.len() <= limits::DOCUMENT_BYTES_MAX => text,
@@ -222,6 +276,7 @@ impl Config {
         };
         if let Some(value) = read(&project)? {
             // A cloned repository may forbid, but not name programs to run.
+            refuse_own_sandbox(&value, &project)?;
             self.take(&value, &project)?;
             for check in checks_of(&value, &project)? {
                 self.sources.push(("checks".to_owned(), check.line(), project.clone()));
@@ -232,6 +287,10 @@ impl Config {
     }
 
     fn take(&mut self, value: &Value, from: &Path) -> Result<()> {
+        if let Some(mode) = value.pointer("/sandbox/mode").and_then(Value::as_str) {
+            self.policy.sandbox = self.policy.sandbox.max(SandboxMode::parse(mode));
+            self.sources.push(("sandbox.mode".to_owned(), mode.to_owned(), from.to_owned()));
+        }
         let Some(policy) = value.get("policy") else { return Ok(()) };
         let words = policy.get("deny_executors").and_then(Value::as_array).into_iter().flatten();
         for (index, word) in words.filter_map(Value::as_str).enumerate() {
@@ -256,6 +315,41 @@ impl Config {
             self.sources.push(("policy.timeout_max".to_owned(), text.to_owned(), from.to_owned()));
         }
         Ok(())
+    }
+
+    /// Only the user's own: a cloned repository has no say in what its tasks may read and use.
+    fn take_sandbox(&mut self, value: &Value, from: &Path) -> Result<()> {
+        let Some(sandbox) = value.get("sandbox") else { return Ok(()) };
+        let number = |name: &str| sandbox.get(name).and_then(Value::as_u64);
+        self.sandbox.memory_mib = number("memory_mib");
+        self.sandbox.processes_max = number("processes_max").and_then(|number| u32::try_from(number).ok());
+        for name in ["memory_mib", "processes_max"] {
+            let source =
+                number(name).map(|number| (format!("sandbox.{name}"), number.to_string(), from.to_owned()));
+            self.sources.extend(source);
+        }
+        self.sandbox.credentials = self.credentials_in(sandbox, "sandbox", from)?;
+        Ok(())
+    }
+
+    fn credentials_in(&mut self, value: &Value, at: &str, from: &Path) -> Result<Vec<PathBuf>> {
+        let words = value.get("credentials").and_then(Value::as_array).into_iter().flatten();
+        let mut paths = Vec::new();
+        for word in words.filter_map(Value::as_str) {
+            let home = env::directory("HOME").ok_or_else(|| {
+                Error::new(ErrorCode::InvalidInput, format!("{at}.credentials needs HOME, which is not set"))
+            })?;
+            let path = home.join(word.strip_prefix("~/").unwrap_or(word));
+            if !path.starts_with(&home) || path.components().any(|part| part == Component::ParentDir) {
+                let message = format!("{}: $.{at}.credentials: `{word}` is not in your home", from.display());
+                return Err(
+                    Error::new(ErrorCode::InvalidInput, message).hint("name a path such as .aws/config")
+                );
+            }
+            self.sources.push((format!("{at}.credentials"), word.to_owned(), from.to_owned()));
+            paths.push(path);
+        }
+        Ok(paths)
     }
 
     /// A rule about a name that no executor has would never apply.
@@ -296,13 +390,16 @@ impl Config {
         };
     }
 
-    fn take_executors(&mut self, value: &Value, from: &Path) {
-        let Some(executors) = value.get("executors").and_then(Value::as_object) else { return };
+    fn take_executors(&mut self, value: &Value, from: &Path) -> Result<()> {
+        let Some(executors) = value.get("executors").and_then(Value::as_object) else { return Ok(()) };
         for (name, executor) in executors {
             let words = executor.get("command").and_then(Value::as_array).into_iter().flatten();
             let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
             self.sources.push((format!("executors.{name}"), command.join(" "), from.to_owned()));
+            let credentials = self.credentials_in(executor, &format!("executors.{name}"), from)?;
+            self.sandbox.credentials_of_commands.push((command.clone(), credentials));
             self.executors.commands.insert(name.to_lowercase(), command);
         }
+        Ok(())
     }
 }

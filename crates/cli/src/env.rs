@@ -44,6 +44,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
         about: "set for a worker's command: the file for its result, if it writes one",
     },
     Variable { name: "WRIT_WORKSPACE", about: "set for a worker's command: the run's workspace" },
+    Variable { name: "WRIT_SANDBOX", about: "set for sandboxed children: the store they cannot reach" },
     Variable { name: "WRIT_DEPTH", about: "set for children: how deep their run is" },
     Variable {
         name: "VYBE_DB_PATH",

@@ -23,8 +23,9 @@ use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::index::Index;
+use engine::sandbox::{INSIDE_VARIABLE, SandboxSettings};
 use engine::snapshots::Snapshots;
-use engine::supervisor::{LaunchSpec, Marker, ShimProgram, own_identity};
+use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, own_identity};
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
 use ops::host::{HowToWork, Installation};
@@ -35,7 +36,7 @@ use ops::{Context, Error, Result};
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::commands::status;
-use crate::config;
+use crate::config::{self, SandboxConfig};
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::{Format, Output, format_in_environment, say};
@@ -55,7 +56,17 @@ pub(crate) const SHIM_WORD: &str = "__shim";
 pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
     let named = || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
     let given = flag_path(globals).or_else(named);
-    given.map_or_else(default_store_path, Ok)
+    let is_named = given.is_some();
+    let path = given.map_or_else(default_store_path, Ok)?;
+    let hidden = env::get(INSIDE_VARIABLE).map(PathBuf::from);
+    // The default one would be in the task's own home, and nobody else would ever see it.
+    let is_meant = hidden.is_some_and(|hidden| !is_named || absolute(path.clone()) == hidden);
+    if is_meant && std::fs::File::open(&path).is_err() {
+        let message = "the store cannot be reached from inside a sandbox";
+        let hint = "report with what the task prints, or set `sandbox = \"off\"` for a task that calls writ";
+        return Err(Error::new(ErrorCode::StoreUnavailable, message).hint(hint));
+    }
+    Ok(path)
 }
 
 /// Where the store is when nothing else is said.
@@ -128,6 +139,12 @@ impl Door for CommandLine {
         snapshots_directory(&self.globals).map(Snapshots::at).unwrap_or_default()
     }
 
+    fn sandbox(&self) -> SandboxSettings {
+        // A configuration that cannot be read was refused where the mode was asked for.
+        let config = config::load(&absolute(".".into())).unwrap_or_default();
+        sandbox_settings(&self.store, &config.sandbox)
+    }
+
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
         let from = how.directory.as_deref().unwrap_or(".");
         let mut config = config::load(&absolute(PathBuf::from(from)))?;
@@ -146,6 +163,7 @@ impl Door for CommandLine {
             logs,
             index: self.index(),
             snapshots: self.snapshots(),
+            sandbox: sandbox_settings(&self.store, &config.sandbox),
             policy: config.policy,
             environment: self.environment(),
             stop: self.stop()?,
@@ -344,6 +362,24 @@ pub(crate) fn damage_or(error: Error, globals: &Globals) -> Error {
         "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store with \
          `writ salvage STORE --into NEW`",
     )
+}
+
+/// What the engine needs to confine tasks. Their private directories are beside the store, where others cannot look.
+pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxSettings {
+    let mut root = store.to_owned().into_os_string();
+    root.push(".sandbox");
+    let usual = engine::sandbox::limits_here();
+    SandboxSettings {
+        root: PathBuf::from(root),
+        store: store.to_owned(),
+        home: env::directory("HOME"),
+        credentials: config.credentials.clone(),
+        credentials_of_commands: config.credentials_of_commands.clone(),
+        limits: Limits {
+            processes_max: config.processes_max.unwrap_or(usual.processes_max),
+            memory_bytes_max: config.memory_mib.map_or(usual.memory_bytes_max, |mib| mib * 1024 * 1024),
+        },
+    }
 }
 
 /// Where attempts' output is kept: beside the store.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::check::Check;
-use crate::domain::confinement::Namespace;
+use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::crew::budget::Amount;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
@@ -78,6 +78,15 @@ pub struct PlanTask {
     /// Whether an attempt that fails or is canceled is rolled back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rollback: bool,
+    /// How strictly its processes are confined. The configuration may demand more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxMode>,
+    /// What it may reach over the network.
+    #[serde(default, skip_serializing_if = "NetworkUse::is_full")]
+    pub network: NetworkUse,
+    /// What it may do with the workspace's git repository.
+    #[serde(default, skip_serializing_if = "GitUse::is_read")]
+    pub git: GitUse,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -136,6 +145,9 @@ impl PlanTask {
             checks_by: None,
             namespace: Namespace::On,
             rollback: false,
+            sandbox: None,
+            network: NetworkUse::Full,
+            git: GitUse::Read,
             aop: None,
         }
     }

@@ -32,6 +32,7 @@ use crate::launcher::Children;
 use crate::live::Live;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::{Mark, Pipeline};
+use crate::sandbox::Wanted;
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
@@ -268,7 +269,9 @@ impl<'d> Dispatcher<'d> {
             author: self.run.asked.environment.as_ref(),
             task_env: &self.part(task).spec.env,
             scopes: &self.part(task).spec.writes,
-            namespace: self.part(task).spec.namespace,
+            wanted: Wanted::of(&self.part(task).spec, self.settings.policy.sandbox),
+            sandbox: &self.settings.sandbox,
+            task: self.tasks[task].id.as_str(),
         }
     }
 

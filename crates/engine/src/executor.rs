@@ -22,7 +22,7 @@ use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 
-pub(crate) use end::{Ended, Stopped, forced_failure};
+pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use reported::{Reported, Sign, sign_of};
 

@@ -9,6 +9,7 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::attempt::AttemptId;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::{GitUse, NetworkUse, SandboxMode};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
@@ -34,6 +35,7 @@ use crate::git::Git;
 use crate::index::{How, Index, Look};
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
+use crate::sandbox::{SandboxSettings, Wanted};
 use crate::settings::Settings;
 use crate::snapshots::{self, Snapshots};
 use crate::supervisor::logs::{LogReader, Piece, Stream};
@@ -61,6 +63,11 @@ pub trait Door {
     /// What the scopes of tasks were before and after them.
     fn snapshots(&self) -> Snapshots {
         Snapshots::default()
+    }
+
+    /// What the engine needs to confine its children.
+    fn sandbox(&self) -> SandboxSettings {
+        SandboxSettings::default()
     }
     /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
@@ -231,6 +238,12 @@ impl Host for LocalHost {
     }
 
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
+        // A configuration that cannot be read was refused before; the strictest mode is the safe answer here.
+        let policy = self
+            .door
+            .policy(Path::new(job.directory))
+            .unwrap_or_else(|_| Policy { sandbox: Some(SandboxMode::Enforce), ..Policy::default() });
+        let sandbox = self.door.sandbox();
         let location = CheckLocation {
             launcher: &*self.launcher,
             workspace: Path::new(job.directory),
@@ -239,9 +252,20 @@ impl Host for LocalHost {
             author: job.author,
             task_env: job.env,
             scopes: job.scopes,
-            namespace: job.namespace,
+            wanted: Wanted {
+                mode: SandboxMode::effective(policy.sandbox, None),
+                writes: job.scopes,
+                scratch: &[],
+                network: NetworkUse::Full,
+                git: GitUse::Read,
+                namespace: job.namespace,
+            },
+            sandbox: &sandbox,
+            task: mark.as_str(),
         };
-        run_all(job.checks, &location, mark).map_err(|short_of| too_short_of(short_of.as_str()))
+        let seen = run_all(job.checks, &location, mark).map_err(|short_of| too_short_of(short_of.as_str()));
+        sandbox.forget(mark.as_str());
+        seen
     }
 
     fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {

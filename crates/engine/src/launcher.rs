@@ -13,8 +13,9 @@ use ops::run::Liveness;
 
 use crate::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
 
-pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, namespace_here, run};
+pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, confinement_here, namespace_here, run};
 pub use shortage::Shortage;
+pub use supervised::sandbox_here;
 
 /// Starts processes for an engine, and tells it about other engines.
 pub trait Launcher: Send + Sync {
@@ -54,6 +55,11 @@ pub trait Launcher: Send + Sync {
 
     /// Waits for this long.
     fn pause(&self, length: Duration);
+
+    /// What a sandbox would lack here. `None` if it would lack nothing.
+    fn sandbox_lacks(&self) -> Option<String> {
+        None
+    }
 
     /// A new group without any child.
     fn children(&self) -> Box<dyn Children>;

@@ -8,6 +8,7 @@ pub mod host;
 pub mod index;
 pub mod launcher;
 pub mod observer;
+pub mod sandbox;
 pub mod scheduler;
 pub mod settings;
 pub mod snapshots;

@@ -11,6 +11,7 @@ use contract::secrets::Hidden;
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
+use crate::sandbox::Denials;
 use crate::supervisor::LaunchSpec;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{Recorder, Watched};
@@ -40,6 +41,11 @@ pub(crate) struct Live {
     pub(crate) seen: Vec<CheckSeen>,
     /// What changed outside the task's scope. Known once the executor has ended.
     pub(crate) outside: Option<Outside>,
+    /// What it prints about being denied something.
+    pub(crate) denials: Denials,
+    /// Whether git's configuration came from another directory before the task could write to `.git`. `None` if it
+    /// cannot.
+    pub(crate) redirection: Option<bool>,
     /// From the first check on.
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.

@@ -20,6 +20,7 @@ use crate::dispatcher::rolling::{Rolled, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
 use crate::pipeline::l3_policy;
+use crate::sandbox::Wanted;
 use crate::verify::{self, CheckLocation};
 
 /// What becomes of an interrupted task.
@@ -179,7 +180,9 @@ fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Res
         author: environment.as_ref(),
         task_env: &spec.env,
         scopes: &spec.writes,
-        namespace: spec.namespace,
+        wanted: Wanted::of(spec, settings.policy.sandbox),
+        sandbox: &settings.sandbox,
+        task: last.begun.task_id.as_str(),
     };
     let mut heard = Ok(());
     let seen = verify::run_all_while(&spec.checks, &place, &last.begun.id, &mut || {

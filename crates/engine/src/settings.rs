@@ -11,6 +11,7 @@ use crate::Policy;
 use crate::executor::Executors;
 use crate::index::Index;
 use crate::launcher::Launcher;
+use crate::sandbox::SandboxSettings;
 use crate::snapshots::Snapshots;
 
 pub struct Settings {
@@ -24,6 +25,8 @@ pub struct Settings {
     /// What the scopes of tasks were before and after them.
     pub snapshots: Snapshots,
     pub policy: Policy,
+    /// What is needed to confine children.
+    pub sandbox: SandboxSettings,
     /// What every child inherits.
     pub environment: BTreeMap<OsString, OsString>,
     pub stop: StopSignal,

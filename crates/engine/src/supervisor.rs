@@ -13,6 +13,7 @@ pub mod process_table;
 mod reader;
 pub mod reap;
 mod remains;
+mod sandbox;
 mod shim;
 mod spawner;
 
@@ -39,6 +40,7 @@ pub use self::namespaces::{is_alive_inside, own_namespaces};
 pub use self::pause::paused;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::remains::{end_engine, look_at, machine, pid_here, settle, whereabouts};
+pub use self::sandbox::{Limits, Part, Sandbox, SandboxInForce};
 pub use self::shim::shim_main;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
@@ -61,6 +63,8 @@ pub enum Report {
     },
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
+    /// Its processes together used more than they may, and are ended. Says what.
+    Exceeded(String),
     /// The executor itself ended. The rest of its output may still follow.
     Exited(Exit),
     Gone(Gone),
@@ -75,7 +79,11 @@ impl Report {
     pub fn is_last(&self) -> bool {
         match self {
             Report::Gone(_) | Report::Fault(_) | Report::Lost(_) => true,
-            Report::Started { .. } | Report::Stdout(_) | Report::Stderr(_) | Report::Exited(_) => false,
+            Report::Started { .. }
+            | Report::Stdout(_)
+            | Report::Stderr(_)
+            | Report::Exceeded(_)
+            | Report::Exited(_) => false,
         }
     }
 }

@@ -10,7 +10,6 @@ use std::path::Path;
 
 use contract::digest;
 use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, first_failed, judge};
-use contract::domain::confinement::Namespace;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
@@ -20,6 +19,7 @@ use contract::secrets::{Hidden, Tail};
 use crate::executor::command_line;
 use crate::index::Index;
 use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Shortage, Wish, with_causes};
+use crate::sandbox::{self, SandboxSettings, Wanted};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 
 pub(crate) use record::Recorder;
@@ -43,8 +43,11 @@ pub struct CheckLocation<'p> {
     pub task_env: &'p BTreeMap<String, String>,
     /// What the task may write; empty for the whole workspace.
     pub scopes: &'p [Scope],
-    /// Whether they get a pid namespace of their own, as their task does.
-    pub namespace: Namespace,
+    /// How they are confined, as their task is.
+    pub wanted: Wanted<'p>,
+    pub sandbox: &'p SandboxSettings,
+    /// Whose checks they are; names their private directories.
+    pub task: &'p str,
 }
 
 /// Collects the output of one check.
@@ -76,6 +79,7 @@ impl Watched {
             Report::Started { .. } => {}
             Report::Stdout(bytes) => self.take_stdout(&bytes),
             Report::Stderr(bytes) => self.tail.stderr(&bytes),
+            Report::Exceeded(what) => self.problem = Some(format!("its processes used {what}")),
             Report::Exited(exit) => self.take_exit(exit),
             Report::Gone(_) => return true,
             Report::Fault(fault) => {
@@ -143,6 +147,8 @@ pub(crate) struct Prepared {
     pub(crate) spec: LaunchSpec,
     pub(crate) hidden: Hidden,
     pub(crate) ran: CheckRan,
+    /// Why it must not be started.
+    pub(crate) problem: Option<String>,
 }
 
 pub(crate) fn prepare(
@@ -156,8 +162,18 @@ pub(crate) fn prepare(
     let ran = recorder.before(check, place, &environment);
     let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
     spec.env = environment.variables;
-    spec.confinement.namespace = place.namespace;
-    Prepared { spec, hidden: environment.hidden, ran }
+    spec.confinement.namespace = place.wanted.namespace;
+    let private = place.sandbox.private_of_checks(place.task);
+    let directories = (place.workspace, &private);
+    let confined = sandbox::of_child(place.sandbox, &place.wanted, directories, (&spec.argv, &mut spec.env));
+    let problem = match confined {
+        Ok(confined) => {
+            spec.confinement.sandbox = confined;
+            None
+        }
+        Err(reason) => Some(format!("could not be confined: {reason}")),
+    };
+    Prepared { spec, hidden: environment.hidden, ran, problem }
 }
 
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass. A shortage shows nothing
@@ -218,8 +234,12 @@ fn run_one(
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
     let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
-    let Prepared { spec, hidden, ran } = prepare(check, place, marker, recorder);
+    let Prepared { spec, hidden, ran, problem } = prepare(check, place, marker, recorder);
     let mut watched = Watched::new(&hidden, ran);
+    if problem.is_some() {
+        watched.problem = problem;
+        return Ok(watched.finish(check));
+    }
     let ended = launcher::run(place.launcher, spec, bounds, &mut |seen| {
         match seen {
             Seen::Stdout(bytes) => watched.take_stdout(bytes),

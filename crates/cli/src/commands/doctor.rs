@@ -2,6 +2,7 @@
 
 mod beside;
 mod namespaces;
+mod sandbox;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ struct Look {
 }
 
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut looks = vec![supervision(), namespaces::look(), configuration()];
+    let mut looks = vec![supervision(), namespaces::look(), sandbox::look(), configuration()];
     let path = host::store_path(globals)?;
     looks.push(disk(&path));
     let mut damaged = false;

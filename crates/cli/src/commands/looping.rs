@@ -27,6 +27,7 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
+use crate::child::without_sandbox;
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Output, say};
@@ -119,6 +120,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let report = dry_run::report(&job, globals)?;
         return Ok(output.answer(&report, || report.planned()));
     }
+    without_sandbox("writ loop")?;
     let mut cx = host::open(globals)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();

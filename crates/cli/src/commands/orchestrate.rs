@@ -10,8 +10,8 @@ use ops::{Error, Result};
 
 use super::ledger::ApplyArgs;
 use crate::app::Globals;
-use crate::host;
 use crate::output::{Output, one_line};
+use crate::{child, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -42,7 +42,10 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let Command::Step(args) = command;
     let (document, program) = match &args.command {
         None => (Some(args.document.read()?), None),
-        Some(command) => (None, Some(program(command, args)?)),
+        Some(command) => {
+            child::without_sandbox("writ orchestrate step")?;
+            (None, Some(program(command, args)?))
+        }
     };
     let request = Request {
         document,

@@ -113,8 +113,8 @@ fn text(shown: &show::Answer) -> String {
                 attempt.state.as_str(),
                 took.unwrap_or_else(|| "not ended".to_owned())
             ));
-            if let Some(said) = confinement::unconfined(attempt) {
-                text.push_str(&format!("      namespace {}\n", one_line(said)));
+            for said in confinement::unconfined(attempt) {
+                text.push_str(&format!("      {}\n", one_line(&said)));
             }
             if let Some(told) = took_over(attempt) {
                 text.push_str(&format!("      {}\n", one_line(told)));

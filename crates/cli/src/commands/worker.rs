@@ -24,6 +24,7 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
+use crate::child::without_sandbox;
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Format, Output, one_line, say};
@@ -118,6 +119,7 @@ impl Worker<'_> {
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Run(args) = command;
+    without_sandbox("writ worker run")?;
     let mut cx = host::open_existing(globals)?;
     let worker = prepare::prepared(args, globals, &mut cx)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.

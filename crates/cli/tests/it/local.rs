@@ -66,6 +66,7 @@ impl Door for TestDoor {
             index: self.index(),
             snapshots: self.snapshots(),
             policy: Policy::default(),
+            sandbox: engine::sandbox::SandboxSettings::default(),
             environment: environment(),
             stop: StopSignal::default(),
             rerun_parked: how.rerun_parked,

@@ -54,6 +54,7 @@ mod reference;
 mod request_ids;
 mod rollback;
 mod run_view;
+mod sandbox;
 mod serve;
 mod shortage;
 mod signals;

@@ -40,7 +40,7 @@ fn doctor(cli: &Cli) -> String {
 }
 
 /// The same command where no further user namespace can be made.
-fn without_namespaces(cli: &Cli, words: &[&str]) -> Output {
+pub(crate) fn without_namespaces(cli: &Cli, words: &[&str]) -> Output {
     let forbid = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"";
     let unshare = ["--user", "--map-root-user", "sh", "-c", forbid, WRIT];
     cli.call(unshare.iter().chain(words)).program("unshare").deadline(SOON).run()

@@ -147,7 +147,7 @@ fn a_healthy_machine_passes_the_doctor() {
     let looks = found["data"]["looks"].as_array().unwrap();
     let whats: Vec<&Value> = looks.iter().map(|look| &look["what"]).collect();
     let store = ["store", "log", "seal", "runs", "key", "logs", "index", "copies", "snapshots"];
-    let expected = [&["supervision", "namespaces", "configuration", "disk"][..], &store].concat();
+    let expected = [&["supervision", "namespaces", "sandbox", "configuration", "disk"][..], &store].concat();
     assert_eq!(whats, expected);
     assert!(looks.iter().all(|look| look["ok"] == true), "{found}");
     assert!(cli.run(["doctor"]).success().stdout.lines().all(|line| line.starts_with("ok ")));

@@ -21,3 +21,86 @@ impl Namespace {
         *self == Namespace::On
     }
 }
+
+/// Under these names an attempt's outcome says what of the sandbox was in force: `on`, `off: …` or `refused: …`.
+pub const SANDBOX: &str = "sandbox";
+
+words! {
+    /// How strictly the processes of a task are kept to what it may write and reach.
+    #[derive(Default)]
+    SandboxMode {
+        /// Not at all.
+        #[default]
+        Off = "off",
+        /// As far as the system can; the rest is said.
+        Prefer = "prefer",
+        /// Completely, or the task is refused before it starts.
+        Enforce = "enforce",
+    }
+}
+
+words! {
+    /// What a task may reach over the network.
+    #[derive(Default)]
+    NetworkUse {
+        /// Nothing, not even this machine.
+        None = "none",
+        /// Only what an allow-list names.
+        Restricted = "restricted",
+        /// Everything.
+        #[default]
+        Full = "full",
+    }
+}
+
+words! {
+    /// What a task may do with the git repository of its workspace.
+    #[derive(Default)]
+    GitUse {
+        /// Read its history.
+        #[default]
+        Read = "read",
+        /// Commit as well. Hooks and configuration stay read-only.
+        Commit = "commit",
+    }
+}
+
+impl SandboxMode {
+    /// The mode that holds: what the configuration demands and what the plan asks for, whichever is stricter.
+    pub fn effective(configured: Option<SandboxMode>, asked: Option<SandboxMode>) -> SandboxMode {
+        configured.max(asked).unwrap_or_default()
+    }
+}
+
+impl NetworkUse {
+    pub fn is_full(&self) -> bool {
+        *self == NetworkUse::Full
+    }
+}
+
+impl GitUse {
+    pub fn is_read(&self) -> bool {
+        *self == GitUse::Read
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stricter_of_configuration_and_plan_holds() {
+        use SandboxMode::{Enforce, Off, Prefer};
+        let cases = [
+            (None, None, Off),
+            (None, Some(Prefer), Prefer),
+            (Some(Prefer), None, Prefer),
+            (Some(Prefer), Some(Off), Prefer),
+            (Some(Off), Some(Enforce), Enforce),
+            (Some(Enforce), Some(Prefer), Enforce),
+        ];
+        for (configured, asked, expected) in cases {
+            assert_eq!(SandboxMode::effective(configured, asked), expected, "{configured:?} {asked:?}");
+        }
+    }
+}

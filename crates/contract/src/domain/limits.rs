@@ -141,6 +141,19 @@ pub const TERM_GRACE: Duration = Duration::from_secs(2);
 /// How long a supervisor has to kill every descendant when it is asked to.
 pub const KILL_DEADLINE: Duration = Duration::from_secs(10);
 
+/// Processes and threads of a sandboxed task: more than any build needs, fewer than a machine has room for.
+pub const SANDBOX_PROCESSES_MAX: u32 = 8_192;
+/// Resident memory of all processes of a sandboxed task together, where the configuration does not say it.
+pub const SANDBOX_MEMORY_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+/// What a sandboxed task can keep in each directory that is only in memory.
+pub const SANDBOX_TMPFS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Sockets of other programs that are hidden from a sandboxed task, one mount each.
+pub const SANDBOX_SOCKETS_MAX: usize = 1_000;
+/// Files and directories beside a file that a sandboxed task may write, one read-only mount each.
+pub const SANDBOX_HELD_MAX: usize = 1_000;
+/// Files in each directory of a sandboxed task that is only in memory: the kernel keeps their names there.
+pub const SANDBOX_TMPFS_FILES_MAX: u64 = 100_000;
+
 /// Attempts whose output is kept beside the store; the oldest go first.
 pub const LOG_FILES_MAX: usize = 2_000;
 /// Output kept of one attempt: the beginning and the end, each this much.

@@ -1,9 +1,10 @@
 //! An AOP TASK as a plan of one task.
 
 use super::{Executors, Intake};
-use crate::aop::task::{RollbackSnapshot, SnapshotStrategy, Task};
+use crate::aop::task::{Network, RollbackSnapshot, SnapshotStrategy, Task};
 use crate::aop::{self, effective};
 use crate::domain::check::{Check, Expects};
+use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::limits;
 use crate::domain::run::DocumentKind;
 use crate::domain::scope::Scope;
@@ -12,6 +13,8 @@ use crate::plan::{Budget, ExecutorName, Plan, PlanTask};
 
 /// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";
+/// How strictly the TASK is confined: `enforce`, `prefer` or `off`.
+const SANDBOX_EXTENSION: &str = "x_sandbox";
 
 pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
     let (task, _) =
@@ -62,8 +65,31 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
         },
         checks: checks(task, findings),
         rollback: snapshots(task).next().is_some(),
+        sandbox: sandbox(task, findings),
+        network: network(task),
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
+    }
+}
+
+fn sandbox(task: &Task, findings: &mut Findings) -> Option<SandboxMode> {
+    let word = task.task.extensions.as_ref()?.get(SANDBOX_EXTENSION)?;
+    let mode = word.as_str().and_then(SandboxMode::parse);
+    if mode.is_none() {
+        findings.push("$.task.extensions.x_sandbox", "type", "must be enforce, prefer or off");
+    }
+    mode
+}
+
+/// What a TASK says about the network. One that says nothing works as it did before there were sandboxes.
+fn network(task: &Task) -> NetworkUse {
+    let said = task.task.access.as_ref().and_then(|access| access.network).is_some()
+        || task.task.constraints.as_ref().and_then(|constraints| constraints.network_access).is_some();
+    match effective::access(task).network {
+        _ if !said => NetworkUse::Full,
+        Network::None => NetworkUse::None,
+        Network::Restricted => NetworkUse::Restricted,
+        Network::Full => NetworkUse::Full,
     }
 }
 

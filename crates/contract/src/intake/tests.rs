@@ -1,5 +1,6 @@
 use super::*;
 use crate::domain::check::Expects;
+use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::priority::Priority;
 use crate::plan::PlanTask;
 use serde_json::{Value, json};
@@ -67,6 +68,19 @@ fn the_author_of_a_task_may_name_its_program() {
     assert_eq!(read_value(&task).unwrap().plan.tasks[0].command, ["mine", "-x"]);
     task["task"]["extensions"] = json!({"x_command": "mine -x"});
     assert!(read_value(&task).unwrap_err().contains("$.task.extensions.x_command: must be a list"));
+}
+
+#[test]
+fn a_task_may_demand_a_sandbox_and_says_what_it_needs_of_the_network() {
+    let mut task = aop();
+    let said =
+        |task: &Value| read_value(task).map(|read| (read.plan.tasks[0].sandbox, read.plan.tasks[0].network));
+    assert_eq!(said(&task), Ok((None, NetworkUse::Full)));
+    task["task"]["access"]["network"] = json!("NONE");
+    task["task"]["extensions"] = json!({"x_sandbox": "enforce"});
+    assert_eq!(said(&task), Ok((Some(SandboxMode::Enforce), NetworkUse::None)));
+    task["task"]["extensions"] = json!({"x_sandbox": "strict"});
+    assert!(said(&task).unwrap_err().contains("$.task.extensions.x_sandbox: must be enforce, prefer or off"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::executor::{self, ExecutorName, KnownExecutor};
 use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
 use super::{Budget, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
+use crate::domain::confinement::{Namespace, SandboxMode};
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::scope::Scope;
@@ -113,10 +114,14 @@ impl Length {
 impl RawPlan {
     fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
         let (namespace, rollback) = (self.namespace, self.rollback);
+        let (sandbox, network, git) = (self.sandbox, self.network, self.git);
         let tasks = self.task.into_iter().map(|task| RawTask {
             namespace: task.namespace.or(namespace),
             // A task without a scope has nothing to take back; only one that asks for it itself is at fault.
             rollback: task.rollback.or(rollback.filter(|_| !task.writes.is_empty())),
+            sandbox: task.sandbox.or(sandbox),
+            network: task.network.or(network),
+            git: task.git.or(git),
             ..task
         });
         let tasks: Vec<PlanTask> =
@@ -168,6 +173,10 @@ impl RawTask {
             let message = "a rollback needs `writes`: it takes back changes in that scope";
             findings.push(format!("{at}.rollback"), "no_scope", message);
         }
+        if self.sandbox == Some(SandboxMode::Enforce) && self.namespace == Some(Namespace::Off) {
+            let message = "a sandbox needs the namespace; leave `namespace` on, or do not ask for `enforce`";
+            findings.push(format!("{at}.sandbox"), "conflict", message);
+        }
         PlanTask {
             command: self.command.arguments(self.shell, &format!("{at}.command"), findings),
             writes: scopes(&self.writes, &format!("{at}.writes"), findings),
@@ -192,6 +201,9 @@ impl RawTask {
             checks,
             namespace: self.namespace.unwrap_or_default(),
             rollback: self.rollback.unwrap_or_default(),
+            sandbox: self.sandbox,
+            network: self.network.unwrap_or_default(),
+            git: self.git.unwrap_or_default(),
             aop: None,
         }
     }

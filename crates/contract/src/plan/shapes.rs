@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::executor::{self, ExecutorName};
 use crate::domain::check::Expects;
-use crate::domain::confinement::Namespace;
+use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::shape::{
@@ -33,6 +33,12 @@ document! {
         pub(super) namespace: Option<Namespace>,
         /// Whether attempts that fail or are canceled are rolled back, for tasks that do not say it. Default false.
         pub(super) rollback: Option<bool>,
+        /// How strictly each task is kept to what it may write and reach, for tasks that do not say it: `enforce`, `prefer` or `off`. The configuration may demand more. Default: as configured.
+        pub(super) sandbox: Option<SandboxMode>,
+        /// What sandboxed tasks that do not say it may reach over the network: `full` or `none`. Default full.
+        pub(super) network: Option<NetworkUse>,
+        /// `commit`: sandboxed tasks that do not say it may write to the workspace's `.git`, but not to its hooks and configuration. Default read.
+        pub(super) git: Option<GitUse>,
         /// The tasks, each a [[task]] table.
         pub(super) task: Vec<RawTask> as list!(RawTask::SHAPE, 1, limits::PLAN_TASKS_MAX),
     }
@@ -91,6 +97,12 @@ document! {
         pub(super) namespace: Option<Namespace>,
         /// Whether what the task changed in `writes` is taken back when an attempt fails or is canceled. Default: as the plan says.
         pub(super) rollback: Option<bool>,
+        /// `enforce`: its processes can write only what it may write, or it is refused; `prefer`: as far as the system can; `off`. Default: as the plan says.
+        pub(super) sandbox: Option<SandboxMode>,
+        /// `none`: in a sandbox, its processes reach no network. Default: as the plan says.
+        pub(super) network: Option<NetworkUse>,
+        /// `commit`: in a sandbox, it may write to the workspace's `.git`, but not to hooks and configuration. Default: as the plan says.
+        pub(super) git: Option<GitUse>,
         /// The checks that writ runs before the task is done, each a [[task.checks]] table.
         #[serde(default)]
         pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),

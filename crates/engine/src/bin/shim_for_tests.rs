@@ -1,5 +1,9 @@
 //! Stands in for the product's binary in this crate's tests: the shim, or an owner that a test may kill.
 
+#[cfg(target_os = "linux")]
+#[path = "shim_for_tests/escape.rs"]
+mod escape;
+
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -17,6 +21,11 @@ fn main() -> ExitCode {
         Some("owner") => own(&words.collect::<Vec<_>>()),
         Some("ancestor") => tell_ancestor(&words.collect::<Vec<_>>()),
         Some("identity") => tell_identity(),
+        #[cfg(target_os = "linux")]
+        Some("escape") => {
+            let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+            escape::escape(&words[0], words.get(1).map_or("", String::as_str))
+        }
         _ => ExitCode::from(2),
     }
 }

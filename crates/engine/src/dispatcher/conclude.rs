@@ -1,5 +1,6 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
+use std::path::Path;
 use std::time::Duration;
 
 use contract::aee::Type;
@@ -16,11 +17,12 @@ use serde_json::json;
 use super::layers::Judgment;
 use super::rolling::Rolled;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::{Reported, Stopped, forced_failure};
+use crate::executor::{Reported, Stopped, forced_failure, with_denial};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
+use crate::sandbox::remove_redirection;
 use crate::scheduler::wait_after;
 use crate::supervisor::InForce;
 use crate::supervisor::logs::LogWriter;
@@ -37,14 +39,28 @@ impl Dispatcher<'_> {
         let returned = live.reader.end(&live.ended);
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
-        let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned.claim);
+        let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
+        live.ended.denied = is_sandboxed.then(|| live.denials.told()).flatten();
+        let returned = with_denial(returned.claim, &live.ended);
+        let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned);
         let succeeded = claim == Claim::Success;
         live.claim = Some(claim);
         let stopped = live.stopped;
+        self.leave_sandbox(task);
         // Before the checks: what they leave behind is not the task's.
         let outside = self.end_watch(task, stopped)?;
         self.live_mut(task).outside = outside;
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
+    }
+
+    /// Removes what an attempt's sandbox leaves behind.
+    fn leave_sandbox(&self, task: usize) {
+        let live = &self.live[&task];
+        let (id, attempt) = (self.tasks[task].id.as_str(), live.attempt.id.to_string());
+        self.settings.sandbox.forget_attempt(id, &attempt);
+        if let Some(was_there) = live.redirection {
+            remove_redirection(Path::new(&self.run.asked.workspace), was_there);
+        }
     }
 
     /// The process of a check is gone.
@@ -216,6 +232,7 @@ impl Dispatcher<'_> {
     fn follow_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict) {
         if self.tasks[task].status.is_terminal() {
             self.forget_watch(task);
+            self.settings.sandbox.forget(self.tasks[task].id.as_str());
             self.pipeline.task_ended(self.part(task).number);
         }
         if self.tasks[task].status == Status::Todo {

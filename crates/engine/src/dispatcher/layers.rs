@@ -48,6 +48,9 @@ struct Prepared {
 impl Dispatcher<'_> {
     /// Runs L5 and L6 for one attempt and records them.
     pub(super) fn prepare(&mut self, task: usize, number: i64) -> Result<Preparation> {
+        if let Some(reason) = self.sandbox_refusal(task) {
+            return Ok(Preparation::Refused(reason));
+        }
         let stack = Arc::clone(&self.pipeline.stack);
         let Some(prepared) = self.run_before_start(task, number) else {
             let now_ms = self.now_ms();

@@ -32,9 +32,11 @@ impl Dispatcher<'_> {
             }
             Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
             Report::Stderr(bytes) => {
+                live.denials.push(&bytes);
                 let text = keep(live, Stream::Stderr, &bytes);
                 show_line(self.observer, &self.board.slot(task).name, &text);
             }
+            Report::Exceeded(what) => live.ended.exceeded = Some(what),
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),
             Report::Gone(gone) => {
@@ -58,6 +60,7 @@ impl Dispatcher<'_> {
 
     fn take_stdout(&mut self, task: usize, bytes: &[u8]) -> Result<()> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+        live.denials.push(bytes);
         let text = keep(live, Stream::Stdout, bytes);
         let mut events = Vec::new();
         live.lines.push(bytes, |line| events.extend(live.reader.line(line)));

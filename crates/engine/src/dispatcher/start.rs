@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::aee::Type;
 use contract::domain::attempt::{NewAttempt, Taken};
+use contract::domain::confinement::{GitUse, SandboxMode};
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::status::Status;
@@ -22,6 +23,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
+use crate::sandbox::{self, Denials, Wanted};
 use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
 use crate::verify::{Prepared, Watched, prepare};
@@ -182,6 +184,7 @@ impl Dispatcher<'_> {
         spec.env = self.child_environment(&shaped.env, &prepared.env);
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
+        let refused = self.confine(task, &attempt, &mut spec);
         let live = Live {
             attempt,
             process: 0,
@@ -204,6 +207,8 @@ impl Dispatcher<'_> {
             seen: Vec::new(),
             outside: None,
             recorder: None,
+            denials: Denials::default(),
+            redirection: self.redirection(task),
             took_over,
             snapshot,
             withheld: Vec::new(),
@@ -218,7 +223,47 @@ impl Dispatcher<'_> {
             self.live_mut(task).ended.no_snapshot = Some(told);
             return self.executor_ended(task);
         }
-        self.start_executor(task)
+        match refused {
+            Some(reason) => {
+                self.live_mut(task).ended.fault = Some(reason);
+                self.executor_ended(task)
+            }
+            None => self.start_executor(task),
+        }
+    }
+
+    /// Why a sandbox that is demanded for the task cannot be had on this machine.
+    pub(super) fn sandbox_refusal(&self, task: usize) -> Option<String> {
+        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        if wanted.mode != SandboxMode::Enforce {
+            return None;
+        }
+        let lacks =
+            || self.settings.launcher.sandbox_lacks().map(|lacks| format!("this machine lacks: {lacks}"));
+        let reason = wanted.refusal().map(str::to_owned).or_else(lacks)?;
+        Some(format!("E_PERMISSION_DENIED: the sandbox is demanded, and {reason}"))
+    }
+
+    /// Adds the task's sandbox to the launch. The answer is why it must not be started.
+    fn confine(&self, task: usize, attempt: &NewAttempt, spec: &mut LaunchSpec) -> Option<String> {
+        let settings = &self.settings.sandbox;
+        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        let private = settings.private_of_attempt(attempt.task_id.as_str(), &attempt.id.to_string());
+        let directories = (Path::new(&self.run.asked.workspace), &private);
+        match sandbox::of_child(settings, &wanted, directories, (&spec.argv, &mut spec.env)) {
+            Ok(sandbox) => {
+                spec.confinement.sandbox = sandbox;
+                None
+            }
+            Err(reason) => Some(format!("could not confine the executor: {reason}")),
+        }
+    }
+
+    /// Whether the repository was redirected before a task that may commit.
+    fn redirection(&self, task: usize) -> Option<bool> {
+        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        let may_commit = wanted.mode != SandboxMode::Off && wanted.git == GitUse::Commit;
+        may_commit.then(|| sandbox::is_redirected(Path::new(&self.run.asked.workspace)))
     }
 
     /// Starts the process of a live task, now or when the machine has what it needs.
@@ -270,10 +315,17 @@ impl Dispatcher<'_> {
         let attempt = self.live[&task].attempt.id.clone();
         let marker = Marker { attempt, owner: self.settings.launcher.identity() };
         let recorder = self.live[&task].recorder.as_ref().expect("BUG: it is made before the first check");
-        let Prepared { spec, mut hidden, ran } = prepare(&check, &self.place(task), marker, recorder);
+        let Prepared { spec, mut hidden, ran, problem } =
+            prepare(&check, &self.place(task), marker, recorder);
         // What the executor was given may be in files that a check prints.
         hidden.add_all(&self.live[&task].hidden);
         let mut watched = Box::new(Watched::new(&hidden, ran));
+        if problem.is_some() {
+            watched.problem = problem;
+            let live = self.live_mut(task);
+            live.phase = Phase::Checking { index, watched };
+            return self.check_ended(task);
+        }
         let started = self.children.start(process, spec);
         if let Err(error) = &started
             && let Some(short_of) = Shortage::of(error.errno())

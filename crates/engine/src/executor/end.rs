@@ -33,6 +33,10 @@ pub(crate) struct Ended {
     pub(crate) survivors: u32,
     /// How it was confined. Unknown if it was never started.
     pub(crate) in_force: Option<InForce>,
+    /// What its processes used too much of.
+    pub(crate) exceeded: Option<String>,
+    /// What its output says about being denied something, where it was in a sandbox.
+    pub(crate) denied: Option<String>,
 }
 
 /// The failure that follows from how the child ended, whatever it claims itself.
@@ -42,6 +46,12 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
     }
     if let Some(fault) = &ended.fault {
         return Some(failure("E_PROCESS_CRASH", fault.clone()));
+    }
+    if let Some(exceeded) = &ended.exceeded {
+        return Some(failure(
+            "E_PROCESS_CRASH",
+            format!("its processes used {exceeded}, so they were ended"),
+        ));
     }
     if ended.survivors > 0 {
         let message = format!("{} processes could not be ended", ended.survivors);
@@ -54,4 +64,16 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
         Stopped::Interrupted => failure("E_ABORTED", "interrupted"),
         Stopped::Fenced => failure("E_ABORTED", "its locks were taken back"),
     })
+}
+
+/// The same claim, or that a failure comes from the sandbox. An executor that names another reason knows better.
+pub(crate) fn with_denial(claim: Claim, ended: &Ended) -> Claim {
+    match (claim, &ended.denied) {
+        (Claim::Failure { code, message }, Some(denied))
+            if code == "E_PROCESS_CRASH" || code == "E_UNKNOWN" =>
+        {
+            failure("E_PERMISSION_DENIED", format!("{message}; {denied}"))
+        }
+        (claim, _) => claim,
+    }
 }

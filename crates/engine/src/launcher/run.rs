@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::domain::limits::POLL_INTERVAL;
 
 use super::{Children, Launcher, Shortage};
-use crate::supervisor::{Exit, Fault, LaunchSpec, NamespaceInForce, Report, StartError};
+use crate::supervisor::{Exit, Fault, InForce, LaunchSpec, NamespaceInForce, Report, StartError};
 
 /// What one child may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum RunError {
     Timeout(Duration),
     #[error("printed more than {0} bytes")]
     TooMuchOutput(usize),
+    #[error("its processes used {0}")]
+    Exceeded(String),
     #[error("was stopped")]
     Stopped,
     #[error("its supervisor was lost: {0}")]
@@ -63,6 +65,7 @@ impl RunError {
             RunError::NotStarted(fault) => Shortage::of(fault.errno),
             RunError::Timeout(_)
             | RunError::TooMuchOutput(_)
+            | RunError::Exceeded(_)
             | RunError::Stopped
             | RunError::Lost(_)
             | RunError::NoExit => None,
@@ -130,6 +133,9 @@ impl Running {
                 }
             }
             Report::Stderr(bytes) => self.end(watch(Seen::Stderr(&bytes)), RunError::Stopped),
+            Report::Exceeded(what) => {
+                self.error.get_or_insert(RunError::Exceeded(what));
+            }
             Report::Exited(exit) => self.exit = Some(exit),
             Report::Gone(_) => return true,
             Report::Fault(fault) if self.has_started => {
@@ -197,12 +203,17 @@ const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Whether a child gets a namespace here, found out with a program that does nothing and ends.
 pub fn namespace_here(launcher: &dyn Launcher, spec: LaunchSpec) -> Result<NamespaceInForce, RunError> {
+    confinement_here(launcher, spec).map(|in_force| in_force.namespace)
+}
+
+/// The same for everything that can confine a child.
+pub fn confinement_here(launcher: &dyn Launcher, spec: LaunchSpec) -> Result<InForce, RunError> {
     let mut children = launcher.children();
     children.start(ONLY, spec)?;
     let deadline_ms = launcher.monotonic_ms().saturating_add(millis(TRIAL_TIMEOUT));
     loop {
         let answer = match children.next(POLL_INTERVAL) {
-            Some((_, Report::Started { in_force, .. })) => Ok(in_force.namespace),
+            Some((_, Report::Started { in_force, .. })) => Ok(in_force),
             Some((_, Report::Fault(fault))) => Err(RunError::NotStarted(fault)),
             Some((_, Report::Lost(lost))) => Err(RunError::Lost(lost.message)),
             None if launcher.monotonic_ms() >= deadline_ms => Err(RunError::Timeout(TRIAL_TIMEOUT)),

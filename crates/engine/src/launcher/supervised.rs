@@ -1,17 +1,20 @@
 //! The real launcher: every child runs under a shim.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
+use contract::domain::confinement::NetworkUse;
+use contract::domain::id::Id;
 use contract::domain::process::Remains;
 use contract::domain::run::Owner;
 use ops::run::Liveness;
 
-use super::{Children, Launcher};
+use super::{Children, Launcher, RunError, confinement_here};
 use crate::supervisor::{
-    self, Handle, LaunchSpec, OwnerIdentity, Report, ShimProgram, StartError, Supervisor,
+    self, Handle, LaunchSpec, Marker, OwnerIdentity, Report, Sandbox, SandboxInForce, ShimProgram,
+    StartError, Supervisor,
 };
 
 /// Reports that wait for their reader. When it is behind, children wait for it instead of filling memory.
@@ -67,10 +70,39 @@ impl Launcher for ShimProgram {
         std::thread::park_timeout(length);
     }
 
+    fn sandbox_lacks(&self) -> Option<String> {
+        static LACKS: OnceLock<Option<String>> = OnceLock::new();
+        let lacks = LACKS.get_or_init(|| match sandbox_here(self) {
+            Ok(in_force) => {
+                Some(in_force.missing()).filter(|list| !list.is_empty()).map(|list| list.join("; "))
+            }
+            Err(error) => Some(format!("a sandbox could not be tried: {error}")),
+        });
+        lacks.clone()
+    }
+
     fn children(&self) -> Box<dyn Children> {
         let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
         Box::new(Supervised { shim: self.clone(), handles: BTreeMap::new(), sender, reports })
     }
+}
+
+/// What of a sandbox is in force here, found out with a program that does nothing and ends.
+pub fn sandbox_here(shim: &ShimProgram) -> Result<SandboxInForce, RunError> {
+    let marker = Marker { attempt: Id::from_bits(0), owner: supervisor::own_identity() };
+    let argv = vec![shim.program.clone().into_os_string(), "--version".into()];
+    let mut spec = LaunchSpec::new(argv, "/".into(), marker);
+    let keeps = shim.program.parent().map(|directory| directory.as_os_str().to_owned());
+    let sandbox = Sandbox {
+        writes: Some(Vec::new()),
+        keeps: keeps.into_iter().filter(|directory| directory != "/").collect(),
+        network: NetworkUse::None,
+        ..Sandbox::default()
+    };
+    spec.confinement.sandbox = Some(Box::new(sandbox));
+    let in_force = confinement_here(shim, spec)?;
+    let unknown = || SandboxInForce::refused("the supervising process knows none");
+    Ok(in_force.sandbox.map_or_else(unknown, |sandbox| *sandbox))
 }
 
 struct Supervised {

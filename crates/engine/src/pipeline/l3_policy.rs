@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::domain::check::Check;
+use contract::domain::confinement::SandboxMode;
 use contract::domain::run::NewRun;
 use contract::domain::time::human_duration;
 
@@ -17,6 +18,8 @@ pub struct Policy {
     pub deny_shell: bool,
     /// No attempt may take longer than this.
     pub timeout_max: Option<Duration>,
+    /// How strictly tasks are confined at least.
+    pub sandbox: Option<SandboxMode>,
 }
 
 /// Why the policy forbids the run, if it does.
@@ -49,7 +52,12 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
             .set("C4.Policy.denied_by", &broken.rule)
             .refuse(reason);
     }
-    let allowed = Outcome::decided("POLICY_ALLOW", "no rule forbids it").set("C4.Policy.sandbox", "none");
+    let asked = facts.run.plan.tasks.iter().map(|task| task.sandbox).max().flatten();
+    let sandbox = match SandboxMode::effective(facts.policy.sandbox, asked) {
+        SandboxMode::Off => "none",
+        mode => mode.as_str(),
+    };
+    let allowed = Outcome::decided("POLICY_ALLOW", "no rule forbids it").set("C4.Policy.sandbox", sandbox);
     match facts.policy.timeout_max {
         Some(max) => allowed
             .and("TIMEOUT_CAPPED", format!("no attempt may take longer than {}", human_duration(max)))

@@ -6,7 +6,7 @@ use contract::domain::time::human_duration;
 
 use super::Outcome;
 use crate::executor::Ended;
-use crate::supervisor::{InForce, NamespaceInForce};
+use crate::supervisor::{InForce, NamespaceInForce, Part};
 
 /// What the executor says about its own work. Only a claim: L8 decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,13 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         n => outcome.and("LEFTOVERS_ENDED", format!("{n} processes outlived the executor and were ended")),
     };
     let outcome = match &facts.ended.in_force {
-        Some(in_force) => confined(outcome, in_force).set(key("namespace"), in_force.namespace.to_string()),
+        Some(in_force) => sandboxed(confined(outcome, in_force), in_force)
+            .set(key("namespace"), in_force.namespace.to_string())
+            .set(key("sandbox"), sandbox_words(in_force)),
+        None => outcome,
+    };
+    let outcome = match &facts.ended.denied {
+        Some(denied) => outcome.and("PERMISSION_DENIED", denied.clone()),
         None => outcome,
     };
     outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim)
@@ -63,6 +69,23 @@ fn confined(outcome: Outcome, in_force: &InForce) -> Outcome {
             outcome.and("NAMESPACE_REFUSED", format!("the system refuses {reason}; {instead}"))
         }
     }
+}
+
+/// What of a sandbox that was asked for was not in force, and why.
+fn sandboxed(outcome: Outcome, in_force: &InForce) -> Outcome {
+    let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
+    parts.fold(outcome, |outcome, (name, part)| match part {
+        Part::Refused(reason) => outcome.and("SANDBOX_REFUSED", format!("{name}: {reason}")),
+        Part::Off(reason) if name == "files" => outcome.and("SANDBOX_FILES_OFF", reason.clone()),
+        Part::On | Part::Off(_) => outcome,
+    })
+}
+
+/// The parts in force, or `off`.
+fn sandbox_words(in_force: &InForce) -> String {
+    let Some(sandbox) = &in_force.sandbox else { return "off".to_owned() };
+    let parts = sandbox.parts().into_iter().filter(|(_, part)| **part == Part::On);
+    parts.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -6,11 +6,16 @@ use std::fmt;
 use contract::domain::confinement::{self, Namespace};
 use serde::{Deserialize, Serialize};
 
+use super::sandbox::{Part, Sandbox, SandboxInForce};
+
 /// What is asked for. Without any wish: everything that the system allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confinement {
     pub namespace: Namespace,
+    /// Needs the namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Box<Sandbox>>,
 }
 
 /// What is in force.
@@ -18,6 +23,9 @@ pub struct Confinement {
 #[serde(deny_unknown_fields)]
 pub struct InForce {
     pub namespace: NamespaceInForce,
+    /// `None` if nobody asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Box<SandboxInForce>>,
 }
 
 /// Whether a child lives in a pid namespace of its own.
@@ -34,12 +42,17 @@ pub enum NamespaceInForce {
 impl InForce {
     /// Nothing is confined, because nothing was asked for.
     pub fn nothing() -> Self {
-        Self { namespace: NamespaceInForce::Off }
+        Self { namespace: NamespaceInForce::Off, sandbox: None }
     }
 
     /// As it is stored and shown.
     pub fn words(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([(confinement::NAMESPACE.to_owned(), self.namespace.to_string())])
+        let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());
+        let parts = self.sandbox.iter().flat_map(|sandbox| sandbox.parts());
+        // What nobody asked for is not missing.
+        let parts = parts.filter(|(name, part)| *name == "files" || !matches!(part, Part::Off(_)));
+        let parts = parts.map(|(name, part)| (format!("{}.{name}", confinement::SANDBOX), part.to_string()));
+        parts.chain([namespace]).collect()
     }
 }
 

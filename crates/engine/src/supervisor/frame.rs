@@ -48,6 +48,8 @@ pub enum FromShim {
     },
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),
+    /// Its processes together used more than they may, and are ended. Says what.
+    Exceeded(String),
     /// The executor itself ended. Output that was still in the pipes may follow.
     Exited(Exit),
     Gone(Gone),
@@ -87,6 +89,7 @@ pub mod kind {
     pub(super) const STARTED: u8 = b's';
     pub const STDOUT: u8 = b'o';
     pub const STDERR: u8 = b'e';
+    pub(super) const EXCEEDED: u8 = b'm';
     pub(super) const EXITED: u8 = b'x';
     pub(super) const GONE: u8 = b'g';
     pub(super) const FAULT: u8 = b'f';
@@ -182,6 +185,7 @@ impl FromShim {
             }
             FromShim::Stdout(bytes) => append(out, kind::STDOUT, bytes),
             FromShim::Stderr(bytes) => append(out, kind::STDERR, bytes),
+            FromShim::Exceeded(what) => append(out, kind::EXCEEDED, what.as_bytes()),
             FromShim::Exited(exit) => append(out, kind::EXITED, &exit.encode()),
             FromShim::Gone(gone) => {
                 let [killed, survivors] = [gone.killed.to_be_bytes(), gone.survivors.to_be_bytes()];
@@ -200,6 +204,7 @@ impl FromShim {
             kind::STARTED => started(frame.payload),
             kind::STDOUT => Some(FromShim::Stdout(frame.payload.to_vec())),
             kind::STDERR => Some(FromShim::Stderr(frame.payload.to_vec())),
+            kind::EXCEEDED => String::from_utf8(frame.payload.to_vec()).ok().map(FromShim::Exceeded),
             kind::EXITED => Exit::decode(frame.payload).map(FromShim::Exited),
             kind::GONE => {
                 numbers(frame.payload).map(|[killed, survivors]| FromShim::Gone(Gone { killed, survivors }))

@@ -66,6 +66,7 @@ impl Reader {
                 Ok(FromShim::Started { pid, in_force }) => Report::Started { pid, in_force },
                 Ok(FromShim::Stdout(bytes)) => Report::Stdout(bytes),
                 Ok(FromShim::Stderr(bytes)) => Report::Stderr(bytes),
+                Ok(FromShim::Exceeded(what)) => Report::Exceeded(what),
                 Ok(FromShim::Exited(exit)) => Report::Exited(exit),
                 Ok(FromShim::Gone(gone)) => {
                     end_shim(&mut self.shim);

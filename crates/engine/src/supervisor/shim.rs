@@ -28,6 +28,7 @@ use self::namespace::Namespace;
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
+use super::sandbox::{self, Barrier, Usage};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -58,7 +59,7 @@ fn run() -> io::Result<()> {
         return Ok(());
     };
     let grace = spec.bounded_grace();
-    let (in_force, namespace) = match confine(&mut spec) {
+    let Confined { in_force, namespace, barrier, usage } = match confine(&mut spec) {
         Ok(confined) => confined,
         Err(error) => {
             // With the number: if the machine is only short of something, it is tried again.
@@ -68,7 +69,7 @@ fn run() -> io::Result<()> {
             return Ok(());
         }
     };
-    let executor = match Executor::start(spec) {
+    let executor = match Executor::start(spec, barrier) {
         Ok(executor) => executor,
         Err(fault) => {
             namespace.iter().for_each(Namespace::end);
@@ -79,7 +80,7 @@ fn run() -> io::Result<()> {
     };
     let children = Children::new(changes, executor.pid, namespace);
     link.send(&FromShim::Started { pid: executor.group(), in_force });
-    let mut shim = Shim { link, children, executor, grace };
+    let mut shim = Shim { link, children, executor, grace, usage };
     shim.watch();
     let gone = shim.children.end_all();
     shim.tell_exit();
@@ -89,8 +90,20 @@ fn run() -> io::Result<()> {
     Ok(())
 }
 
+/// How the executor is confined.
+struct Confined {
+    in_force: InForce,
+    namespace: Option<Namespace>,
+    /// What its process closes around itself.
+    barrier: Option<Barrier>,
+    usage: Option<Usage>,
+}
+
 /// Confines this process, and so what it will start, as far as the system allows.
-fn confine(spec: &mut LaunchSpec) -> io::Result<(InForce, Option<Namespace>)> {
+fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
+    let sandbox = spec.confinement.sandbox.take();
+    // While `/proc` is the one in which this process is.
+    let bound = sandbox.as_ref().and_then(|_| sandbox::bound());
     let (in_force, namespace) = match spec.confinement.namespace {
         Wanted::Off => (NamespaceInForce::Off, None),
         Wanted::On => {
@@ -107,7 +120,27 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<(InForce, Option<Namespace>)> {
         namespace::die_with_parent()?;
     }
     namespace::refuse_tracing();
-    Ok((InForce { namespace: in_force }, namespace))
+    let mut confined = Confined {
+        in_force: InForce { namespace: in_force, sandbox: None },
+        namespace,
+        barrier: None,
+        usage: None,
+    };
+    if let Some(sandbox) = sandbox {
+        let has_namespace = match &confined.in_force.namespace {
+            NamespaceInForce::On => Ok(()),
+            NamespaceInForce::Off => Err("the namespace is off".to_owned()),
+            NamespaceInForce::Refused(reason) => Err(reason.clone()),
+        };
+        let laid = sandbox::lay_out(&sandbox, has_namespace, bound);
+        let (barrier, in_force) = laid.map_err(|missing| {
+            confined.namespace.iter().for_each(Namespace::end);
+            io::Error::other(format!("the sandbox lacks {missing}"))
+        })?;
+        confined.usage = confined.namespace.as_ref().map(|_| Usage::new(sandbox.limits));
+        (confined.barrier, confined.in_force.sandbox) = (Some(barrier), Some(Box::new(in_force)));
+    }
+    Ok(confined)
 }
 
 /// A session of its own: no terminal whose signals or questions reach the executor, and groups that hold
@@ -129,6 +162,8 @@ struct Shim {
     children: Children,
     executor: Executor,
     grace: Duration,
+    /// What the executor's processes may use together.
+    usage: Option<Usage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +192,9 @@ impl Shim {
                 return;
             }
             self.wait(phase);
+            if self.is_exceeded() {
+                return;
+            }
             self.children.look();
             self.tell_exit();
             self.executor.feed();
@@ -210,6 +248,17 @@ impl Shim {
         }
     }
 
+    /// Tells writ if a limit was exceeded. Then everything is ended.
+    fn is_exceeded(&mut self) -> bool {
+        let Some(namespace) = self.children.namespace() else { return false };
+        let Some(exceeded) = self.usage.as_mut().and_then(|usage| usage.look(|| namespace.everybody()))
+        else {
+            return false;
+        };
+        self.link.send(&FromShim::Exceeded(exceeded));
+        true
+    }
+
     /// Until something can be done, or the phase's time is over.
     fn wait(&mut self, phase: Phase) {
         let timeout = match phase {
@@ -217,6 +266,9 @@ impl Shim {
             Phase::Asked { .. } if self.children.exit().is_some() => Some(MEMBERS_LOOK_INTERVAL),
             Phase::Asked { until } => Some(until.saturating_duration_since(Instant::now())),
         };
+        let next_look = self.usage.as_ref().map(Usage::wait);
+        let timeout =
+            timeout.map_or(next_look, |timeout| Some(next_look.map_or(timeout, |look| look.min(timeout))));
         let mut waits = vec![self.children.wait_for_change()];
         waits.extend(self.executor.waits(self.link.has_room()));
         let from_link = waits.len();

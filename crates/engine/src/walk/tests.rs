@@ -50,6 +50,7 @@ impl World {
             index: Index::at(store.scratch().join("index")),
             snapshots: crate::snapshots::Snapshots::default(),
             policy: Policy::default(),
+            sandbox: crate::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
             stop: StopSignal::default(),
             rerun_parked: false,

@@ -39,6 +39,7 @@ impl Bench {
             index: Index::at(store.scratch().join("index")),
             snapshots: engine::snapshots::Snapshots::default(),
             policy: Policy::default(),
+            sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::from([path]),
             stop: StopSignal::default(),
             rerun_parked: false,

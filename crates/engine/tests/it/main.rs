@@ -13,6 +13,8 @@ mod launching;
 mod leftovers;
 mod namespaces;
 mod output;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod simulation;
 mod world;
 

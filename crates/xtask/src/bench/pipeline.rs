@@ -23,18 +23,22 @@ fn run(setup: &Setup) -> Result<Report> {
 }
 
 fn run_namespace(setup: &Setup) -> Result<Report> {
-    write_plans(setup, &["on", "off"])?;
+    write_plans(setup, &["on", "off", SANDBOX])?;
     let series = interleave(
         setup.rounds,
         vec![
             contender("a task in a namespace", |round| per_task(setup, "on", round)),
             contender("a task without one", |round| per_task(setup, "off", round)),
+            contender("a task in a sandbox", |round| per_task(setup, SANDBOX, round)),
             contender("true", |_| bare_process().map(micros)),
         ],
     )?;
-    let about = "one supervised child with and without a pid namespace, and a bare process";
-    Ok(Report { name: NAMESPACE.name, about, series, pairs: vec![(0, 1), (0, 2), (1, 2)] })
+    let about = "one supervised child in a pid namespace, without one and in a sandbox, and a bare process";
+    Ok(Report { name: NAMESPACE.name, about, series, pairs: vec![(0, 1), (2, 0), (2, 1), (0, 3)] })
 }
+
+/// Instead of `on` or `off`: in a namespace, with everything that can be enforced.
+const SANDBOX: &str = "sandbox";
 
 /// The tasks of the short and the long plan.
 fn counts(setup: &Setup) -> (usize, usize) {
@@ -71,8 +75,12 @@ fn plan_name(count: usize, namespace: &str) -> String {
 
 /// A plan of independent tasks that each run `true`.
 pub(super) fn plan(count: usize, namespace: &str, workspace: &str) -> String {
+    let confined = match namespace {
+        SANDBOX => "namespace = \"on\"\nsandbox = \"enforce\"\nnetwork = \"none\"".to_owned(),
+        namespace => format!("namespace = {namespace:?}"),
+    };
     let head = format!(
-        "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\nnamespace = {namespace:?}\n"
+        "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n{confined}\n"
     );
     let task = |number: usize| {
         format!(

@@ -38,6 +38,8 @@ const WALLS: &[(&str, &[&str])] = &[
     ("strsim", &["contract"]),
     ("hmac", &["store"]),
     ("libc", &["engine"]),
+    ("landlock", &["engine"]),
+    ("seccompiler", &["engine"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];

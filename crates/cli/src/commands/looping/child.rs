@@ -55,6 +55,8 @@ pub(super) fn run(
         Err(RunError::Start(error)) => Ending::NotStarted(error.to_string()),
         Err(RunError::NotStarted(fault)) => Ending::NotStarted(fault.message),
         Err(RunError::Lost(message)) => Ending::Fault(message),
-        Err(error @ (RunError::TooMuchOutput(_) | RunError::NoExit)) => Ending::Fault(error.to_string()),
+        Err(error @ (RunError::TooMuchOutput(_) | RunError::Exceeded(_) | RunError::NoExit)) => {
+            Ending::Fault(error.to_string())
+        }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::confinement::{GitUse, NetworkUse};
 use crate::plan::{PromptUse, document};
 use proptest::prelude::*;
 
@@ -202,4 +203,20 @@ proptest! {
     fn reading_never_panics(bytes: Vec<u8>) {
         document::read(&bytes).and_then(|document| from_value(&document.value, &known())).ok();
     }
+}
+
+#[test]
+fn what_a_plan_says_about_sandboxes_holds_for_tasks_that_do_not_say_it() {
+    let head = "objective = \"o\"\nsandbox = \"prefer\"\nnetwork = \"none\"\ngit = \"commit\"\n";
+    let own = "sandbox = \"enforce\"\nnetwork = \"full\"\ngit = \"read\"";
+    let value = toml_value(&format!("{head}{}{}", task("a", ""), task("b", own))).unwrap();
+    let plan = from_value(&value, &known()).unwrap();
+    let said: Vec<_> = plan.tasks.iter().map(|task| (task.sandbox, task.network, task.git)).collect();
+    let expected = [
+        (Some(SandboxMode::Prefer), NetworkUse::None, GitUse::Commit),
+        (Some(SandboxMode::Enforce), NetworkUse::Full, GitUse::Read),
+    ];
+    assert_eq!(said, expected);
+    let conflict = task("a", "sandbox = \"enforce\"\nnamespace = \"off\"");
+    assert!(run(&format!("{HEAD}{conflict}")).starts_with("$.task[0].sandbox [conflict]"));
 }

@@ -370,7 +370,7 @@ fn published_schemas_change_only_on_purpose() {
     council strict df82bf0b8f74d907
     continuity lenient a9419f7efb8fec26
     continuity strict 0fb8b27b0daec296
-    plan lenient b2019c9b554b4629
-    plan strict b2019c9b554b4629
+    plan lenient d747072697cf661f
+    plan strict d747072697cf661f
     ");
 }

@@ -35,7 +35,7 @@ fn processes_that_outlived_the_executor_are_counted() {
 #[test]
 fn a_namespace_that_was_not_in_force_is_named_with_the_reason() {
     let told = |namespace: NamespaceInForce| {
-        let ended = Ended { in_force: Some(InForce { namespace }), ..Ended::default() };
+        let ended = Ended { in_force: Some(InForce { namespace, sandbox: None }), ..Ended::default() };
         let outcome = returned(&ended, &Claim::Success);
         (decisions(&outcome)[1..].to_vec(), delta(&outcome)["C2.Task.t1.namespace"].clone())
     };

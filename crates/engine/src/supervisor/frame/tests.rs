@@ -7,6 +7,7 @@ use super::*;
 use crate::supervisor::confinement::NamespaceInForce;
 use crate::supervisor::launch::Stdin;
 use crate::supervisor::mark::{Marker, OwnerIdentity};
+use crate::supervisor::sandbox::{Sandbox, SandboxInForce};
 
 fn spec() -> LaunchSpec {
     let owner = OwnerIdentity { pid: 7, start_time: 42, boot_id: "b-1".to_owned() };
@@ -15,6 +16,8 @@ fn spec() -> LaunchSpec {
     spec.stdin = Stdin::Bytes((0..=255).collect());
     spec.env.insert("A".into(), "ü".into());
     spec.grace = Duration::from_millis(1500);
+    let sandbox = Sandbox { writes: Some(vec!["/ä".into()]), ..Sandbox::default() };
+    spec.confinement.sandbox = Some(Box::new(sandbox));
     spec
 }
 
@@ -32,10 +35,14 @@ fn all_from_shim() -> Vec<FromShim> {
         FromShim::Started { pid: 70_000, in_force: InForce::nothing() },
         FromShim::Started {
             pid: 1,
-            in_force: InForce { namespace: NamespaceInForce::Refused("no ünit".to_owned()) },
+            in_force: InForce {
+                namespace: NamespaceInForce::Refused("no ünit".to_owned()),
+                sandbox: Some(Box::new(SandboxInForce::refused("no ünit"))),
+            },
         },
         FromShim::Stdout(b"out\0\xff".to_vec()),
         FromShim::Stderr(Vec::new()),
+        FromShim::Exceeded("more than 1 MiB".to_owned()),
         FromShim::Exited(Exit::Code(-1)),
         FromShim::Exited(Exit::Signal(9)),
         FromShim::Gone(Gone { killed: 3, survivors: 1 }),

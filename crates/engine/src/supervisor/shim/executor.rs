@@ -14,6 +14,7 @@ use super::link::Link;
 use crate::supervisor::frame::{Fault, OUTPUT_BYTES_MAX, kind};
 use crate::supervisor::launch::{LaunchSpec, Stdin};
 use crate::supervisor::mark::VARIABLE;
+use crate::supervisor::sandbox::{Barrier, failed_step};
 
 pub(super) struct Executor {
     pub(super) pid: Pid,
@@ -47,7 +48,7 @@ struct Output {
 }
 
 impl Executor {
-    pub(super) fn start(spec: LaunchSpec) -> Result<Self, Fault> {
+    pub(super) fn start(spec: LaunchSpec, barrier: Option<Barrier>) -> Result<Self, Fault> {
         let Some((program, arguments)) = spec.argv.split_first() else {
             return Err(Fault { message: "no program to start".to_owned(), errno: None });
         };
@@ -59,8 +60,18 @@ impl Executor {
             Err(error) => return Err(fault(&format!("could not work in {cwd}"), &error)),
         }
         let attempted = format!("could not start {}", program.display());
-        let mut child =
-            command(program, arguments, &spec).spawn().map_err(|error| fault(&attempted, &error))?;
+        let mut command = command(program, arguments, &spec);
+        let attached = barrier.map(|barrier| barrier.attach(&mut command)).transpose();
+        let progress = attached.map_err(|error| fault("could not prepare the sandbox", &error))?.flatten();
+        let mut child = match (command.spawn(), progress) {
+            (Ok(child), _) => child,
+            (Err(error), Some(progress)) => {
+                let in_sandbox = failed_step(progress, command);
+                let step = in_sandbox.map(|step| format!("could not close the sandbox ({step})"));
+                return Err(fault(&step.unwrap_or(attempted), &error));
+            }
+            (Err(error), None) => return Err(fault(&attempted, &error)),
+        };
         let stdin = match (spec.stdin, child.stdin.take()) {
             (Stdin::Bytes(bytes), Some(pipe)) => {
                 Some(Feed { pipe: pipe.into(), bytes, written: 0, keeps_open: false })

@@ -203,6 +203,11 @@ impl Namespace {
         inside().into_iter().filter(|process| process.parent != 0 && !process.is_zombie).collect()
     }
 
+    /// Everybody who runs inside, with the executor.
+    pub(super) fn everybody(&self) -> Vec<Process> {
+        inside()
+    }
+
     /// Whether anybody alive is in the executor's group.
     pub(super) fn has_group_members(&self) -> bool {
         let all = inside();

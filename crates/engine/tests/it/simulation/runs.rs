@@ -240,6 +240,7 @@ impl Simulation {
             index: engine::index::Index::default(),
             snapshots: engine::snapshots::Snapshots::default(),
             policy: Policy::default(),
+            sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
             stop,
             rerun_parked,

@@ -1,0 +1,124 @@
+//! `writ sandbox`
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
+use contract::domain::scope::Scope;
+use contract::plan::PlanTask;
+use engine::launcher::Launcher;
+use engine::sandbox::{Wanted, of_child};
+use engine::supervisor::{Exit, InForce, Report};
+use ops::verb::Surface;
+use ops::{Error, Result};
+
+use super::run::read_document;
+use crate::app::Globals;
+use crate::local::LocalCommand;
+use crate::output::{Output, say};
+use crate::{config, host};
+
+pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("sandbox test", Surface::Writ)];
+
+#[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
+pub(crate) enum Command {
+    /// Run a command as a sandboxed task would, and say what is enforced
+    #[command(after_help = "Without a plan, the command may write to the current directory.\n\n\
+        Examples:\n  writ sandbox test -- touch /etc/x\n  writ sandbox test --plan plan.toml --task build -- make")]
+    Test(Args),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The plan whose task is meant
+    #[arg(long, value_name = "FILE", requires = "task")]
+    plan: Option<PathBuf>,
+    /// The task whose permissions are used
+    #[arg(long, value_name = "TASK", requires = "plan")]
+    task: Option<String>,
+    /// Reach no network, whatever the plan says
+    #[arg(long)]
+    no_network: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(Command::Test(args): &Command, globals: &Globals, _: &Output) -> Result<ExitCode> {
+    let here = host::absolute(".".into());
+    let config = config::load(&here)?;
+    let (mut task, workspace) = task_of(args, &config, &here)?;
+    if args.no_network {
+        task.network = NetworkUse::None;
+    }
+    let settings = host::sandbox_settings(&host::absolute(host::store_path(globals)?), &config.sandbox);
+    let asked = SandboxMode::effective(config.policy.sandbox, task.sandbox);
+    // What is shown is worth having also where not all of it can be enforced.
+    let mode = asked.max(SandboxMode::Prefer);
+    let wanted = Wanted { mode, namespace: Namespace::On, ..Wanted::of(&task, None) };
+    if let Some(reason) = wanted.refusal() {
+        return Err(Error::new(ErrorCode::Denied, format!("this sandbox cannot be had: {reason}")));
+    }
+    let mut spec = host::program(args.command.clone());
+    let name = format!("test-{}", std::process::id());
+    let private = settings.private_of_attempt(&name, "1");
+    spec.cwd = workspace.clone();
+    let confined = of_child(&settings, &wanted, (&workspace, &private), (&spec.argv, &mut spec.env));
+    let ended =
+        confined.map_err(|reason| Error::new(ErrorCode::Denied, format!("could not confine it: {reason}")));
+    let ended = ended.and_then(|sandbox| {
+        spec.confinement.sandbox = sandbox;
+        show(spec)
+    });
+    settings.forget(&name);
+    ended
+}
+
+/// The task whose permissions are used, and where it works.
+fn task_of(args: &Args, config: &config::Config, here: &Path) -> Result<(PlanTask, PathBuf)> {
+    let (Some(file), Some(name)) = (&args.plan, &args.task) else {
+        let writes = vec![Scope::everything()];
+        let git = GitUse::Read;
+        return Ok((PlanTask { writes, git, ..PlanTask::minimal("test") }, here.to_owned()));
+    };
+    let understood = read_document(file, config)?;
+    let workspace = PathBuf::from(&understood.workspace);
+    let missing = || {
+        Error::new(ErrorCode::NotFound, format!("there is no task `{name}` in {}", file.display()))
+            .hint("`writ plan check FILE` lists the tasks")
+    };
+    let task = understood.intake.plan.tasks.into_iter().find(|task| task.id == *name).ok_or_else(missing)?;
+    Ok((task, workspace))
+}
+
+/// Runs the command, and passes on what it prints and how it ends.
+fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
+    let mut children = host::shim().children();
+    let failed = |message: String| Error::new(ErrorCode::Denied, message);
+    children.start(0, spec).map_err(|error| failed(error.to_string()))?;
+    let mut code = ExitCode::FAILURE;
+    loop {
+        let Some((_, report)) = children.next(contract::domain::limits::POLL_INTERVAL) else { continue };
+        match report {
+            Report::Started { in_force, .. } => say(&told(&in_force)),
+            // A closed pipe is the reader's wish.
+            Report::Stdout(bytes) => drop(std::io::stdout().write_all(&bytes)),
+            Report::Stderr(bytes) => drop(std::io::stderr().write_all(&bytes)),
+            Report::Exceeded(what) => say(&format!("its processes used {what}, so they were ended\n")),
+            Report::Exited(Exit::Code(number)) => code = ExitCode::from(u8::try_from(number).unwrap_or(1)),
+            Report::Exited(Exit::Signal(signal)) => say(&format!("ended by signal {signal}\n")),
+            Report::Gone(_) => return Ok(code),
+            Report::Fault(fault) => return Err(failed(fault.message)),
+            Report::Lost(lost) => return Err(failed(lost.message)),
+        }
+    }
+}
+
+fn told(in_force: &InForce) -> String {
+    let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
+    parts.map(|(name, part)| format!("sandbox {name}: {part}\n")).collect()
+}

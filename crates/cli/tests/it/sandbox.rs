@@ -1,0 +1,359 @@
+//! Sandboxed tasks as a user sees them: what plans and the configuration can say, what is shown, what tools can do.
+
+use std::path::Path;
+use std::process::Command;
+
+use testkit::{Cli, Output};
+
+use crate::namespaces::without_namespaces;
+use crate::run_view::{SOON, write_plan};
+
+/// Whether this machine enforces everything, as `writ doctor` says. Elsewhere there is nothing to show.
+fn has_sandbox(cli: &Cli) -> bool {
+    let answer = cli.run(["doctor", "--output", "json"]).success().json();
+    let looks = answer["data"]["looks"].as_array().unwrap().clone();
+    let look = looks.iter().find(|look| look["what"] == "sandbox").unwrap();
+    let said = look["message"].as_str().unwrap();
+    said.starts_with("enforces") && !said.contains("not enforced")
+}
+
+fn plan(head: &str, task: &str, script: &str) -> String {
+    let script = script.replace('\\', "\\\\").replace('"', "\\\"");
+    format!(
+        "objective = \"Try it\"\nworkspace = \".\"\n{head}\n[[task]]\nid = \"a\"\nshell = true\n{task}\n\
+         command = \"{script}\"\n"
+    )
+}
+
+/// Runs a plan of one task in the project, which has `src`.
+fn run(cli: &Cli, head: &str, task: &str, script: &str) -> Output {
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    write_plan(cli, &plan(head, task, script));
+    cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run()
+}
+
+fn only_task(output: &Output) -> serde_json::Value {
+    output.json()["data"]["tasks"][0].clone()
+}
+
+const ENFORCED: &str = "sandbox = \"enforce\"";
+const SRC: &str = "writes = [\"src\"]";
+
+#[test]
+fn a_write_outside_is_stopped_and_reported_with_its_path() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let done = only_task(&run(&cli, ENFORCED, SRC, "echo x > src/file"));
+    assert_eq!(done["status"], "done", "{done}");
+    let failed = only_task(&run(&cli, ENFORCED, SRC, "echo x > src/file; echo x > other"));
+    assert_eq!(
+        (&failed["status"], &failed["code"]),
+        (&"failed".into(), &"E_PERMISSION_DENIED".into()),
+        "{failed}"
+    );
+    let unnamed = "echo 'Permission denied' >&2; exit 1";
+    let unnamed = only_task(&run(&cli, ENFORCED, SRC, unnamed));
+    assert!(unnamed["reason"].as_str().unwrap().contains("path unknown"), "{unnamed}");
+    let named = only_task(&run(&cli, ENFORCED, SRC, "echo x > /etc/writ-was-here"));
+    assert!(named["reason"].as_str().unwrap().contains("`/etc/writ-was-here`"), "{named}");
+    assert!(!cli.project().join("other").exists());
+}
+
+#[test]
+fn a_file_in_writes_can_be_replaced_and_what_is_beside_it_cannot() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src/inner")).unwrap();
+    for name in ["src/b", "src/inner/c", "top"] {
+        std::fs::write(cli.project().join(name), "as it was").unwrap();
+    }
+    let writes = "writes = [\"src/a\"]";
+    let done = only_task(&run(&cli, ENFORCED, writes, "echo x > src/t && mv src/t src/a && echo y >> src/a"));
+    assert_eq!(done["status"], "done", "{done}");
+    for way in ["echo x > src/b", "mv src/a src/b", "rm src/b", "echo x > src/inner/c", "echo x > top"] {
+        let failed = only_task(&run(&cli, ENFORCED, writes, way));
+        assert_eq!(failed["code"], "E_PERMISSION_DENIED", "{way}: {failed}");
+    }
+    for name in ["src/b", "src/inner/c", "top"] {
+        assert_eq!(std::fs::read_to_string(cli.project().join(name)).unwrap(), "as it was", "{name}");
+    }
+}
+
+#[test]
+fn writ_inside_says_that_the_store_cannot_be_reached() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project()).unwrap();
+    for words in [&["status"][..], &["task", "list"], &["runs", "list"]] {
+        let nested = ["sandbox", "test", "--", env!("CARGO_BIN_EXE_writ")];
+        let output = cli.run(nested.iter().chain(words));
+        assert!(!output.status.success(), "{words:?}");
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(said.contains("the store cannot be reached from inside a sandbox"), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn where_the_system_refuses_namespaces_a_demanded_sandbox_is_refused_and_a_preferred_one_says_what_it_lacks()
+{
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    write_plan(&cli, &plan(ENFORCED, SRC, "echo x > src/file"));
+    let refused = only_task(&without_namespaces(&cli, &["run", "plan.toml", "--output", "json"]));
+    assert_eq!((&refused["status"], &refused["attempts"]), (&"failed".into(), &0.into()), "{refused}");
+    assert!(!cli.project().join("src/file").exists());
+    // Landlock needs no namespace.
+    write_plan(&cli, &plan("sandbox = \"prefer\"", SRC, "echo x > src/file; echo x > other"));
+    let output = without_namespaces(&cli, &["run", "plan.toml", "--output", "json"]);
+    let preferred = only_task(&output);
+    assert_eq!(preferred["code"], "E_PERMISSION_DENIED", "{preferred}");
+    let confinement = &preferred["confinement"];
+    assert_eq!(confinement["sandbox.files"], "on", "{confinement}");
+    assert!(confinement["sandbox.store"].as_str().unwrap().starts_with("refused: "), "{confinement}");
+    assert!(cli.project().join("src/file").exists() && !cli.project().join("other").exists());
+    let looked = without_namespaces(&cli, &["doctor"]);
+    assert!(looked.stdout.contains("not enforced: "), "{looked}");
+}
+
+#[test]
+fn a_task_without_writes_may_write_nothing_but_its_own_directories_where_it_is_enforced() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let own = "echo x > \"$HOME/a\" && echo x > \"$TMPDIR/b\" && test \"$HOME\" != \"$TMPDIR\"";
+    assert_eq!(only_task(&run(&cli, ENFORCED, "", own))["status"], "done");
+    assert_eq!(only_task(&run(&cli, ENFORCED, "", "echo x > src/file"))["code"], "E_PERMISSION_DENIED");
+    let preferred = run(&cli, "sandbox = \"prefer\"", "", "echo x > src/file");
+    assert_eq!(only_task(&preferred)["status"], "done");
+    let trace = cli.run(["trace", "@last"]).success().stdout.clone();
+    assert!(trace.contains("SANDBOX_FILES_OFF: the task does not say what it writes"), "{trace}");
+    let shown = cli.run(["runs", "show", "@last"]).success().stdout.clone();
+    assert!(shown.contains("sandbox files off: the task does not say what it writes"), "{shown}");
+}
+
+#[test]
+fn the_store_its_key_and_its_logs_are_out_of_reach() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let db = cli.db();
+    let db = db.display();
+    run(&cli, "", "", "true").success();
+    for mode in ["enforce", "prefer"] {
+        let head = format!("sandbox = \"{mode}\"");
+        for way in ["cat DB", "cat DB-wal", "cat DB.key", "ls DB.logs", "echo x >> DB", "rm DB"] {
+            let way = way.replace("DB", &db.to_string());
+            let task = only_task(&run(&cli, &head, SRC, &way));
+            assert_eq!(task["status"], "failed", "{mode} {way}: {task}");
+        }
+    }
+    cli.run(["audit", "verify"]).success();
+}
+
+#[test]
+fn a_store_in_the_workspace_stays_hidden_and_in_place() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let directory = cli.project().join("data/inner");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("other"), "").unwrap();
+    let call = |task: &str, way: &str| {
+        write_plan(&cli, &plan(ENFORCED, task, way));
+        let words = ["run", "plan.toml", "--output", "json"];
+        only_task(&cli.call(words).env("WRIT_DB", directory.join("w.db")).deadline(SOON).run())
+    };
+    let everything = "writes = [\".\"]";
+    for way in [
+        "cat data/inner/w.db",
+        "cat data/inner/w.db.key",
+        "rm data/inner/w.db",
+        "mv data x",
+        "mv data/inner x",
+    ] {
+        let task = call(everything, way);
+        assert_eq!(task["code"], "E_PERMISSION_DENIED", "{way}: {task}");
+    }
+    let own = "echo x > data/inner/mine && echo x > $HOME/a && echo x > $TMPDIR/b";
+    for task in [everything, "writes = [\"data/inner/mine\"]"] {
+        let done = call(task, own);
+        assert_eq!(done["status"], "done", "{task}: {done}");
+    }
+}
+
+#[test]
+fn the_configuration_demands_at_least_its_mode() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let project = cli.project().join(".writ");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::write(project.join("config.toml"), "[sandbox]\nmode = \"enforce\"\n").unwrap();
+    let task = only_task(&run(&cli, "sandbox = \"off\"", SRC, "echo x > other"));
+    assert_eq!(task["code"], "E_PERMISSION_DENIED", "{task}");
+    std::fs::write(project.join("config.toml"), "[sandbox]\nmemory_mib = 100\n").unwrap();
+    let refused = cli.run(["run", "plan.toml"]);
+    assert!(refused.stderr.contains("belongs in the user's configuration"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_cannot_be_enforced_is_refused_before_anything_starts_or_said() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let task = format!("{SRC}\nnetwork = \"restricted\"");
+    let refused = only_task(&run(&cli, ENFORCED, &task, "echo x > src/file"));
+    assert_eq!((&refused["status"], &refused["attempts"]), (&"failed".into(), &0.into()), "{refused}");
+    assert!(refused["reason"].as_str().unwrap().contains("E_PERMISSION_DENIED"), "{refused}");
+    let preferred = only_task(&run(&cli, "sandbox = \"prefer\"", &task, "echo x > src/file"));
+    assert_eq!(preferred["status"], "done", "{preferred}");
+    let said = preferred["confinement"]["sandbox.network"].as_str().unwrap();
+    assert!(said.starts_with("refused: "), "{said}");
+    write_plan(&cli, &plan("sandbox = \"enforce\"\nnamespace = \"off\"", SRC, "true"));
+    let conflict = cli.run(["plan", "check", "plan.toml"]);
+    assert!(format!("{}{}", conflict.stdout, conflict.stderr).contains("a sandbox needs the namespace"));
+}
+
+#[test]
+fn checks_are_confined_with_directories_of_their_own() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let check =
+        "[[task.checks]]\nshell = true\ncommand = \"test ! -e $HOME/planted && echo x > $HOME/own\"\n";
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    let with_check = |script: &str, check: &str| plan(ENFORCED, SRC, script) + check;
+    write_plan(&cli, &with_check("echo x > $HOME/planted", check));
+    let done = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    assert_eq!(only_task(&done)["status"], "done", "{}", done.stdout);
+    let check = "[[task.checks]]\nshell = true\ncommand = \"echo x > other\"\n";
+    write_plan(&cli, &with_check("true", check));
+    let failed = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    assert_eq!(only_task(&failed)["status"], "failed", "{}", failed.stdout);
+    assert!(!cli.project().join("other").exists());
+}
+
+#[expect(clippy::disallowed_methods, reason = "whether a tool is there is a matter of this machine")]
+fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// With the search path of this process, where toolchains are.
+#[expect(clippy::disallowed_methods, reason = "tools are where this machine has them")]
+fn run_with_tools(cli: &Cli, head: &str, task: &str, script: &str) -> serde_json::Value {
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    write_plan(cli, &plan(head, task, script));
+    let path = std::env::var_os("PATH").unwrap();
+    let call = cli.call(["run", "plan.toml", "--output", "json"]).env("PATH", path).deadline(SOON);
+    let real = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
+    let call =
+        if real.join(".rustup").exists() { call.env("RUSTUP_HOME", real.join(".rustup")) } else { call };
+    let call = if real.join(".pyenv").exists() { call.env("PYENV_ROOT", real.join(".pyenv")) } else { call };
+    only_task(&call.run())
+}
+
+#[test]
+fn build_tools_do_ordinary_work_inside() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let closed = "sandbox = \"enforce\"\nnetwork = \"none\"";
+    let tools = [
+        ("make", "printf 'all:\\n\\techo made > out\\n' > src/Makefile && make -C src && test -s src/out"),
+        (
+            "python3",
+            "cd src && python3 -c 'import tempfile, multiprocessing; multiprocessing.Lock(); \
+          open(\"o\", \"w\").write(tempfile.mkdtemp())'",
+        ),
+        ("node", "cd src && node -e 'require(\"fs\").writeFileSync(\"o\", require(\"os\").tmpdir())'"),
+        ("npm", "cd src && npm init -y > /dev/null && npm run env > /dev/null"),
+        (
+            "git",
+            "cd src && git init -q r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x",
+        ),
+        (
+            "cargo",
+            "cd src && cargo new --vcs none hello -q && cd hello && cargo build --offline -q && ./target/debug/hello",
+        ),
+    ];
+    for (program, script) in tools.into_iter().filter(|(program, _)| has(program)) {
+        let task = run_with_tools(&cli, closed, SRC, script);
+        assert_eq!(task["status"], "done", "{program}: {task}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test needs a repository")]
+fn git(directory: &Path, words: &[&str]) {
+    let done = Command::new("git").args(words).current_dir(directory).output().unwrap();
+    assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn commits_need_permission_and_never_reach_hooks_or_configuration() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) || !has("git") {
+        return;
+    }
+    let project = cli.project();
+    std::fs::create_dir_all(&project).unwrap();
+    git(&project, &["init", "-q"]);
+    let everything = "writes = [\".\"]";
+    let commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x";
+    let denied = run_with_tools(&cli, ENFORCED, everything, commit);
+    assert_eq!(denied["code"], "E_PERMISSION_DENIED", "{denied}");
+    let allowed = "sandbox = \"enforce\"\ngit = \"commit\"";
+    let done = run_with_tools(&cli, allowed, "writes = [\"src\"]", commit);
+    assert_eq!((&done["status"], &done["reason"]), (&"done".into(), &serde_json::Value::Null), "{done}");
+    git(&project, &["config", "extensions.worktreeConfig", "true"]);
+    for way in [
+        "echo x > .git/hooks/pre-commit",
+        "git config core.fsmonitor ./x",
+        "git config filter.x.clean ./x",
+        "mv .git other",
+        "rm -r .git/hooks",
+        "echo x > .git/config.worktree",
+    ] {
+        let task = run_with_tools(&cli, allowed, everything, way);
+        assert_eq!(task["status"], "failed", "{way}: {task}");
+    }
+    run_with_tools(&cli, allowed, everything, "mkdir x && echo ../x > .git/commondir");
+    assert!(!project.join(".git/commondir").exists());
+}
+
+#[test]
+fn a_sandbox_can_be_tried_without_a_run() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    let open = cli.run(["sandbox", "test", "--", "sh", "-c", "echo x > here && cat here"]);
+    open.success();
+    assert_eq!(open.stdout, "x\n");
+    assert!(open.stderr.contains("sandbox files: on\n"), "{}", open.stderr);
+    let stopped = cli.run(["sandbox", "test", "--no-network", "--", "sh", "-c", "echo x > ../out"]);
+    assert!(!stopped.status.success());
+    assert!(stopped.stderr.contains("sandbox network: on\n"), "{}", stopped.stderr);
+    write_plan(&cli, &plan(ENFORCED, SRC, "true"));
+    let words = ["sandbox", "test", "--plan", "plan.toml", "--task", "a", "--", "sh", "-c"];
+    cli.run(words.iter().chain(&["echo x > src/y"])).success();
+    assert!(!cli.run(words.iter().chain(&["echo x > z"])).status.success());
+    let missing = cli.run(["sandbox", "test", "--plan", "plan.toml", "--task", "b", "--", "true"]);
+    assert!(missing.stderr.contains("there is no task `b`"), "{}", missing.stderr);
+}

@@ -1,0 +1,77 @@
+//! Tries one way out of a sandbox, for the calls that no ordinary command makes.
+
+#![expect(unsafe_code, reason = "these calls have no safe form, which is why they are tried")]
+
+use std::io::{self, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `escape WAY WORD`: exit code 0 if it worked, 1 with the system's error if it was stopped.
+pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
+    let tried = match way {
+        "tcp" => TcpStream::connect(word).map(drop),
+        "udp" => UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"x", word)).map(drop),
+        "raw" => call(libc::SYS_socket, [libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP]),
+        "packet" => call(libc::SYS_socket, [libc::AF_PACKET, libc::SOCK_RAW, 0]),
+        "abstract" => {
+            SocketAddr::from_abstract_name(word).and_then(|at| UnixStream::connect_addr(&at)).map(drop)
+        }
+        "path" => UnixStream::connect(word).map(drop),
+        "signal" => call(libc::SYS_kill, [number(word), 0, 0]),
+        "trace" => call(libc::SYS_ptrace, [i32::try_from(libc::PTRACE_ATTACH).unwrap_or(0), number(word), 0]),
+        "io_uring" => call(libc::SYS_io_uring_setup, [1, 0, 0]),
+        "keys" => call(libc::SYS_keyctl, [0, -3, 0]),
+        "bpf" => call(libc::SYS_bpf, [0, 0, 0]),
+        "users" => call(libc::SYS_unshare, [libc::CLONE_NEWUSER, 0, 0]),
+        "descriptor" => write_to(number(word)),
+        "memory" => use_memory(),
+        "processes" => use_processes(),
+        _ => Err(io::Error::other("no such way")),
+    };
+    match tried {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            writeln!(io::stdout(), "{way}: {error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn number(word: &str) -> i32 {
+    word.parse().expect("a number")
+}
+
+fn call(number: i64, arguments: [i32; 3]) -> io::Result<()> {
+    let [first, second, third] = arguments.map(i64::from);
+    // SAFETY: none of these calls writes to memory of this process with these arguments.
+    let answer = unsafe { libc::syscall(number, first, second, third, 0, 0) };
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn write_to(descriptor: i32) -> io::Result<()> {
+    // SAFETY: reads one byte of a constant.
+    let written = unsafe { libc::write(descriptor, c"x".as_ptr().cast(), 1) };
+    if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Takes more and more memory, slowly enough to be seen.
+fn use_memory() -> io::Result<()> {
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    loop {
+        taken.push(vec![1; 8 * 1024 * 1024]);
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// Starts itself again and again.
+fn use_processes() -> io::Result<()> {
+    loop {
+        // SAFETY: this process has one thread.
+        if unsafe { libc::fork() } == -1 {
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What the sandbox of a task or a check is made of: its plan, the user's configuration, and what is on this machine.
+
+mod denial;
+mod environment;
+mod git;
+mod paths;
+mod private;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use contract::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
+use contract::domain::scope::Scope;
+use contract::plan::PlanTask;
+
+pub(crate) use denial::Denials;
+pub(crate) use git::{is_redirected, remove_redirection};
+pub use private::Private;
+
+use crate::supervisor::{Limits, Sandbox};
+
+/// What an engine needs to know to confine its children. Without a directory of its own nothing is confined.
+#[derive(Debug, Clone, Default)]
+pub struct SandboxSettings {
+    /// Where private directories of tasks are made.
+    pub root: PathBuf,
+    /// The store's file. Nothing beside it with its name can be seen from inside.
+    pub store: PathBuf,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// Files and directories in it that can be read from inside although they hold credentials.
+    pub credentials: Vec<PathBuf>,
+    /// The same for children whose command begins with these words.
+    pub credentials_of_commands: Vec<(Vec<String>, Vec<PathBuf>)>,
+    pub limits: Limits,
+}
+
+impl SandboxSettings {
+    /// The credentials that a child with this command may read.
+    fn credentials_of(&self, argv: &[OsString]) -> Vec<PathBuf> {
+        let is_of = |command: &[String]| {
+            argv.len() >= command.len()
+                && command.iter().zip(argv).all(|(word, argument)| argument == word.as_str())
+        };
+        let declared = self.credentials_of_commands.iter().filter(|(command, _)| is_of(command));
+        self.credentials.iter().chain(declared.flat_map(|(_, paths)| paths)).cloned().collect()
+    }
+}
+
+/// In the environment of a sandboxed child: the store that it cannot reach.
+pub const INSIDE_VARIABLE: &str = "WRIT_SANDBOX";
+
+/// What is asked for one task, or for checks.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'w> {
+    pub mode: SandboxMode,
+    pub writes: &'w [Scope],
+    pub scratch: &'w [Scope],
+    pub network: NetworkUse,
+    pub git: GitUse,
+    pub namespace: Namespace,
+}
+
+impl<'w> Wanted<'w> {
+    pub fn of(spec: &'w PlanTask, configured: Option<SandboxMode>) -> Self {
+        Self {
+            mode: SandboxMode::effective(configured, spec.sandbox),
+            writes: &spec.writes,
+            scratch: &spec.scratch,
+            network: spec.network,
+            git: spec.git,
+            namespace: spec.namespace,
+        }
+    }
+
+    /// Why a sandbox that is demanded cannot be had, as far as that is known before anything is started.
+    pub fn refusal(&self) -> Option<&'static str> {
+        if self.mode != SandboxMode::Enforce {
+            return None;
+        }
+        match (self.namespace, self.network) {
+            (Namespace::Off, _) => Some("its namespace is off, which a sandbox needs"),
+            (Namespace::On, NetworkUse::Restricted) => {
+                Some("an allow-list for the network is not supported yet; use `none` or `full`")
+            }
+            (Namespace::On, NetworkUse::None | NetworkUse::Full) => None,
+        }
+    }
+}
+
+/// What tasks may use where the configuration does not say it: most of this machine's memory.
+pub fn limits_here() -> Limits {
+    let usual = Limits::default();
+    let about = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = about.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kibibytes = total.and_then(|text| text.split_ascii_whitespace().next()?.parse::<u64>().ok());
+    let most = kibibytes.map_or(usual.memory_bytes_max, |kibibytes| kibibytes.saturating_mul(1024) / 4 * 3);
+    Limits { memory_bytes_max: most, ..usual }
+}
+
+/// The sandbox of one child, with the environment it needs there. `None` if none is asked for. The error says what
+/// cannot be had.
+pub fn of_child(
+    settings: &SandboxSettings,
+    wanted: &Wanted<'_>,
+    (workspace, private): (&Path, &Private),
+    (argv, environment): (&[OsString], &mut BTreeMap<OsString, OsString>),
+) -> Result<Option<Box<Sandbox>>, String> {
+    let is_demanded = match wanted.mode {
+        SandboxMode::Off => return Ok(None),
+        SandboxMode::Prefer => false,
+        SandboxMode::Enforce => true,
+    };
+    if settings.root.as_os_str().is_empty() {
+        return Err("there is no place for its private directories".to_owned());
+    }
+    let real = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
+    let credentials = settings.credentials_of(argv);
+    let mut keeps = paths::programs(argv, environment);
+    keeps.extend([workspace.to_owned(), real.clone()]);
+    let mut sandbox = Sandbox {
+        is_demanded,
+        hidden: paths::hidden(settings, &credentials),
+        network: wanted.network,
+        limits: settings.limits,
+        ..Sandbox::default()
+    };
+    if is_demanded || !wanted.writes.is_empty() {
+        let private = private.make()?;
+        let mut opened = paths::opened(&real, wanted.writes.iter().chain(wanted.scratch))?;
+        opened.directories.extend([private.home.clone(), private.temporary.clone()]);
+        keeps.extend(environment::make_private(settings, &credentials, &private, environment));
+        opened.pin_above(&settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone()));
+        // The store may be in the workspace, and the private directories are beside it.
+        opened.held.retain(|held| !private.home.starts_with(held));
+        keeps.extend([private.home, private.temporary]);
+        sandbox.read_only = opened.held.into_iter().map(PathBuf::into_os_string).collect();
+        sandbox.pinned = opened.pinned.into_iter().map(PathBuf::into_os_string).collect();
+        git::protect(&real, wanted.git, &mut sandbox, &mut opened.directories)?;
+        sandbox.writes = Some(opened.directories.into_iter().map(PathBuf::into_os_string).collect());
+    }
+    environment.insert(INSIDE_VARIABLE.into(), settings.store.clone().into_os_string());
+    sandbox.keeps = keeps.into_iter().map(PathBuf::into_os_string).collect();
+    Ok(Some(Box::new(sandbox)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! What a child's output says about being denied something.
+
+/// Lines that are looked at; a longer one is looked at in pieces.
+const LINE_BYTES_MAX: usize = 4096;
+/// How programs report that the system denied something: rules, read-only mounts, seccomp, and mounts that stay in place.
+const PHRASES: &[&str] =
+    &["permission denied", "read-only file system", "operation not permitted", "device or resource busy"];
+
+/// Looks for the first denial in what a child prints.
+#[derive(Debug, Default)]
+pub(crate) struct Denials {
+    line: Vec<u8>,
+    first: Option<Denied>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Denied {
+    Path(String),
+    PathUnknown,
+}
+
+impl Denials {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            if self.first.is_some() {
+                return;
+            }
+            if byte == b'\n' || self.line.len() >= LINE_BYTES_MAX {
+                self.look();
+            } else {
+                self.line.push(byte);
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.first = denied(&String::from_utf8_lossy(&line));
+    }
+
+    /// What was denied, for people.
+    pub(crate) fn told(&mut self) -> Option<String> {
+        if self.first.is_none() {
+            self.look();
+        }
+        let what = match self.first.as_ref()? {
+            Denied::Path(path) => format!("`{path}`"),
+            Denied::PathUnknown => "path unknown".to_owned(),
+        };
+        Some(format!("access was denied in the sandbox: {what}"))
+    }
+}
+
+/// `Some` if the line reports a denial, with the path it names.
+fn denied(line: &str) -> Option<Denied> {
+    let lower = line.to_lowercase();
+    let is_denial = PHRASES.iter().any(|phrase| lower.contains(phrase));
+    is_denial.then(|| path_in(line).map_or(Denied::PathUnknown, Denied::Path))
+}
+
+/// A quoted text first, because it may be relative and may have spaces; else a word with a slash.
+fn path_in(line: &str) -> Option<String> {
+    for (open, close) in [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’')] {
+        let quoted = line.split_once(open).and_then(|(_, rest)| rest.split_once(close));
+        if let Some((path, _)) = quoted.filter(|(path, _)| !path.is_empty()) {
+            return Some(path.to_owned());
+        }
+    }
+    let is_edge = |c: char| matches!(c, ':' | ',' | ';' | '(' | ')' | '[' | ']');
+    let words = line.split_whitespace().map(|word| word.trim_matches(is_edge));
+    words.filter(|word| word.contains('/')).max_by_key(|word| word.starts_with('/')).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_denied_path_is_taken_from_what_programs_print() {
+        let cases = [
+            ("sh: 1: cannot create /etc/x: Permission denied", Some("/etc/x")),
+            ("touch: cannot touch 'a b': Permission denied", Some("a b")),
+            ("touch: cannot touch ‘/etc/x’: Read-only file system", Some("/etc/x")),
+            ("PermissionError: [Errno 13] Permission denied: '/etc/x'", Some("/etc/x")),
+            ("Error: EACCES: permission denied, open '/etc/x'", Some("/etc/x")),
+            ("bash: ./../x: Permission denied", Some("./../x")),
+            ("mv: cannot move '.git' to 'x': Device or resource busy", Some(".git")),
+            ("Error: Permission denied (os error 13)", None),
+        ];
+        for (line, path) in cases {
+            let expected = path.map_or(Denied::PathUnknown, |path| Denied::Path(path.to_owned()));
+            assert_eq!(denied(line), Some(expected), "{line}");
+        }
+        assert_eq!(denied("all is well: /etc/x"), None);
+    }
+
+    #[test]
+    fn the_first_denial_counts_also_in_pieces_and_without_a_newline() {
+        let mut denials = Denials::default();
+        for piece in ["hello\ncannot create /et", "c/x: Permission den", "ied"] {
+            denials.push(piece.as_bytes());
+        }
+        assert_eq!(denials.told().as_deref(), Some("access was denied in the sandbox: `/etc/x`"));
+        assert_eq!(Denials::default().told(), None);
+    }
+}

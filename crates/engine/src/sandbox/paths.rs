@@ -1,0 +1,158 @@
+//! Which paths of this machine a sandbox opens, keeps and hides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use contract::domain::limits;
+use contract::domain::scope::Scope;
+
+use super::SandboxSettings;
+
+/// Below the user's home: what programs keep there to prove who somebody is, and sockets of agents that do so.
+const CREDENTIALS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".npmrc",
+    ".password-store",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git/credentials",
+    ".local/share/keyrings",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+];
+
+/// What scopes open for writing.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Opened {
+    pub(super) directories: Vec<PathBuf>,
+    /// What is in these directories already and in no scope.
+    pub(super) held: BTreeSet<PathBuf>,
+    /// Directories between them and what is held: moved, they would take it along.
+    pub(super) pinned: BTreeSet<PathBuf>,
+}
+
+/// What is opened for these scopes. For a file it is its directory: programs replace files instead of writing to them. What
+/// else is there is held.
+pub(super) fn opened<'s>(
+    workspace: &Path,
+    scopes: impl Iterator<Item = &'s Scope>,
+) -> Result<Opened, String> {
+    let (mut directories, mut wanted, mut partly) = (Vec::new(), Vec::new(), Vec::new());
+    for scope in scopes {
+        let path = workspace.join(scope.as_str());
+        let existing = path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
+        let real = existing.canonicalize().map_err(|error| format!("{}: {error}", existing.display()))?;
+        if !scope.is_absolute() && !real.starts_with(workspace) {
+            return Err(format!("`{}` leads out of the workspace", scope.as_str()));
+        }
+        let rest = path.strip_prefix(existing).expect("BUG: it is one of its ancestors");
+        if rest.as_os_str().is_empty() {
+            wanted.push(real.clone());
+        } else {
+            wanted.push(real.join(rest));
+            partly.push(real.clone());
+        }
+        directories.push(real);
+    }
+    for list in [&mut directories, &mut partly] {
+        list.sort();
+        list.dedup();
+    }
+    let mut opened = Opened { directories, held: BTreeSet::new(), pinned: BTreeSet::new() };
+    for directory in partly {
+        opened.hold(&directory, &wanted)?;
+    }
+    Ok(opened)
+}
+
+impl Opened {
+    /// Keeps a path where it is: no directory between it and an open one can be moved.
+    pub(super) fn pin_above(&mut self, path: &Path) {
+        let is_inside =
+            |above: &&Path| self.directories.iter().any(|open| above.starts_with(open) && above != open);
+        let above: Vec<PathBuf> = path.ancestors().skip(1).filter(is_inside).map(Path::to_owned).collect();
+        self.pinned.extend(above);
+    }
+
+    /// Adds what is in a directory and in no scope. Nothing if the directory is in one itself.
+    fn hold(&mut self, directory: &Path, wanted: &[PathBuf]) -> Result<(), String> {
+        if wanted.iter().any(|scope| directory.starts_with(scope)) {
+            return Ok(());
+        }
+        let named = |error: io::Error| format!("{}: {error}", directory.display());
+        for entry in std::fs::read_dir(directory).map_err(named)? {
+            let entry = entry.map_err(named)?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(named)?);
+            if wanted.contains(&path) {
+                continue;
+            }
+            if kind.is_dir() && wanted.iter().any(|scope| scope.starts_with(&path)) {
+                self.hold(&path, wanted)?;
+                self.pinned.insert(path);
+            } else if !kind.is_symlink() {
+                // A link cannot be held. What it leads to is held where it is.
+                self.held.insert(path);
+            }
+            if self.held.len() > limits::SANDBOX_HELD_MAX {
+                let max = limits::SANDBOX_HELD_MAX;
+                return Err(format!(
+                    "there are more than {max} entries beside a file in `writes`; name its directory instead"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Directories in which the child's program and those on its search path are.
+pub(super) fn programs(argv: &[OsString], environment: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+    let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    let program = argv.first().map(Path::new).filter(|program| program.is_absolute());
+    let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    directories.extend(program.and_then(Path::parent).map(Path::to_owned));
+    // A directory such as `/` or `/tmp` itself would keep everything.
+    directories.retain(|directory| directory.is_absolute() && directory.components().count() > 2);
+    let real = directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect::<Vec<_>>();
+    directories.extend(real);
+    directories
+}
+
+/// The store with its key, logs and indexes, and the user's credentials.
+pub(super) fn hidden(settings: &SandboxSettings, readable: &[PathBuf]) -> Vec<OsString> {
+    let declared = |path: &Path| readable.iter().any(|open| path.starts_with(open));
+    let home = settings.home.iter();
+    let credentials = home.flat_map(|home| CREDENTIALS.iter().map(|name| home.join(name)));
+    // A link is hidden where it leads. What is not there needs no hiding.
+    let credentials = credentials.filter(|path| !declared(path)).filter_map(|path| path.canonicalize().ok());
+    store(&settings.store).into_iter().chain(credentials).map(PathBuf::into_os_string).collect()
+}
+
+/// The store's directory if nothing else is in it, and else everything that begins with the store's name.
+fn store(store: &Path) -> Vec<PathBuf> {
+    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+    let (Some(directory), Some(name)) = (store.parent(), store.file_name()) else { return Vec::new() };
+    let is_of_store = |entry: &OsStr| entry.as_encoded_bytes().starts_with(name.as_encoded_bytes());
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let (own, others): (Vec<_>, Vec<_>) = entries.partition(|entry| is_of_store(&entry.file_name()));
+    if others.is_empty() {
+        return vec![directory.to_owned()];
+    }
+    own.into_iter().map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,142 @@
+//! Private directories of tasks and checks, and their end.
+
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::SandboxSettings;
+
+/// So much of an id names a directory. The path of a socket in one of them must fit into 108 bytes.
+const TASK_NAME_LENGTH: usize = 12;
+const ATTEMPT_NAME_LENGTH: usize = 6;
+
+/// The home and the temporary files of one child.
+#[derive(Debug, Clone)]
+pub struct Private {
+    pub home: PathBuf,
+    pub temporary: PathBuf,
+}
+
+impl Private {
+    /// Makes the directories where they are missing. Returns their real paths.
+    pub(super) fn make(&self) -> Result<Self, String> {
+        let make = |directory: &Path| {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            let real = made.and_then(|()| directory.canonicalize());
+            real.map_err(|error| format!("{}: {error}", directory.display()))
+        };
+        Ok(Self { home: make(&self.home)?, temporary: make(&self.temporary)? })
+    }
+}
+
+impl SandboxSettings {
+    /// Those of one attempt: its task's home, and a directory of its own for temporary files.
+    pub fn private_of_attempt(&self, task: &str, attempt: &str) -> Private {
+        let directory = self.root.join(end_of(task, TASK_NAME_LENGTH));
+        let temporary = format!("tmp-{}", end_of(attempt, ATTEMPT_NAME_LENGTH));
+        Private { home: directory.join("home"), temporary: directory.join(temporary) }
+    }
+
+    /// Those of the checks of a task, where no task could write.
+    pub fn private_of_checks(&self, task: &str) -> Private {
+        let directory = self.root.join(end_of(task, TASK_NAME_LENGTH)).join("checks");
+        Private { home: directory.join("home"), temporary: directory.join("tmp") }
+    }
+
+    /// Removes all private directories of a task that will not run again.
+    pub fn forget(&self, task: &str) {
+        self.remove(&self.root.join(end_of(task, TASK_NAME_LENGTH)));
+    }
+
+    /// Removes the temporary files of an attempt that has ended.
+    pub fn forget_attempt(&self, task: &str, attempt: &str) {
+        self.remove(&self.private_of_attempt(task, attempt).temporary);
+    }
+
+    /// What cannot be removed is in nobody's way.
+    fn remove(&self, tree: &Path) {
+        if !self.root.as_os_str().is_empty() && tree.exists() {
+            remove_tree(tree).ok();
+        }
+    }
+}
+
+/// The last characters of an id are the random ones.
+fn end_of(id: &str, length: usize) -> &str {
+    id.char_indices().rev().nth(length - 1).map_or(id, |(start, _)| &id[start..])
+}
+
+/// Removes a tree that nobody uses any more, however deep it is: its directories are moved up before they are emptied, so
+/// neither the stack nor the number of open files grows with it.
+fn remove_tree(tree: &Path) -> std::io::Result<()> {
+    let mut moved: u64 = 0;
+    let mut waiting = vec![tree.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        // Somebody may have taken away the right to empty it.
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o700))?;
+        for entry in std::fs::read_dir(&directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                let mut name = tree.as_os_str().to_owned();
+                name.push(format!("-{moved}"));
+                moved += 1;
+                std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o700))?;
+                std::fs::rename(entry.path(), &name)?;
+                waiting.push(name.into());
+            } else {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        std::fs::remove_dir(&directory)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_tree_is_removed_however_deep_and_closed_it_is_and_links_are_not_followed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let outside = scratch.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("file"), "").unwrap();
+        let settings = SandboxSettings { root: scratch.path().join("root"), ..SandboxSettings::default() };
+        let private = settings.private_of_attempt("task_1", "attempt_1").make().unwrap();
+        symlink(&outside, private.home.join("link")).unwrap();
+        let closed = private.home.join("closed");
+        std::fs::create_dir(&closed).unwrap();
+        std::fs::write(closed.join("file"), "").unwrap();
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
+        // Deeper than a path can be long: each round puts the tree so far into a new directory.
+        let deep = private.home.join("deep");
+        std::fs::create_dir(&deep).unwrap();
+        for _ in 0..3_000 {
+            let above = private.home.join("above");
+            std::fs::create_dir(&above).unwrap();
+            std::fs::rename(&deep, above.join("d")).unwrap();
+            std::fs::rename(&above, &deep).unwrap();
+        }
+        settings.forget("task_1");
+        assert_eq!(std::fs::read_dir(&settings.root).unwrap().count(), 0);
+        assert!(outside.join("file").exists());
+    }
+
+    #[test]
+    fn names_are_short_and_those_of_one_task_differ() {
+        let settings = SandboxSettings { root: "/r".into(), ..SandboxSettings::default() };
+        let [one, two] = ["attempt_0000000001", "attempt_0000000002"]
+            .map(|id| settings.private_of_attempt("task_01m7kwxjfcem68hnvfpawnkjg9", id));
+        assert_eq!(one.home, PathBuf::from("/r/hnvfpawnkjg9/home"));
+        assert_eq!(one.home, two.home);
+        assert_ne!(one.temporary, two.temporary);
+        assert!(
+            !settings
+                .private_of_checks("task_1")
+                .home
+                .starts_with(&settings.private_of_attempt("task_1", "a").home)
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! The sandbox of one executor: what is asked for, and what the system gave.
+//!
+//! The shim lays it out inside the namespace, and the executor's process closes it around itself before its program
+//! starts: mounts hide what must not be reached, Landlock keeps writes to their directories, seccomp refuses the calls
+//! that lead around both.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use contract::domain::confinement::NetworkUse;
+use serde::{Deserialize, Serialize};
+
+#[cfg(target_os = "linux")]
+mod child;
+#[cfg(target_os = "linux")]
+mod devices;
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+mod layout;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod sockets;
+#[cfg(target_os = "linux")]
+mod syscalls;
+
+#[cfg(target_os = "linux")]
+pub(super) use self::{
+    child::{Barrier, failed_step},
+    layout::lay_out,
+    limits::Usage,
+    sockets::bound,
+};
+#[cfg(not(target_os = "linux"))]
+mod nowhere;
+#[cfg(not(target_os = "linux"))]
+pub(super) use self::nowhere::{Barrier, Usage, bound, failed_step, lay_out};
+
+/// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sandbox {
+    /// Whether the start fails if something cannot be had.
+    pub is_demanded: bool,
+    /// Directories and files that can be written. `None`: writing is not confined.
+    pub writes: Option<Vec<OsString>>,
+    /// Paths that stay reachable where a directory above them is covered, as they were written.
+    pub keeps: Vec<OsString>,
+    /// Directories and files that cannot be written although they are inside one that can.
+    pub read_only: Vec<OsString>,
+    /// Directories that stay where they are although what is inside may be written. They must exist.
+    pub pinned: Vec<OsString>,
+    /// Files and directories that cannot be seen.
+    pub hidden: Vec<OsString>,
+    pub network: NetworkUse,
+    pub limits: Limits,
+}
+
+/// What all processes of the executor may use together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Processes and threads.
+    pub processes_max: u32,
+    /// Resident memory.
+    pub memory_bytes_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        use contract::domain::limits::{SANDBOX_MEMORY_BYTES_MAX, SANDBOX_PROCESSES_MAX};
+        Self { processes_max: SANDBOX_PROCESSES_MAX, memory_bytes_max: SANDBOX_MEMORY_BYTES_MAX }
+    }
+}
+
+/// What of a sandbox is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxInForce {
+    /// Writing only where it is allowed.
+    pub files: Part,
+    /// What is hidden cannot be seen.
+    pub store: Part,
+    /// Sockets of other programs cannot be reached by their path.
+    pub sockets: Part,
+    /// No signals, traces or abstract sockets to processes outside.
+    pub signals: Part,
+    /// Calls that lead around the rest are refused.
+    pub syscalls: Part,
+    pub network: Part,
+    pub limits: Part,
+}
+
+/// One part of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    On,
+    /// Nobody asked for it, for this reason.
+    Off(String),
+    /// The system does not allow it, for this reason.
+    Refused(String),
+}
+
+impl Part {
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Part::Refused(_))
+    }
+}
+
+/// As traces and people read it.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::On => f.write_str("on"),
+            Part::Off(reason) => write!(f, "off: {reason}"),
+            Part::Refused(reason) => write!(f, "refused: {reason}"),
+        }
+    }
+}
+
+impl SandboxInForce {
+    /// Nothing is in force, for one reason.
+    pub fn refused(reason: &str) -> Self {
+        let part = || Part::Refused(reason.to_owned());
+        Self {
+            files: part(),
+            store: part(),
+            sockets: part(),
+            signals: part(),
+            syscalls: part(),
+            network: part(),
+            limits: part(),
+        }
+    }
+
+    /// Each part under the name that people read.
+    pub fn parts(&self) -> [(&'static str, &Part); 7] {
+        [
+            ("files", &self.files),
+            ("store", &self.store),
+            ("sockets", &self.sockets),
+            ("signals", &self.signals),
+            ("syscalls", &self.syscalls),
+            ("network", &self.network),
+            ("limits", &self.limits),
+        ]
+    }
+
+    /// What could not be had, and why.
+    pub fn missing(&self) -> Vec<String> {
+        let refused = self.parts().into_iter().filter(|(_, part)| part.is_refused());
+        refused.map(|(name, part)| format!("{name} {part}")).collect()
+    }
+}

@@ -1,0 +1,210 @@
+//! Lays a sandbox out: the mounts now, everything else for the executor's process.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use contract::domain::confinement::NetworkUse;
+use rustix::thread::UnshareFlags;
+
+use super::child::Barrier;
+use super::files::{self, Wanted};
+use super::mounts::{self, Cover};
+use super::{Part, Sandbox, SandboxInForce, devices, sockets, syscalls};
+
+const TEMPORARY: &str = "/tmp";
+const SHARED_MEMORY: &str = "/dev/shm";
+const RESOLVER: &str = "/etc/resolv.conf";
+/// Pids that the kernel does not give to processes of users once they have wrapped around.
+const PIDS_RESERVED: u32 = 300;
+/// The first kernel in which every pid namespace has a highest pid of its own. Before, it is the machine's.
+const PID_MAX_SINCE: (u32, u32) = (6, 14);
+
+/// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known.
+/// The error says what is missing of what was demanded.
+pub(in crate::supervisor) fn lay_out(
+    sandbox: &Sandbox,
+    namespace: Result<(), String>,
+    bound: Option<Vec<PathBuf>>,
+) -> Result<(Barrier, SandboxInForce), String> {
+    let mut writes = sandbox.writes.clone();
+    let has_namespace = namespace.is_ok();
+    let (store, sockets) = match &namespace {
+        Ok(()) => lay_mounts(sandbox, &mut writes, bound),
+        Err(reason) => (Part::Refused(reason.clone()), Part::Refused(reason.clone())),
+    };
+    let denies_internet = sandbox.network == NetworkUse::None;
+    let wanted =
+        Wanted { writes: writes.as_deref(), denies_tcp: denies_internet, takes_less: !sandbox.is_demanded };
+    let rules = files::rules(&wanted);
+    let programs = syscalls::programs(denies_internet);
+    let pid_max = pid_max(sandbox, has_namespace);
+    let in_force = SandboxInForce {
+        files: file_part(sandbox, &rules, &store),
+        store,
+        sockets,
+        signals: match &rules {
+            Ok(rules) => rules.lacks.clone().map_or(Part::On, Part::Refused),
+            Err(reason) => Part::Refused(reason.clone()),
+        },
+        syscalls: programs.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        network: network_part(sandbox.network, programs.is_ok()),
+        limits: pid_max.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+    };
+    let missing = in_force.missing();
+    if sandbox.is_demanded && !missing.is_empty() {
+        return Err(missing.join("; "));
+    }
+    let barrier = Barrier {
+        rules: rules.ok(),
+        programs: programs.unwrap_or_default(),
+        unshares: unshares(denies_internet, has_namespace),
+        drops_capabilities: has_namespace,
+        pid_max: pid_max.ok(),
+    };
+    Ok((barrier, in_force))
+}
+
+/// Shared memory and message queues have names that no rule about files covers.
+fn unshares(denies_internet: bool, has_namespace: bool) -> UnshareFlags {
+    match (has_namespace, denies_internet) {
+        (false, _) => UnshareFlags::empty(),
+        (true, false) => UnshareFlags::NEWIPC,
+        (true, true) => UnshareFlags::NEWIPC | UnshareFlags::NEWNET,
+    }
+}
+
+/// Directories are held by the rules; what is read-only inside them by mounts.
+fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, mounts: &Part) -> Part {
+    match (&sandbox.writes, rules) {
+        (None, _) => Part::Off("the task does not say what it writes".to_owned()),
+        (Some(_), Err(reason)) => Part::Refused(reason.clone()),
+        (Some(_), Ok(_)) if !sandbox.read_only.is_empty() && mounts.is_refused() => mounts.clone(),
+        (Some(_), Ok(_)) => Part::On,
+    }
+}
+
+fn network_part(network: NetworkUse, has_filter: bool) -> Part {
+    match network {
+        NetworkUse::Full => Part::Off("the task may use the network".to_owned()),
+        NetworkUse::None if has_filter => Part::On,
+        NetworkUse::None => Part::Refused("there is no seccomp filter".to_owned()),
+        NetworkUse::Restricted => {
+            Part::Refused("an allow-list for the network is not supported yet".to_owned())
+        }
+    }
+}
+
+fn pid_max(sandbox: &Sandbox, has_namespace: bool) -> Result<u32, String> {
+    if !has_namespace {
+        return Err("without a namespace its processes are not counted".to_owned());
+    }
+    let release = rustix::system::uname();
+    let release = release.release().to_string_lossy();
+    if version(&release).is_none_or(|version| version < PID_MAX_SINCE) {
+        return Err(format!("this kernel ({release}) has no pid_max for a namespace"));
+    }
+    Ok(sandbox.limits.processes_max.saturating_add(PIDS_RESERVED))
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether what must be hidden is hidden, and whether sockets of others are.
+fn lay_mounts(
+    sandbox: &Sandbox,
+    writes: &mut Option<Vec<OsString>>,
+    bound: Option<Vec<PathBuf>>,
+) -> (Part, Part) {
+    let mut keeps: Vec<PathBuf> = sandbox.keeps.iter().map(PathBuf::from).collect();
+    // The system's own list of name servers is often in a directory that will be covered.
+    keeps.extend(std::fs::canonicalize(RESOLVER));
+    // An outer path first, because it brings the inner ones along.
+    keeps.sort();
+    let covered = cover_directories(&keeps, writes);
+    let hidden = covered.as_ref().map_err(Clone::clone).and_then(|()| hide_all(sandbox, &keeps));
+    let sockets = match (covered, bound) {
+        (Err(reason), _) => Part::Refused(reason),
+        (Ok(()), None) => Part::Refused("too many sockets are open on this machine".to_owned()),
+        (Ok(()), Some(bound)) => {
+            bound.iter().try_for_each(|path| hide_socket(path)).err().map_or(Part::On, Part::Refused)
+        }
+    };
+    (hidden.err().map_or(Part::On, Part::Refused), sockets)
+}
+
+fn cover_directories(keeps: &[PathBuf], writes: &mut Option<Vec<OsString>>) -> Result<(), String> {
+    for directory in sockets::DIRECTORIES.map(Path::new) {
+        if is_own_directory(directory) {
+            cover(directory, Cover::Plain, keeps)?;
+        }
+    }
+    mounts::make_veil().map_err(|error| format!("a file in /run: {error}"))?;
+    if is_own_directory(Path::new(SHARED_MEMORY)) {
+        cover(Path::new(SHARED_MEMORY), Cover::Shared, keeps)?;
+    }
+    // Where writing is not confined, files in the usual directory are the task's result as any others.
+    let Some(writes) = writes else { return Ok(()) };
+    let temporary = Path::new(TEMPORARY);
+    cover(temporary, Cover::Shared, keeps)?;
+    // Rules hold for everything inside, so that one for this directory would open what is kept there too.
+    if !keeps.iter().any(|keep| keep.starts_with(temporary)) {
+        writes.push(TEMPORARY.into());
+    }
+    Ok(())
+}
+
+fn cover(directory: &Path, kind: Cover, keeps: &[PathBuf]) -> Result<(), String> {
+    let named = |error: io::Error| format!("an empty {}: {error}", directory.display());
+    if !mounts::can_cover(directory, keeps) {
+        return Err(format!("the workspace is not below {}", directory.display()));
+    }
+    mounts::cover(directory, kind, keeps).map_err(named)
+}
+
+fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {
+    let named = |path: &OsString, error: io::Error| format!("{}: {error}", Path::new(path).display());
+    for path in &sandbox.hidden {
+        mounts::hide(Path::new(path), keeps).map_err(|error| named(path, error))?;
+    }
+    for disk in devices::disks() {
+        mounts::hide(&disk, &[]).map_err(|error| format!("{}: {error}", disk.display()))?;
+    }
+    for path in &sandbox.pinned {
+        mounts::pin(Path::new(path)).map_err(|error| named(path, error))?;
+    }
+    for path in sandbox.read_only.iter().filter(|path| Path::new(path).exists()) {
+        mounts::protect(Path::new(path)).map_err(|error| named(path, error))?;
+    }
+    Ok(())
+}
+
+/// A path in the kernel's list may be one of another mount namespace, and mean nothing or something else here.
+fn hide_socket(path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::FileTypeExt;
+    if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+        return mounts::hide(path, &[]).map_err(|error| format!("{}: {error}", path.display()));
+    }
+    Ok(())
+}
+
+/// Whether it is a directory and not a link to another one.
+fn is_own_directory(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_of_kernels_are_compared_by_number() {
+        assert_eq!(version("6.18.44-fc-v445"), Some((6, 18)));
+        assert_eq!(version("6.9.0"), Some((6, 9)));
+        assert!(version("6.9.0") < Some(PID_MAX_SINCE));
+        assert_eq!(version("unknown"), None);
+    }
+}

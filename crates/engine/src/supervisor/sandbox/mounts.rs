@@ -1,0 +1,160 @@
+//! Mounts of one namespace: empty directories over those with sockets, veils over what must not be seen, and read-only
+//! parts of what can be written.
+
+#![expect(unsafe_code, reason = "mount_setattr has no safe form")]
+
+use std::ffi::CString;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use contract::domain::limits::{SANDBOX_TMPFS_BYTES_MAX, SANDBOX_TMPFS_FILES_MAX};
+use rustix::fs::{CWD, FileType};
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
+
+/// A file that nobody can read, to be put over others. It is made in a directory that is covered.
+const VEIL: &str = "/run/.writ-veil";
+const MOUNT_ATTR_RDONLY: u64 = 1;
+
+/// What the new directory over another one is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cover {
+    /// Empty, and everybody may write there if nothing else forbids it.
+    Shared,
+    /// Empty, as its owner left it.
+    Plain,
+    /// Nobody can list it, and nothing can be made in it.
+    Veil,
+}
+
+/// Puts an empty file system over a directory. What is at one of `keeps` inside stays reachable.
+pub(super) fn cover(target: &Path, kind: Cover, keeps: &[PathBuf]) -> io::Result<()> {
+    let inside = keeps.iter().filter(|keep| keep.starts_with(target) && keep.as_path() != target);
+    let mut kept: Vec<Kept<'_>> = Vec::new();
+    for path in inside {
+        let is_inside_another = kept.iter().any(|other| path.starts_with(other.path));
+        if !is_inside_another && let Some(keep) = Kept::take(path)? {
+            kept.push(keep);
+        }
+    }
+    let mode = match kind {
+        Cover::Shared => "1777",
+        Cover::Plain => "755",
+        Cover::Veil => "111",
+    };
+    let options = CString::new(format!(
+        "mode={mode},size={SANDBOX_TMPFS_BYTES_MAX},nr_inodes={SANDBOX_TMPFS_FILES_MAX}"
+    ))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount(c"tmpfs", target, c"tmpfs", flags, Some(options.as_c_str()))?;
+    for keep in kept {
+        keep.put_back()?;
+    }
+    if kind == Cover::Veil { make_read_only(target, Depth::This) } else { Ok(()) }
+}
+
+/// Whether a directory can be covered without hiding one of these from those who need it.
+pub(super) fn can_cover(target: &Path, needed: &[PathBuf]) -> bool {
+    !needed.iter().any(|path| target.starts_with(path))
+}
+
+/// A mount that is in no directory at the moment.
+struct Kept<'k> {
+    path: &'k Path,
+    tree: OwnedFd,
+    is_directory: bool,
+}
+
+impl<'k> Kept<'k> {
+    /// `None` if nothing is there.
+    fn take(path: &'k Path) -> io::Result<Option<Self>> {
+        let is_directory = match std::fs::metadata(path) {
+            Ok(found) => found.is_dir(),
+            Err(_) => return Ok(None),
+        };
+        let flags =
+            OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+        let tree = rustix::mount::open_tree(CWD, path, flags)?;
+        Ok(Some(Self { path, tree, is_directory }))
+    }
+
+    fn put_back(self) -> io::Result<()> {
+        let above = self.path.parent().unwrap_or(Path::new("/"));
+        if self.is_directory {
+            DirBuilder::new().recursive(true).mode(0o755).create(self.path)?;
+        } else {
+            DirBuilder::new().recursive(true).mode(0o755).create(above)?;
+            OpenOptions::new().create(true).append(true).mode(0o600).open(self.path)?;
+        }
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        Ok(rustix::mount::move_mount(&self.tree, c"", CWD, self.path, flags)?)
+    }
+}
+
+/// Hides a file or a directory. What is at one of `keeps` inside stays reachable. Does nothing where nothing is.
+pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
+    let Ok(found) = rustix::fs::lstat(path) else { return Ok(()) };
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Directory => cover(path, Cover::Veil, keeps),
+        // It leads to something that is hidden under its own name.
+        FileType::Symlink => Ok(()),
+        _ => {
+            rustix::mount::mount_bind(VEIL, path)?;
+            make_read_only(path, Depth::This)
+        }
+    }
+}
+
+/// Makes the file that hides others. The directory it is in was covered before.
+pub(super) fn make_veil() -> io::Result<()> {
+    let made = OpenOptions::new().create_new(true).write(true).mode(0o000).open(VEIL);
+    made.map(drop)
+}
+
+/// Keeps everybody from writing to a file or a directory.
+pub(super) fn protect(path: &Path) -> io::Result<()> {
+    pin(path)?;
+    make_read_only(path, Depth::Whole)
+}
+
+/// Keeps a directory from being moved or removed.
+pub(super) fn pin(path: &Path) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind_recursive(path, path)?)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    This,
+    Whole,
+}
+
+/// `struct mount_attr` of the kernel.
+#[repr(C)]
+struct Attributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    users: u64,
+}
+
+/// Sets one flag and leaves the others, which a remount would have to repeat.
+fn make_read_only(path: &Path, depth: Depth) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let attributes = Attributes { set: MOUNT_ATTR_RDONLY, clear: 0, propagation: 0, users: 0 };
+    let flags = if depth == Depth::Whole { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the kernel reads the name and the attributes, which outlive the call, and writes nothing.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            CWD.as_raw_fd(),
+            name.as_ptr(),
+            flags,
+            &raw const attributes,
+            std::mem::size_of::<Attributes>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

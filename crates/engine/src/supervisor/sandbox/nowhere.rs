@@ -1,0 +1,59 @@
+//! Systems without a sandbox: everything that is asked for is refused, and said.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Limits, Sandbox, SandboxInForce};
+use crate::supervisor::process_table::Process;
+
+const REASON: &str = "this system has no sandbox for processes";
+
+/// There is none.
+pub(in crate::supervisor) struct Barrier;
+
+pub(in crate::supervisor) struct Progress {
+    never: Infallible,
+}
+
+/// Nothing is counted.
+pub(in crate::supervisor) struct Usage;
+
+pub(in crate::supervisor) fn bound() -> Option<Vec<PathBuf>> {
+    None
+}
+
+pub(in crate::supervisor) fn lay_out(
+    sandbox: &Sandbox,
+    _: Result<(), String>,
+    _: Option<Vec<PathBuf>>,
+) -> Result<(Barrier, SandboxInForce), String> {
+    if sandbox.is_demanded { Err(REASON.to_owned()) } else { Ok((Barrier, SandboxInForce::refused(REASON))) }
+}
+
+pub(in crate::supervisor) fn failed_step(progress: Progress, _: Command) -> Option<String> {
+    match progress.never {}
+}
+
+impl Barrier {
+    /// Nothing is done to the process.
+    pub(in crate::supervisor) fn attach(self, _: &mut Command) -> io::Result<Option<Progress>> {
+        Ok(None)
+    }
+}
+
+impl Usage {
+    pub(in crate::supervisor) fn new(_: Limits) -> Self {
+        Self
+    }
+
+    pub(in crate::supervisor) fn wait(&self) -> Duration {
+        Duration::MAX
+    }
+
+    pub(in crate::supervisor) fn look(&mut self, _: impl FnOnce() -> Vec<Process>) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,320 @@
+//! Ways out of a demanded sandbox, each tried by a real child. Where this machine has no sandbox there is nothing to show.
+
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+use contract::domain::confinement::NetworkUse;
+use engine::launcher::Launcher;
+use engine::supervisor::{Exit, LaunchSpec, Limits, Part, Report, Sandbox};
+use testkit::Scratch;
+
+use crate::world::{PATIENCE, PROGRAM, Run, fresh_token, script, shim_program};
+
+/// A directory with an open and a closed part, and what is outside.
+struct World {
+    scratch: Scratch,
+    sandbox: Sandbox,
+}
+
+struct Outcome {
+    printed: String,
+    exit: Option<Exit>,
+    exceeded: Option<String>,
+    fault: Option<String>,
+}
+
+impl Outcome {
+    fn is_stopped(&self) -> bool {
+        matches!(self.exit, Some(Exit::Code(code)) if code != 0)
+    }
+}
+
+fn has_sandbox() -> bool {
+    shim_program("0").sandbox_lacks().is_none()
+}
+
+impl World {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let root = fs::canonicalize(scratch.path()).unwrap();
+        for directory in ["work/open", "work/closed", "outside"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        fs::write(root.join("work/closed/file"), "as it was\n").unwrap();
+        let program = Path::new(PROGRAM).parent().unwrap();
+        let sandbox = Sandbox {
+            is_demanded: true,
+            writes: Some(vec![root.join("work/open").into()]),
+            keeps: vec![root.join("work").into(), program.into()],
+            ..Sandbox::default()
+        };
+        Self { scratch, sandbox }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.scratch.path()).unwrap().join(name)
+    }
+
+    /// Runs a shell script in `work`; `$0` is a token.
+    fn run(&self, text: &str) -> Outcome {
+        let token = fresh_token();
+        let mut spec = script(&token, text);
+        spec.cwd = self.path("work");
+        self.start(token, spec)
+    }
+
+    /// Tries one way out that needs a call of its own.
+    fn escape(&self, way: &str, word: &str) -> Outcome {
+        let token = fresh_token();
+        let mut spec = script(&token, "exit");
+        spec.argv = [PROGRAM, "escape", way, word].map(Into::into).to_vec();
+        spec.cwd = self.path("work");
+        self.start(token, spec)
+    }
+
+    fn start(&self, token: String, mut spec: LaunchSpec) -> Outcome {
+        spec.confinement.sandbox = Some(Box::new(self.sandbox.clone()));
+        let run = Run::of(token, spec);
+        let (mut printed, mut exit, mut exceeded, mut fault) = (Vec::new(), None, None, None);
+        loop {
+            match run.reports.recv_timeout(PATIENCE).expect("a last report") {
+                Report::Started { .. } => {}
+                Report::Stdout(bytes) | Report::Stderr(bytes) => printed.extend(bytes),
+                Report::Exceeded(what) => exceeded = Some(what),
+                Report::Exited(how) => exit = Some(how),
+                Report::Gone(_) => break,
+                Report::Fault(found) => {
+                    fault = Some(found.message);
+                    break;
+                }
+                Report::Lost(lost) => panic!("{lost:?}"),
+            }
+        }
+        run.handle.join();
+        Outcome { printed: String::from_utf8_lossy(&printed).into_owned(), exit, exceeded, fault }
+    }
+}
+
+#[test]
+fn work_in_the_open_part_goes_on() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    let outcome = world.run(
+        "cd open && echo a > x && mv x y && ln y z && mkdir d && mv y d/y && ln -s d l && rm z && cat d/y ../closed/file \
+         && echo gone > /dev/null && rm -r l d",
+    );
+    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
+    assert_eq!(outcome.printed, "a\nas it was\n");
+}
+
+#[test]
+fn nothing_outside_the_open_part_can_be_written() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    symlink(world.path("work/closed"), world.path("work/open/link")).unwrap();
+    let outside = world.path("outside/file");
+    fs::write(&outside, "as it was\n").unwrap();
+    let work = world.path("work");
+    let work = work.display();
+    let ways = [
+        "echo x > closed/file".to_owned(),
+        "echo x > closed/new".to_owned(),
+        "echo x > open/link/file".to_owned(),
+        "ln closed/file open/hard && echo x > open/hard".to_owned(),
+        "echo x > open/new && mv open/new closed/file".to_owned(),
+        "mv closed/file open/file".to_owned(),
+        "rm closed/file".to_owned(),
+        "truncate -s 0 closed/file".to_owned(),
+        format!("echo x > /proc/self/root{work}/closed/file"),
+        format!("cd /proc/self/cwd && echo x > {work}/closed/file"),
+        format!("mount --bind {work}/closed {work}/open && echo x > open/file"),
+        format!("unshare -rm mount --bind {work}/closed {work}/open"),
+        "umount /tmp".to_owned(),
+        // A setuid helper.
+        "su root -c 'echo x > closed/file'".to_owned(),
+        format!("echo x > {}", outside.display()),
+        "echo x > /etc/writ-was-here".to_owned(),
+        "echo 4000000 > /proc/sys/kernel/pid_max".to_owned(),
+    ];
+    for way in ways {
+        let outcome = world.run(&way);
+        assert!(outcome.is_stopped(), "{way}: {} {:?}", outcome.printed, outcome.fault);
+        assert_eq!(fs::read_to_string(world.path("work/closed/file")).unwrap(), "as it was\n", "{way}");
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "as it was\n", "{way}");
+        assert!(
+            !world.path("work/closed/new").exists() && !Path::new("/etc/writ-was-here").exists(),
+            "{way}"
+        );
+    }
+}
+
+#[test]
+fn what_is_read_only_or_hidden_inside_the_open_part_stays_so() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    for (name, text) in [("open/.git/config", "c"), ("open/secret.db", "s"), ("open/logs/one", "l")] {
+        let path = world.path("work").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    world.sandbox.read_only = vec![world.path("work/open/.git").into()];
+    world.sandbox.hidden =
+        vec![world.path("work/open/secret.db").into(), world.path("work/open/logs").into()];
+    for way in [
+        "echo x > open/.git/config",
+        "mv open/.git open/other",
+        "mkdir open/.git/hooks",
+        "cat open/secret.db",
+        "chmod 600 open/secret.db",
+        "rm open/secret.db",
+        "ls open/logs",
+        "cat open/logs/one",
+        "rm -rf open/logs",
+    ] {
+        assert!(world.run(way).is_stopped(), "{way}");
+    }
+    assert_eq!(world.run("cat open/.git/config").printed, "c");
+    assert_eq!(fs::read_to_string(world.path("work/open/logs/one")).unwrap(), "l");
+}
+
+#[test]
+fn sockets_of_others_cannot_be_reached() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    world.sandbox.network = NetworkUse::None;
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let name = format!("writ-{}", std::process::id());
+    let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    // As an SSH agent has one, but in the open part, which is not covered.
+    let inside = world.path("work/open/agent.sock");
+    let _inside = UnixListener::bind(&inside).unwrap();
+    let outside = world.path("outside/agent.sock");
+    let _outside = UnixListener::bind(&outside).unwrap();
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let cases = [
+        ("tcp", tcp.local_addr().unwrap().to_string()),
+        ("udp", udp.local_addr().unwrap().to_string()),
+        ("raw", String::new()),
+        ("packet", String::new()),
+        ("abstract", name),
+        ("path", text(&inside)),
+        ("path", text(&outside)),
+    ];
+    for (way, word) in cases {
+        let outcome = world.escape(way, &word);
+        assert!(outcome.is_stopped(), "{way} {word}: {} {:?}", outcome.printed, outcome.fault);
+    }
+    // The same calls work outside, so it is the sandbox that stops them.
+    assert!(std::net::TcpStream::connect(tcp.local_addr().unwrap()).is_ok());
+}
+
+#[test]
+fn the_network_is_open_unless_it_is_closed() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let outcome = world.escape("tcp", &tcp.local_addr().unwrap().to_string());
+    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{}", outcome.printed);
+}
+
+#[test]
+fn other_processes_and_the_kernel_cannot_be_reached() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    let pid = std::process::id().to_string();
+    for word in [pid.as_str(), "1"] {
+        let outcome = world.escape("signal", word);
+        assert!(outcome.is_stopped(), "signal {word}: {} {:?}", outcome.printed, outcome.fault);
+    }
+    // Each of them would fail with another error, or not at all, without the filter.
+    for (way, word) in [("trace", "1"), ("io_uring", ""), ("keys", ""), ("bpf", ""), ("users", "")] {
+        let outcome = world.escape(way, word);
+        assert_eq!(
+            outcome.printed,
+            format!("{way}: Permission denied (os error 13)\n"),
+            "{:?}",
+            outcome.fault
+        );
+    }
+    // Shared memory and message queues of others have names that are no paths.
+    let own = world.run("readlink /proc/self/ns/ipc").printed;
+    assert_ne!(Path::new(own.trim()), fs::read_link("/proc/self/ns/ipc").unwrap());
+    let status = world.run("grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t '").printed;
+    assert_eq!(status, "NoNewPrivs:1\nSeccomp:2\n");
+}
+
+#[test]
+fn a_descriptor_that_was_left_open_does_not_come_along() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    let file = fs::File::create(world.path("outside/file")).unwrap();
+    // Without the flag that closes it, as a careless caller leaves one.
+    let left = rustix::io::fcntl_dupfd_cloexec(&file, 50).unwrap();
+    rustix::io::fcntl_setfd(&left, rustix::io::FdFlags::empty()).unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&left).to_string();
+    assert!(world.escape("descriptor", &number).is_stopped());
+    assert_eq!(fs::read_to_string(world.path("outside/file")).unwrap(), "");
+}
+
+#[test]
+fn too_much_memory_and_too_many_processes_end_the_child_and_nothing_else() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    world.sandbox.limits = Limits { processes_max: 40, memory_bytes_max: 64 * 1024 * 1024 };
+    let memory = world.escape("memory", "");
+    assert_eq!(memory.exceeded.as_deref(), Some("more than 64 MiB of memory"));
+    let processes = world.escape("processes", "");
+    assert!(processes.exceeded.is_some(), "{:?} {}", processes.exit, processes.printed);
+}
+
+#[test]
+fn what_is_demanded_and_cannot_be_had_starts_nothing() {
+    let mut world = World::new();
+    world.sandbox.network = NetworkUse::Restricted;
+    let outcome = world.run("echo started > open/file");
+    let fault = outcome.fault.expect("a refusal");
+    assert!(fault.contains("the sandbox lacks") && fault.contains("network"), "{fault}");
+    assert!(!world.path("work/open/file").exists());
+}
+
+#[test]
+fn what_is_only_preferred_is_reported_and_the_rest_is_in_force() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    (world.sandbox.is_demanded, world.sandbox.network) = (false, NetworkUse::Restricted);
+    world.sandbox.writes = None;
+    let token = fresh_token();
+    let mut spec = script(&token, "echo x > closed/new");
+    spec.cwd = world.path("work");
+    spec.confinement.sandbox = Some(Box::new(world.sandbox.clone()));
+    let run = Run::of(token, spec);
+    let Ok(Report::Started { in_force, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    let in_force = in_force.sandbox.expect("it was asked for");
+    assert_eq!(in_force.syscalls, Part::On);
+    assert!(in_force.network.is_refused() && matches!(in_force.files, Part::Off(_)));
+    let ended = run.finish();
+    assert!(ended.ends.contains(&Report::Exited(Exit::Code(0))), "{ended:?}");
+}
