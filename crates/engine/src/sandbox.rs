@@ -74,17 +74,22 @@ impl<'w> Wanted<'w> {
         }
     }
 
-    /// Why a sandbox that is demanded cannot be had, as far as that is known before anything is started.
-    pub fn refusal(&self) -> Option<&'static str> {
+    /// Why a sandbox that is demanded cannot be had in this workspace, as far as that is known before anything is
+    /// started.
+    pub fn refusal(&self, workspace: &Path) -> Option<String> {
         if self.mode != SandboxMode::Enforce {
             return None;
         }
         match (self.namespace, self.network) {
-            (Namespace::Off, _) => Some("its namespace is off, which a sandbox needs"),
+            (Namespace::Off, _) => Some("its namespace is off, which a sandbox needs".to_owned()),
             (Namespace::On, NetworkUse::Restricted) => {
-                Some("an allow-list for the network is not supported yet; use `none` or `full`")
+                Some("an allow-list for the network is not supported yet; use `none` or `full`".to_owned())
             }
-            (Namespace::On, NetworkUse::None | NetworkUse::Full) => None,
+            (Namespace::On, NetworkUse::None | NetworkUse::Full) => {
+                let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+                let opened = paths::opened(&real, self.writes.iter().chain(self.scratch));
+                opened.err().or_else(|| git::refusal(&real, self.git))
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(Command::Test(args): &Command, globals: &Globals, _: &Output) 
     // What is shown is worth having also where not all of it can be enforced.
     let mode = asked.max(SandboxMode::Prefer);
     let wanted = Wanted { mode, namespace: Namespace::On, ..Wanted::of(&task, None) };
-    if let Some(reason) = wanted.refusal() {
+    if let Some(reason) = wanted.refusal(&workspace) {
         return Err(Error::new(ErrorCode::Denied, format!("this sandbox cannot be had: {reason}")));
     }
     let mut spec = host::program(args.command.clone());

@@ -240,7 +240,7 @@ impl Dispatcher<'_> {
         }
         let lacks =
             || self.settings.launcher.sandbox_lacks().map(|lacks| format!("this machine lacks: {lacks}"));
-        let reason = wanted.refusal().map(str::to_owned).or_else(lacks)?;
+        let reason = wanted.refusal(Path::new(&self.run.asked.workspace)).or_else(lacks)?;
         Some(format!("E_PERMISSION_DENIED: the sandbox is demanded, and {reason}"))
     }
 

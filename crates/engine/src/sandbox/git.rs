@@ -45,13 +45,18 @@ pub(super) fn protect(
             sandbox.pinned.push(repository.clone().into_os_string());
             writes.push(repository);
         }
-        GitUse::Commit => {
-            return Err(
-                "`.git` is not a directory, so commits in a sandbox are not supported here".to_owned()
-            );
-        }
+        GitUse::Commit => return Err(NOT_A_DIRECTORY.to_owned()),
     }
     Ok(())
+}
+
+const NOT_A_DIRECTORY: &str = "`.git` is not a directory, so commits in a sandbox are not supported here";
+
+/// Why the task cannot be given what it may do with `.git`.
+pub(super) fn refusal(workspace: &Path, allowed: GitUse) -> Option<String> {
+    let found = std::fs::symlink_metadata(workspace.join(".git"));
+    let is_other = found.is_ok_and(|found| !found.is_dir());
+    (allowed == GitUse::Commit && is_other).then(|| NOT_A_DIRECTORY.to_owned())
 }
 
 /// The files that git obeys in this repository, or would obey if they were there.
