@@ -164,6 +164,9 @@ pub(crate) enum Command {
     /// List and remove the snapshots that rollbacks need
     #[command(display_order = STORE)]
     Snapshots(Group<commands::snapshots::Command>),
+    /// List and remove the clones in which tasks work
+    #[command(display_order = STORE)]
+    Worktree(Group<commands::worktree::Command>),
     /// Migrate the store to this program's schema
     #[command(display_order = STORE)]
     Upgrade(commands::upgrade::Args),

@@ -53,6 +53,7 @@ pub(crate) mod validate;
 pub(crate) mod watchdog;
 pub(crate) mod worker;
 pub(crate) mod worklog;
+pub(crate) mod worktree;
 
 use std::process::ExitCode;
 
@@ -124,6 +125,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Trust(args) => trust::run(args, globals, output),
         Command::Config(group) => config::run(&group.command, globals, output),
         Command::Worklog(group) => worklog::run(&group.command, globals, output),
+        Command::Worktree(group) => worktree::run(&group.command, globals, output),
         Command::Handoff(group) => handoff::run(&group.command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
         Command::Sandbox(group) => sandbox::run(&group.command, globals, output),

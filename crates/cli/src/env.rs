@@ -43,7 +43,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
         name: "WRIT_RESULT",
         about: "set for a worker's command: the file for its result, if it writes one",
     },
-    Variable { name: "WRIT_WORKSPACE", about: "set for a worker's command: the run's workspace" },
+    Variable {
+        name: "WRIT_WORKSPACE",
+        about: "set for a worker's command and for children in a clone: the run's workspace",
+    },
+    Variable { name: "WRIT_WORKTREE", about: "set for children in a clone: where it is" },
+    Variable { name: "WRIT_PORT_FIRST", about: "set for children in a clone: the first port that is theirs" },
+    Variable { name: "WRIT_PORT_LAST", about: "set for children in a clone: the last one" },
     Variable { name: "WRIT_SANDBOX", about: "set for sandboxed children: the store they cannot reach" },
     Variable { name: "WRIT_DEPTH", about: "set for children: how deep their run is" },
     Variable {

@@ -26,6 +26,7 @@ use engine::index::Index;
 use engine::sandbox::{INSIDE_VARIABLE, SandboxSettings};
 use engine::snapshots::Snapshots;
 use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, own_identity};
+use engine::worktree::Worktrees;
 use engine::{Observer, Policy, Settings, StopSignal};
 use ops::context::Key;
 use ops::host::{HowToWork, Installation};
@@ -132,6 +133,7 @@ impl Door for CommandLine {
         own.push(directory.clone());
         own.extend(self.logs());
         own.extend(snapshots_directory(&self.globals));
+        own.extend(worktrees_directory(&self.globals));
         Index::at(directory).without(own)
     }
 
@@ -143,6 +145,10 @@ impl Door for CommandLine {
         // A configuration that cannot be read was refused where the mode was asked for.
         let config = config::load(&absolute(".".into())).unwrap_or_default();
         sandbox_settings(&self.store, &config.sandbox)
+    }
+
+    fn worktrees(&self) -> Worktrees {
+        worktrees_directory(&self.globals).map(Worktrees::at).unwrap_or_default()
     }
 
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings> {
@@ -164,6 +170,7 @@ impl Door for CommandLine {
             index: self.index(),
             snapshots: self.snapshots(),
             sandbox: sandbox_settings(&self.store, &config.sandbox),
+            worktrees: self.worktrees(),
             policy: config.policy,
             environment: self.environment(),
             stop: self.stop()?,
@@ -400,6 +407,13 @@ pub(crate) fn index_directory(globals: &Globals) -> Result<PathBuf> {
 pub(crate) fn snapshots_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = absolute(store_path(globals)?).into_os_string();
     name.push(".snapshots");
+    Ok(PathBuf::from(name))
+}
+
+/// Where clones of workspaces are kept: beside the store.
+pub(crate) fn worktrees_directory(globals: &Globals) -> Result<PathBuf> {
+    let mut name = absolute(store_path(globals)?).into_os_string();
+    name.push(".worktrees");
     Ok(PathBuf::from(name))
 }
 

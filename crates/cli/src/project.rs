@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use contract::domain::workspace;
 
+use crate::env;
 use crate::host;
 use crate::persona::{self, Persona};
 
@@ -20,9 +21,19 @@ pub(crate) fn root_of(directory: &str) -> Option<String> {
 pub(crate) fn here() -> Option<String> {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     match persona::current() {
-        Persona::Writ => HERE.get_or_init(|| root_of(&host::absolute(".".into()).to_string_lossy())).clone(),
+        Persona::Writ => HERE.get_or_init(called_in).clone(),
         Persona::Vybe => None,
     }
+}
+
+fn called_in() -> Option<String> {
+    let here = host::absolute(".".into());
+    root_of(&workspace_of_clone(&here).unwrap_or_else(|| here.to_string_lossy().into_owned()))
+}
+
+/// The workspace of the clone that this directory is in, where an engine started the caller in one.
+fn workspace_of_clone(directory: &Path) -> Option<String> {
+    env::get("WRIT_WORKTREE").filter(|clone| directory.starts_with(clone)).and(env::get("WRIT_WORKSPACE"))
 }
 
 /// The project that a flag names; without the flag, the one this command was called in.

@@ -32,3 +32,4 @@ pub mod token;
 pub mod trust;
 pub(crate) mod words;
 pub mod workspace;
+pub mod worktree;

@@ -12,6 +12,7 @@ use crate::domain::limits;
 use crate::domain::money::MicroUsd;
 use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
+use crate::domain::worktree::WorktreeSpec;
 
 pub use executor::{ExecutorName, KnownExecutor, PromptUse};
 
@@ -87,6 +88,9 @@ pub struct PlanTask {
     /// What it may do with the workspace's git repository.
     #[serde(default, skip_serializing_if = "GitUse::is_read")]
     pub git: GitUse,
+    /// Whether it works in a clone of its own, and what it gets there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeSpec>,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -148,6 +152,7 @@ impl PlanTask {
             sandbox: None,
             network: NetworkUse::Full,
             git: GitUse::Read,
+            worktree: None,
             aop: None,
         }
     }

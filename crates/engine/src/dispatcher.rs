@@ -2,18 +2,19 @@
 
 pub(crate) mod busy_store;
 mod conclude;
+mod isolated;
 mod layers;
 mod parked;
 mod pins;
 mod reports;
 pub(crate) mod rolling;
+mod setup;
 pub(crate) mod start;
 mod waiting;
 mod watching;
 mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Duration;
 
 use contract::domain::attempt::Attempt;
@@ -36,6 +37,7 @@ use crate::sandbox::Wanted;
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
+use isolated::Isolated;
 use parked::Starving;
 use waiting::Waiting;
 use watching::Watch;
@@ -75,6 +77,8 @@ pub(crate) struct Dispatcher<'d> {
     watches: BTreeMap<usize, Watch>,
     /// The scratch of every task. Changes there never count.
     scratch: Vec<Scope>,
+    /// Tasks that work in clones of their own.
+    clones: BTreeMap<usize, Isolated>,
     /// From when on this engine can tell who is silent.
     watches_from_ms: i64,
     watched_ms: i64,
@@ -143,6 +147,7 @@ impl<'d> Dispatcher<'d> {
             waiting: BTreeMap::new(),
             watches: BTreeMap::new(),
             scratch,
+            clones: BTreeMap::new(),
             watches_from_ms: renewed_ms,
             watched_ms: renewed_ms,
             paused_ms: parts.settings.launcher.paused_ms(),
@@ -263,13 +268,13 @@ impl<'d> Dispatcher<'d> {
     pub(crate) fn place(&self, task: usize) -> CheckLocation<'_> {
         CheckLocation {
             launcher: &*self.settings.launcher,
-            workspace: Path::new(&self.run.asked.workspace),
+            workspace: self.directory(task),
             index: &self.settings.index,
             environment: &self.settings.environment,
             author: self.run.asked.environment.as_ref(),
-            task_env: &self.part(task).spec.env,
+            task_env: self.task_env(task),
             scopes: &self.part(task).spec.writes,
-            wanted: Wanted::of(&self.part(task).spec, self.settings.policy.sandbox),
+            wanted: self.wanted(task),
             sandbox: &self.settings.sandbox,
             task: self.tasks[task].id.as_str(),
         }

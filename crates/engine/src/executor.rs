@@ -44,6 +44,8 @@ pub(crate) trait Executor: Send + Sync {
 /// One attempt at a task.
 pub(crate) struct Work<'w> {
     pub(crate) run: &'w NewRun,
+    /// Where the child works.
+    pub(crate) workspace: &'w str,
     pub(crate) task: &'w Task,
     pub(crate) part: &'w PlanPart,
     pub(crate) attempt_number: i64,

@@ -22,10 +22,11 @@ use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::Task;
 use contract::domain::trust::ProjectCommands;
+use contract::domain::worktree::WorktreeRecord;
 use contract::intake::Executors;
 use ops::host::{
-    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, LogPiece, ProgramQuestion,
-    RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, too_short_of,
+    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
+    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -42,6 +43,7 @@ use crate::supervisor::logs::{LogReader, Piece, Stream};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
+use crate::worktree::{self, Worktrees};
 use crate::{Ending, Policy, disk, worklog};
 
 /// What only the door knows: the user's configuration, and who watches a run.
@@ -68,6 +70,11 @@ pub trait Door {
     /// What the engine needs to confine its children.
     fn sandbox(&self) -> SandboxSettings {
         SandboxSettings::default()
+    }
+
+    /// The clones in which tasks work.
+    fn worktrees(&self) -> Worktrees {
+        Worktrees::default()
     }
     /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
@@ -360,6 +367,37 @@ impl Host for LocalHost {
         self.door.snapshots().collect(collection).map_err(snapshot_error)
     }
 
+    fn worktrees(&self, mark: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
+        let environment = self.door.environment();
+        let runner = worktree::git::Runner {
+            launcher: &*self.launcher,
+            environment: &environment,
+            mark: mark.clone(),
+        };
+        let all = self.door.worktrees().list().map_err(worktree_error)?;
+        let kept = all.into_iter().map(|clone| KeptWorktree {
+            directory: clone.tree().to_string_lossy().into_owned(),
+            standing: clone.standing(&runner),
+            worktree: clone.record,
+        });
+        Ok(kept.collect())
+    }
+
+    fn remove_worktree(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<bool> {
+        let environment = self.door.environment();
+        let runner = worktree::git::Runner {
+            launcher: &*self.launcher,
+            environment: &environment,
+            mark: mark.clone(),
+        };
+        let clones = self.door.worktrees();
+        let all = clones.list().map_err(worktree_error)?;
+        match all.iter().find(|clone| clone.record.task_id == record.task_id) {
+            Some(clone) => clones.remove(&runner, clone).map_err(worktree_error),
+            None => Ok(false),
+        }
+    }
+
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
         let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
         let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
@@ -437,6 +475,16 @@ fn snapshot_error(fault: snapshots::Fault) -> Error {
         Fault::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
         Fault::Stopped => Error::new(ErrorCode::Bug, message),
         Fault::Io { .. } => Error::new(ErrorCode::Io, message),
+    }
+}
+
+/// What a failure of the clones means to a caller.
+fn worktree_error(fault: worktree::Fault) -> Error {
+    let message = crate::launcher::with_causes(&fault);
+    match fault {
+        worktree::Fault::Busy => Error::new(ErrorCode::Busy, message).hint("try again"),
+        worktree::Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message),
+        _ => Error::new(ErrorCode::Io, message),
     }
 }
 

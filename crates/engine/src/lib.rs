@@ -15,6 +15,7 @@ pub mod snapshots;
 pub mod supervisor;
 pub mod verify;
 pub mod worklog;
+pub mod worktree;
 
 mod dispatcher;
 mod drive;

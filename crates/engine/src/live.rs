@@ -62,6 +62,11 @@ pub(crate) struct Live {
 
 pub(crate) enum Phase {
     Executing,
+    /// Which command prepares its clone, and what it has printed.
+    Setup {
+        index: usize,
+        watched: Box<Watched>,
+    },
     /// Which check runs, and what it has printed.
     Checking {
         index: usize,
@@ -70,6 +75,10 @@ pub(crate) enum Phase {
     /// Nothing runs: the machine is short of something. Then the executor is started, or this check.
     Parked {
         check: Option<usize>,
+        due_ms: i64,
+    },
+    /// Nothing runs any more; its merge waits for the locks of others.
+    Landing {
         due_ms: i64,
     },
     /// Nothing runs any more; a slow layer judges the attempt.
@@ -88,8 +97,10 @@ impl Live {
     /// When it has to be looked at again, on the boot clock.
     pub(crate) fn next_due_ms(&self) -> i64 {
         match self.phase {
-            Phase::Parked { due_ms, .. } => due_ms,
-            Phase::Executing | Phase::Checking { .. } | Phase::Judging => self.deadline_ms,
+            Phase::Parked { due_ms, .. } | Phase::Landing { due_ms } => due_ms,
+            Phase::Executing | Phase::Setup { .. } | Phase::Checking { .. } | Phase::Judging => {
+                self.deadline_ms
+            }
         }
     }
 

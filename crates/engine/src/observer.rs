@@ -57,6 +57,11 @@ pub enum Progress<'t> {
         task: &'t str,
         told: &'t str,
     },
+    /// It begins without the work of another task, which cannot be merged: ``begins without `a`: …``.
+    BeginsWithout {
+        task: &'t str,
+        told: &'t str,
+    },
     /// Another engine works the run; this one waits for its result.
     Attached {
         process: &'t str,

@@ -1,7 +1,5 @@
 //! Decides about tasks that were interrupted: done if their checks pass, else run again if that is safe, else parked.
 
-use std::path::PathBuf;
-
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::check::CheckSeen;
@@ -64,7 +62,11 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             AttemptState::Unknown => {
                 dispatcher.tasks[task].status == Status::Blocked && dispatcher.settings.rerun_parked
             }
-            AttemptState::Succeeded | AttemptState::Failed => false,
+            // Its work could not be merged; perhaps it can by now.
+            AttemptState::Succeeded => {
+                dispatcher.tasks[task].status == Status::Blocked && dispatcher.is_isolated(task)
+            }
+            AttemptState::Failed => false,
         };
         // If another process moves the task meanwhile, its change stays, and the task is decided about again.
         while interrupted && !recover_one(dispatcher, task, &last)? {
@@ -90,8 +92,9 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     let spec = dispatcher.part(task).spec.clone();
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
-    let changed = dispatcher.changed_pins(task);
-    let outside = dispatcher.outside_of_interrupted(task)?;
+    // Nobody else writes in a clone.
+    let lost_to = lost_to.filter(|_| !dispatcher.is_isolated(task));
+    let Some((changed, outside)) = left_behind(dispatcher, task, last)? else { return Ok(true) };
     if lost_to.is_none() {
         dispatcher.finish_snapshot(task, &last.begun.id);
     }
@@ -101,14 +104,23 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let checks = match hold {
         // Whatever the checks find there may be the work of others, or only half of the task's.
         Hold::Held if lost_to.is_some() || is_unfinished => Some(Vec::new()),
-        Hold::Held => look(dispatcher, &spec, last)?,
+        Hold::Held => look(dispatcher, task, &spec, last)?,
+        // Work that was only to be merged still is.
+        Hold::GivenUp if last.state == AttemptState::Succeeded => return Ok(true),
         // The checks could not be run, so nothing is proved.
         Hold::GivenUp => Some(Vec::new()),
         Hold::Stopping => None,
     };
     let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
-    let decision = decide(spec.checks.len(), &checks, may_rerun);
+    // What was only to be merged is done where there is nothing to check.
+    let is_claimed = last.state == AttemptState::Succeeded && spec.checks.is_empty();
+    let decision =
+        if is_claimed { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
+    let unseen = match decision {
+        Decision::Verified => dispatcher.land(task, &last.begun.id),
+        Decision::Rerun | Decision::Parked => None,
+    };
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
     let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
     let reason = &reason(decision, lost_to.as_ref(), rolled.as_ref().map(|rolled| rolled.told.as_str()));
@@ -119,12 +131,54 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Rerun => AttemptState::Interrupted,
         Decision::Parked => AttemptState::Unknown,
     };
-    let withheld = together([changed, outside.as_ref().and_then(Outside::withheld)]);
+    let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
     let observed =
         Outcome { checks, outside: outside.filter(|outside| !outside.is_empty()), ..Outcome::default() };
     note_end(dispatcher, task, last, (state, reason), observed);
-    note_moves(dispatcher, task, decision, (reason, withheld));
+    match dispatcher.unmerged(task).filter(|_| decision == Decision::Verified) {
+        Some(reason) => note_unmerged(dispatcher, task, reason),
+        None => note_moves(dispatcher, task, decision, (reason, withheld)),
+    }
     dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
+    note_decision(dispatcher, decision, reason, last);
+    if !dispatcher.commit_unless_moved(mark)? {
+        return Ok(false);
+    }
+    dispatcher.held.remove(&task);
+    dispatcher.create_conflict_task(task)?;
+    dispatcher.reload(task)?;
+    if dispatcher.tasks[task].status.is_terminal() {
+        dispatcher.forget_watch(task);
+    }
+    dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
+    Ok(true)
+}
+
+/// The pins that an attempt changed, and what it changed outside its scope. `None` if the task stays as it is: its clone cannot
+/// be opened, or its work still cannot be merged.
+fn left_behind(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+) -> Result<Option<(Option<String>, Option<Outside>)>> {
+    if !dispatcher.is_isolated(task) {
+        let changed = dispatcher.changed_pins(task);
+        return Ok(Some((changed, dispatcher.outside_of_interrupted(task)?)));
+    }
+    if !dispatcher.return_to_clone(task, &last.begun.id)? {
+        return Ok(None);
+    }
+    // Before the work of others comes in.
+    let changed = dispatcher.changed_pins(task);
+    dispatcher.bring_together(task, &last.begun.id);
+    if last.state == AttemptState::Succeeded && dispatcher.unmerged(task).is_some() {
+        dispatcher.create_conflict_task(task)?;
+        return Ok(None);
+    }
+    Ok(Some((changed, dispatcher.outside_of_clone(task))))
+}
+
+fn note_decision(dispatcher: &mut Dispatcher<'_>, decision: Decision, reason: &str, last: &Attempt) {
     dispatcher.note(Entry::Envelope(Note {
         kind: Type::Event,
         from: None,
@@ -134,16 +188,6 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         payload: json!({"decision": decision.as_str(), "reason": reason, "attempt": last.begun.number}),
         task_id: Some(last.begun.task_id.clone()),
     }));
-    if !dispatcher.commit_unless_moved(mark)? {
-        return Ok(false);
-    }
-    dispatcher.held.remove(&task);
-    dispatcher.reload(task)?;
-    if dispatcher.tasks[task].status.is_terminal() {
-        dispatcher.forget_watch(task);
-    }
-    dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
-    Ok(true)
 }
 
 /// Why it was decided so, who has its locks by now, and what was taken back.
@@ -164,23 +208,32 @@ fn reason(decision: Decision, lost_to: Option<&Held>, rolled: Option<&str>) -> S
 }
 
 /// Runs the task's checks. `None` if a request to stop came before they had ended.
-fn look(dispatcher: &mut Dispatcher<'_>, spec: &PlanTask, last: &Attempt) -> Result<Option<Vec<CheckSeen>>> {
+fn look(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    spec: &PlanTask,
+    last: &Attempt,
+) -> Result<Option<Vec<CheckSeen>>> {
     let settings = dispatcher.settings;
     // Checks that the policy forbids by now are not started either; the walk will refuse the run.
     if l3_policy::denial(&dispatcher.run.asked, &settings.policy).is_some() {
         return Ok(Some(Vec::new()));
     }
-    let workspace = PathBuf::from(&dispatcher.run.asked.workspace);
+    let workspace = dispatcher.directory(task).to_owned();
+    let task_env = dispatcher.task_env(task).clone();
     let environment = dispatcher.run.asked.environment.clone();
+    let origin = PathBuf::from(&dispatcher.run.asked.workspace);
+    let wanted = Wanted::of(spec, settings.policy.sandbox);
+    let wanted = if dispatcher.is_isolated(task) { wanted.in_clone_of(&origin) } else { wanted };
     let place = CheckLocation {
         launcher: &*settings.launcher,
         workspace: &workspace,
         index: &settings.index,
         environment: &settings.environment,
         author: environment.as_ref(),
-        task_env: &spec.env,
+        task_env: &task_env,
         scopes: &spec.writes,
-        wanted: Wanted::of(spec, settings.policy.sandbox),
+        wanted,
         sandbox: &settings.sandbox,
         task: last.begun.task_id.as_str(),
     };
@@ -247,8 +300,10 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
     let is_begun = dispatcher.attempts[task].last().is_some_and(is_unfinished);
     let needs_locks = !spec.checks.is_empty() || spec.rollback || is_begun;
     // A scope that cannot be locked is refused when the task starts.
-    let wants = dispatcher.wants(task).unwrap_or_default();
-    if !needs_locks || wants.scopes.is_empty() {
+    let is_isolated = dispatcher.is_isolated(task);
+    let wants = if is_isolated { Ok(dispatcher.landing_wants(task)) } else { dispatcher.wants(task) };
+    let wants = wants.unwrap_or_default();
+    if !(needs_locks || is_isolated) || wants.scopes.is_empty() {
         return Ok(Hold::Held);
     }
     loop {
@@ -318,11 +373,21 @@ fn note_moves(
         let task_id = dispatcher.tasks[task].id.clone();
         if to == Status::Done {
             let withheld = withheld.clone();
-            dispatcher.note(Entry::Finish { task_id, verified: true, withheld });
+            let verified = !dispatcher.part(task).spec.checks.is_empty();
+            dispatcher.note(Entry::Finish { task_id, verified, withheld });
             continue;
         }
         let reason = Some(format!("unknown: {reason}"));
         dispatcher.note(Entry::MoveTask { task_id, to, reason, verified: false });
+    }
+}
+
+/// Leaves a task whose work could not be merged to a person.
+fn note_unmerged(dispatcher: &mut Dispatcher<'_>, task: usize, reason: String) {
+    if dispatcher.tasks[task].status == Status::InProgress {
+        let task_id = dispatcher.tasks[task].id.clone();
+        let reason = Some(reason);
+        dispatcher.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
     }
 }
 

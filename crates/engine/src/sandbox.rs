@@ -60,6 +60,8 @@ pub struct Wanted<'w> {
     pub network: NetworkUse,
     pub git: GitUse,
     pub namespace: Namespace,
+    /// The repository whose objects the one of a clone uses.
+    pub origin: Option<&'w Path>,
 }
 
 impl<'w> Wanted<'w> {
@@ -71,7 +73,14 @@ impl<'w> Wanted<'w> {
             network: spec.network,
             git: spec.git,
             namespace: spec.namespace,
+            origin: None,
         }
+    }
+
+    /// The same for a task in a clone: nobody else works there, so it may commit.
+    #[must_use]
+    pub fn in_clone_of(self, origin: &'w Path) -> Self {
+        Self { git: GitUse::Commit, origin: Some(origin), ..self }
     }
 
     /// Why a sandbox that is demanded cannot be had in this workspace, as far as that is known before anything is
@@ -124,6 +133,7 @@ pub fn of_child(
     let credentials = settings.credentials_of(argv);
     let mut keeps = paths::programs(argv, environment);
     keeps.extend([workspace.to_owned(), real.clone()]);
+    keeps.extend(wanted.origin.map(Path::to_owned));
     let mut sandbox = Sandbox {
         is_demanded,
         hidden: paths::hidden(settings, &credentials),

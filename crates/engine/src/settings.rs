@@ -13,6 +13,7 @@ use crate::index::Index;
 use crate::launcher::Launcher;
 use crate::sandbox::SandboxSettings;
 use crate::snapshots::Snapshots;
+use crate::worktree::Worktrees;
 
 pub struct Settings {
     /// Starts children.
@@ -24,6 +25,8 @@ pub struct Settings {
     pub index: Index,
     /// What the scopes of tasks were before and after them.
     pub snapshots: Snapshots,
+    /// The clones in which tasks work.
+    pub worktrees: Worktrees,
     pub policy: Policy,
     /// What is needed to confine children.
     pub sandbox: SandboxSettings,

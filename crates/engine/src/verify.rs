@@ -73,6 +73,31 @@ impl Watched {
         }
     }
 
+    /// For a setup command, of which nothing is recorded but why it failed.
+    pub(crate) fn of_setup(hidden: &Hidden) -> Self {
+        Self {
+            digest: digest::Running::default(),
+            printed: false,
+            tail: Tail::new(hidden, TAIL_BYTES),
+            exit_code: None,
+            problem: None,
+            ran: None,
+        }
+    }
+
+    /// Why a command failed, with the last line of what it printed. `None` if it did not.
+    pub(crate) fn failure(self) -> Option<String> {
+        let reason = match (self.problem, self.exit_code) {
+            (Some(problem), _) => problem,
+            (None, Some(0)) => return None,
+            (None, Some(code)) => format!("exit code {code}"),
+            (None, None) => "it ended without an exit code".to_owned(),
+        };
+        let printed = self.tail.finish();
+        let last = printed.lines().rev().find(|line| !line.trim().is_empty());
+        Some(last.map_or(reason.clone(), |last| format!("{reason}: {}", last.trim())))
+    }
+
     /// Takes a report; true when it was the last one.
     pub(crate) fn take(&mut self, report: Report) -> bool {
         match report {

@@ -27,6 +27,7 @@ use contract::domain::scope::{Links, Scope};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::trust::ProjectCommands;
+use contract::domain::worktree::{Standing, WorktreeRecord};
 use contract::intake::Executors;
 use contract::json::{Value, json};
 use schemars::JsonSchema;
@@ -137,6 +138,14 @@ pub trait Host {
     fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
         Err(no_snapshots())
     }
+    /// Every clone in which a task works or worked, compared with its workspace.
+    fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
+        Ok(Vec::new())
+    }
+    /// Removes a clone, unless it has work that its workspace has not. Says whether it did.
+    fn remove_worktree(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<bool> {
+        Ok(false)
+    }
     /// Runs a program of the caller's with this input, and returns what it printed.
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
     /// Which programs act for agents, as configured for documents of this directory.
@@ -206,6 +215,15 @@ pub struct Collected {
     pub left_bytes: u64,
     /// Snapshots that stay because their tasks have not ended, or a rollback has not.
     pub held: u64,
+}
+
+/// A clone of a workspace in which a task works or worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptWorktree {
+    pub worktree: WorktreeRecord,
+    /// Where its files are.
+    pub directory: String,
+    pub standing: Standing,
 }
 
 /// What is looked at while a worker works, whatever the workspace ignores.

@@ -39,6 +39,7 @@ pub mod verdict;
 pub mod vybe;
 pub mod watchdog;
 pub mod worklog;
+pub mod worktree;
 
 mod checking;
 mod decision;

@@ -4,7 +4,7 @@ use crate::verb::Entry;
 use crate::{
     agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
     lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots, status, task, token,
-    transfer, trust, vybe, watchdog, worklog,
+    transfer, trust, vybe, watchdog, worklog, worktree,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -90,6 +90,9 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<audit::reseal::Reseal>(),
     Entry::of::<gc::all::Gc>(),
     Entry::of::<gc::all::Preview>(),
+    Entry::of::<worktree::list::List>(),
+    Entry::of::<worktree::gc::Gc>(),
+    Entry::of::<worktree::gc::Preview>(),
     Entry::of::<transfer::backup::Backup>(),
     Entry::of::<transfer::export::Export>(),
     Entry::of::<transfer::import::Import>(),

@@ -65,6 +65,7 @@ impl Door for TestDoor {
             logs: self.logs.clone(),
             index: self.index(),
             snapshots: self.snapshots(),
+            worktrees: engine::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: environment(),

@@ -72,4 +72,5 @@ mod vybe_import;
 mod walk;
 mod workers;
 mod worklog;
+mod worktrees;
 mod write_scopes;

@@ -121,6 +121,26 @@ pub const SNAPSHOTS_WAIT_MAX: Duration = Duration::from_secs(30);
 pub const ROLLBACK_PATHS_LISTED_MAX: usize = 1000;
 /// Paths that were left as they are and that an attempt keeps.
 pub const ROLLBACK_LEFT_LISTED_MAX: usize = 20;
+/// Clones that are kept beside a store. At the limit those that are merged go; if that is not enough, no task gets another.
+pub const WORKTREES_MAX: usize = 100;
+/// How long one call of git for a clone may take.
+pub const WORKTREE_GIT_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long one setup command of a clone may take.
+pub const SETUP_TIMEOUT: Duration = Duration::from_mins(10);
+pub const SETUP_COMMANDS_MAX: usize = 20;
+/// Ports that are reserved for clones: below those that systems hand out by themselves.
+pub const WORKTREE_PORT_FIRST: u16 = 20_000;
+pub const WORKTREE_PORT_LAST: u16 = 29_999;
+pub const WORKTREE_PORTS_MAX: u16 = 100;
+/// How long the merge of a task waits for other merges into the same workspace.
+pub const MERGE_WAIT_MAX: Duration = Duration::from_secs(60);
+/// How often the checks of a task run again because the workspace moved on meanwhile.
+pub const MERGE_ROUNDS_MAX: u32 = 3;
+/// Paths, and commits of the other side, that a conflict lists; the rest is counted.
+pub const CONFLICT_PATHS_MAX: usize = 50;
+pub const CONFLICT_COMMITS_MAX: usize = 10;
+/// Branches of one clone that are looked at before it is deleted. A clone with more is kept.
+pub const WORKTREE_REFS_MAX: usize = 1000;
 /// A task's whole worklog. It is read as a whole to verify it.
 pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A handoff bundle, which contains the worklogs of all tasks. It is read as a whole, too.

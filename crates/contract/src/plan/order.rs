@@ -44,7 +44,10 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
         edges.push(needs);
     }
     match Graph::new(edges) {
-        Ok(graph) => check_writes(plan, &graph, findings),
+        Ok(graph) => {
+            check_writes(plan, &graph, findings);
+            check_isolation(plan, &index, findings);
+        }
         Err(cycle) => {
             let message = format!("the dependencies form a cycle: {}", named(plan, &cycle));
             findings.push(format!("$.task[{}].depends_on", cycle[0]), "cycle", message);
@@ -74,6 +77,23 @@ pub fn sorted(plan: &Plan) -> Vec<usize> {
     };
     let graph = Graph::new(plan.tasks.iter().map(needs).collect());
     graph.map(|graph| graph.order().to_vec()).expect("BUG: a checked plan has no cycle")
+}
+
+/// A clone begins with what is committed, and a task in the workspace commits nothing.
+fn check_isolation(plan: &Plan, index: &BTreeMap<&str, usize>, findings: &mut Findings) {
+    for (i, task) in plan.tasks.iter().enumerate().filter(|(_, task)| task.worktree.is_some()) {
+        for (d, name) in task.depends_on.iter().enumerate() {
+            let needed = index.get(name.as_str()).map(|&needed| &plan.tasks[needed]);
+            if needed.is_some_and(|needed| needed.worktree.is_none() && !needed.writes.is_empty()) {
+                let message = format!(
+                    "`{}` works in a clone, which would not have what `{name}` writes into the workspace; give \
+                     `{name}` `isolation = \"worktree\"` too",
+                    task.id
+                );
+                findings.push(format!("$.task[{i}].depends_on[{d}]"), "dependency_in_workspace", message);
+            }
+        }
+    }
 }
 
 fn check_writes(plan: &Plan, graph: &Graph, findings: &mut Findings) {

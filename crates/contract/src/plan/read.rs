@@ -1,5 +1,6 @@
 //! Reads a plan and reports all of its faults together.
 
+mod isolation;
 mod rest;
 
 use std::time::Duration;
@@ -115,6 +116,7 @@ impl RawPlan {
     fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
         let (namespace, rollback) = (self.namespace, self.rollback);
         let (sandbox, network, git) = (self.sandbox, self.network, self.git);
+        let isolation = isolation::Defaults::of(&self, findings);
         let tasks = self.task.into_iter().map(|task| RawTask {
             namespace: task.namespace.or(namespace),
             // A task without a scope has nothing to take back; only one that asks for it itself is at fault.
@@ -124,6 +126,7 @@ impl RawPlan {
             git: task.git.or(git),
             ..task
         });
+        let tasks = tasks.map(|task| isolation.fill(task));
         let tasks: Vec<PlanTask> =
             tasks.enumerate().map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
@@ -204,6 +207,7 @@ impl RawTask {
             sandbox: self.sandbox,
             network: self.network.unwrap_or_default(),
             git: self.git.unwrap_or_default(),
+            worktree: isolation::spec(self.isolation, (self.setup, self.ports), &at, findings),
             aop: None,
         }
     }

@@ -9,6 +9,7 @@ use crate::domain::check::Expects;
 use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::limits;
 use crate::domain::priority::Priority;
+use crate::domain::worktree::Isolation;
 use crate::shape::{
     Described, Form, Map, NATURAL, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, document, list, text,
 };
@@ -39,6 +40,12 @@ document! {
         pub(super) network: Option<NetworkUse>,
         /// `commit`: sandboxed tasks that do not say it may write to the workspace's `.git`, but not to its hooks and configuration. Default read.
         pub(super) git: Option<GitUse>,
+        /// Where tasks work that do not say it: `none` is the workspace itself, `worktree` a clone of it for each task. Default none.
+        pub(super) isolation: Option<Isolation>,
+        /// Commands that prepare each clone, for tasks that do not say it.
+        pub(super) setup: Option<Vec<Vec<String>>> as SETUP,
+        /// How many ports each clone gets, for tasks that do not say it. Default 0.
+        pub(super) ports: Option<u32> as PORTS,
         /// The tasks, each a [[task]] table.
         pub(super) task: Vec<RawTask> as list!(RawTask::SHAPE, 1, limits::PLAN_TASKS_MAX),
     }
@@ -103,6 +110,12 @@ document! {
         pub(super) network: Option<NetworkUse>,
         /// `commit`: in a sandbox, it may write to the workspace's `.git`, but not to hooks and configuration. Default: as the plan says.
         pub(super) git: Option<GitUse>,
+        /// `worktree`: it works in a clone of the workspace's git repository, and its work is merged when it is done. Default: as the plan says.
+        pub(super) isolation: Option<Isolation>,
+        /// Commands that prepare its clone before the first attempt, each a list of a program and its arguments. Default: as the plan says.
+        pub(super) setup: Option<Vec<Vec<String>>> as SETUP,
+        /// How many ports are reserved for its clone: WRIT_PORT_FIRST to WRIT_PORT_LAST. Default: as the plan says.
+        pub(super) ports: Option<u32> as PORTS,
         /// The checks that writ runs before the task is done, each a [[task.checks]] table.
         #[serde(default)]
         pub(super) checks: Vec<RawCheck> as list!(RawCheck::SHAPE, 0, limits::CHECKS_PER_TASK_MAX),
@@ -178,6 +191,8 @@ const NAME: Shape = Shape::Text(Text { min: 1, max: 64, form: Some(&TASK_ID) });
 const PARALLEL: Shape = Shape::Integer { min: 1, max: limits::PARALLEL_MAX.cast_signed() as i64 };
 const RETRIES: Shape = Shape::Integer { min: 0, max: limits::RETRIES_MAX as i64 };
 const SCOPES: Shape = list!(NON_BLANK, 0, limits::SCOPES_PER_TASK_MAX);
+const SETUP: Shape = list!(list!(TEXT, 1, 1000), 0, limits::SETUP_COMMANDS_MAX);
+const PORTS: Shape = Shape::Integer { min: 0, max: limits::WORKTREE_PORTS_MAX as i64 };
 const ENV: Shape =
     Shape::Map(&Map { value: TEXT, key: Text { min: 1, max: UNBOUNDED, form: Some(&ENV_NAME) } });
 

@@ -50,6 +50,15 @@ impl Dispatcher<'_> {
         // Before the checks: what they leave behind is not the task's.
         let outside = self.end_watch(task, stopped)?;
         self.live_mut(task).outside = outside;
+        if succeeded && self.is_isolated(task) {
+            // Before the work of others comes in.
+            let changed = self.changed_pins(task);
+            self.live_mut(task).withheld.extend(changed);
+            let attempt = self.live[&task].attempt.id.clone();
+            self.bring_together(task, &attempt);
+            let outside = self.outside_of_clone(task);
+            self.live_mut(task).outside = outside;
+        }
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
     }
 
@@ -59,7 +68,7 @@ impl Dispatcher<'_> {
         let (id, attempt) = (self.tasks[task].id.as_str(), live.attempt.id.to_string());
         self.settings.sandbox.forget_attempt(id, &attempt);
         if let Some(was_there) = live.redirection {
-            remove_redirection(Path::new(&self.run.asked.workspace), was_there);
+            remove_redirection(self.directory(task), was_there);
         }
     }
 
@@ -85,7 +94,7 @@ impl Dispatcher<'_> {
     fn check_next(&mut self, task: usize, mut index: usize) -> Result<()> {
         if self.live[&task].recorder.is_none() && !self.part(task).spec.checks.is_empty() {
             let recorder = Recorder::new(&self.place(task));
-            let changed = self.changed_pins(task);
+            let changed = if self.is_isolated(task) { None } else { self.changed_pins(task) };
             let live = self.live_mut(task);
             live.recorder = Some(recorder);
             live.withheld.extend(changed);
@@ -102,11 +111,20 @@ impl Dispatcher<'_> {
             }
             index += 1;
         }
+        if self.has_moved_on(task) {
+            let live = self.live_mut(task);
+            (live.seen, live.recorder) = (Vec::new(), None);
+            return self.check_next(task, 0);
+        }
         self.conclude(task)
     }
 
     pub(super) fn conclude(&mut self, task: usize) -> Result<()> {
-        let live = self.live.remove(&task).expect("BUG: a task is concluded once");
+        let mut live = self.live.remove(&task).expect("BUG: a task is concluded once");
+        if live.stopped.is_none() && !self.may_land(task, &mut live)? {
+            self.live.insert(task, live);
+            return Ok(());
+        }
         if live.stopped != Some(Stopped::Fenced) {
             self.finish_snapshot(task, &live.attempt.id);
         }
@@ -134,6 +152,7 @@ impl Dispatcher<'_> {
         let id = self.tasks[task].id.clone();
         self.note_return(task, live.claimed(), reported);
         let (verdict, verification) = self.record_judgment(&id, judgment)?;
+        let verdict = self.land_judged(task, live, verdict);
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
         let mut rolled = None;
@@ -150,6 +169,7 @@ impl Dispatcher<'_> {
             unwritten => return self.conclude_unwritten(task, live, &unwritten),
         }
         self.held.remove(&task);
+        self.create_conflict_task(task)?;
         self.reload(task)?;
         self.follow_verdict(task, live, &verdict);
         Ok(())
@@ -214,6 +234,11 @@ impl Dispatcher<'_> {
         self.note(end_of(live, Conclusion::of(verdict, reported), reported, token));
         let move_to =
             |to, reason: Option<String>| Entry::MoveTask { task_id: id.clone(), to, reason, verified: false };
+        let is_done = !matches!(verdict, Verdict::Failed { .. });
+        if let Some(reason) = self.unmerged(task).filter(|_| is_done) {
+            self.note(move_to(Status::Blocked, Some(reason)));
+            return;
+        }
         match verdict {
             Verdict::Done { verified } => {
                 self.note(Entry::Finish { task_id: id, verified: *verified, withheld: None });

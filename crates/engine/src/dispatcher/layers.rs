@@ -5,7 +5,6 @@
 //! layers of a step have ended, so records of tasks that run in parallel never mix.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Arc;
 
 use contract::aocl::Bundle;
@@ -129,7 +128,7 @@ impl Dispatcher<'_> {
         if delegated.exit.product().is_none() {
             return Some(Judgment { delegated, verified: None });
         }
-        let workspace = Path::new(&self.run.asked.workspace);
+        let workspace = self.directory(task).to_owned();
         let outside = live.outside.as_ref();
         let mut withheld = live.withheld.clone();
         withheld.extend(outside.and_then(Outside::withheld));
@@ -138,7 +137,7 @@ impl Dispatcher<'_> {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
             let after = live.seen.last().and_then(|seen| seen.ran.as_ref()?.tree_after.clone());
             let writes = &part.spec.writes;
-            let look = || self.settings.index.tree_digest(workspace, writes);
+            let look = || self.settings.index.tree_digest(&workspace, writes);
             let tree = if writes.is_empty() { None } else { after.or_else(look) };
             (member.run)(&VerifyFacts {
                 number: part.number,
@@ -191,12 +190,20 @@ impl Dispatcher<'_> {
                 None => self.board.set_not_before(task, now_ms),
                 Some((Phase::Judging, deadline_ms)) => *deadline_ms = now_ms,
                 // A process has its own deadline, and no layer of its task is awaited.
-                Some((Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. }, _)) => {}
+                Some((
+                    Phase::Executing
+                    | Phase::Setup { .. }
+                    | Phase::Checking { .. }
+                    | Phase::Landing { .. }
+                    | Phase::Parked { .. },
+                    _,
+                )) => {}
             }
         }
         let is_due = |live: &Live| match live.phase {
             Phase::Judging => live.stopped.is_some() || now_ms >= live.deadline_ms,
-            Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. } => false,
+            Phase::Landing { due_ms } => live.stopped.is_some() || now_ms >= due_ms,
+            Phase::Executing | Phase::Setup { .. } | Phase::Checking { .. } | Phase::Parked { .. } => false,
         };
         let due: Vec<usize> =
             self.live.iter().filter(|(_, live)| is_due(live)).map(|(task, _)| *task).collect();

@@ -68,9 +68,9 @@ impl Dispatcher<'_> {
         let Some(short_of) = Shortage::of(fault.errno) else { return false };
         let live = self.live_mut(task);
         let check = match live.phase {
-            Phase::Executing => None,
+            Phase::Executing | Phase::Setup { .. } => None,
             Phase::Checking { index, .. } => Some(index),
-            Phase::Parked { .. } | Phase::Judging => return false,
+            Phase::Parked { .. } | Phase::Landing { .. } | Phase::Judging => return false,
         };
         if live.stopped.is_some() {
             return false;
@@ -86,14 +86,19 @@ impl Dispatcher<'_> {
             Phase::Parked { check, due_ms } if live.stopped.is_some() || due_ms <= now_ms => {
                 Some((*task, check, live.stopped.is_some()))
             }
-            Phase::Parked { .. } | Phase::Executing | Phase::Checking { .. } | Phase::Judging => None,
+            Phase::Parked { .. }
+            | Phase::Executing
+            | Phase::Setup { .. }
+            | Phase::Checking { .. }
+            | Phase::Landing { .. }
+            | Phase::Judging => None,
         });
         let parked: Vec<_> = parked.collect();
         for (task, check, is_stopped) in parked {
             match check {
                 None if is_stopped => self.executor_ended(task)?,
                 Some(_) if is_stopped => self.conclude(task)?,
-                None => self.start_executor(task)?,
+                None => self.begin_work(task)?,
                 Some(index) => self.launch_check(task, index)?,
             }
         }

@@ -1,7 +1,5 @@
 //! The files that a task's checks use: remembered before the work begins, and compared before the checks run.
 
-use std::path::Path;
-
 use contract::domain::pins::{WORK_BEGAN, baseline, withheld};
 use ops::pinnable;
 use ops::run::journal::Entry;
@@ -20,11 +18,7 @@ impl Dispatcher<'_> {
         if paths.is_empty() {
             return;
         }
-        let found = digests(
-            &self.settings.index,
-            Path::new(&self.run.asked.workspace),
-            paths.keys().map(String::as_str),
-        );
+        let found = digests(&self.settings.index, self.directory(task), paths.keys().map(String::as_str));
         let task_id = self.tasks[task].id.clone();
         self.note(Entry::Pin { task_id, files: baseline(&paths, &found) });
     }
@@ -32,11 +26,7 @@ impl Dispatcher<'_> {
     /// Why evidence is withheld although the checks passed: the task changed what they use.
     pub(crate) fn changed_pins(&self, task: usize) -> Option<String> {
         let before = self.tasks[task].pinned.as_ref().filter(|files| !files.is_empty())?;
-        let now = digests(
-            &self.settings.index,
-            Path::new(&self.run.asked.workspace),
-            before.keys().map(String::as_str),
-        );
+        let now = digests(&self.settings.index, self.directory(task), before.keys().map(String::as_str));
         withheld(before, &now, WORK_BEGAN)
     }
 }

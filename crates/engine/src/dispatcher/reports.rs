@@ -24,6 +24,10 @@ impl Dispatcher<'_> {
             let last = watched.take(report);
             return if last { self.check_ended(task) } else { Ok(()) };
         }
+        if let Phase::Setup { watched, .. } = &mut live.phase {
+            let last = watched.take(report);
+            return if last { self.setup_ended(task) } else { Ok(()) };
+        }
         live.last_sign_ms = now_ms;
         match report {
             Report::Started { in_force, .. } => {
@@ -90,11 +94,18 @@ impl Dispatcher<'_> {
                     live.stop(Stopped::Timeout, &*self.children);
                 }
                 Phase::Executing if silent => live.stop(Stopped::Silence, &*self.children),
-                Phase::Checking { ref mut watched, .. } if now_ms >= live.deadline_ms => {
+                Phase::Checking { ref mut watched, .. } | Phase::Setup { ref mut watched, .. }
+                    if now_ms >= live.deadline_ms =>
+                {
                     watched.problem.get_or_insert_with(|| TOOK_TOO_LONG.to_owned());
                     self.children.kill(live.process);
                 }
-                Phase::Executing | Phase::Checking { .. } | Phase::Parked { .. } | Phase::Judging => {}
+                Phase::Executing
+                | Phase::Setup { .. }
+                | Phase::Checking { .. }
+                | Phase::Parked { .. }
+                | Phase::Landing { .. }
+                | Phase::Judging => {}
             }
         }
     }

@@ -28,9 +28,14 @@ impl Dispatcher<'_> {
     /// Keeps the scope of an attempt that is about to begin. `None` if it has none.
     pub(super) fn take_snapshot(&self, task: usize, attempt: &AttemptId) -> Option<Taken> {
         let spec = &self.part(task).spec;
-        if spec.writes.is_empty() {
-            let note = "rollback has no effect: the task names no paths that it may write".to_owned();
-            return spec.rollback.then(|| Taken { notes: vec![note], ..Taken::default() });
+        let needless = if self.is_isolated(task) {
+            Some("rollback has no effect: the task works in a clone, and only work that is done is merged")
+        } else {
+            let is_nowhere = spec.writes.is_empty();
+            is_nowhere.then_some("rollback has no effect: the task names no paths that it may write")
+        };
+        if let Some(note) = needless {
+            return spec.rollback.then(|| Taken { notes: vec![note.to_owned()], ..Taken::default() });
         }
         if !self.settings.snapshots.is_kept() {
             return None;
@@ -58,7 +63,8 @@ impl Dispatcher<'_> {
     /// Whether attempts of the task are rolled back when they fail.
     pub(crate) fn is_rolled_back(&self, task: usize) -> bool {
         let spec = &self.part(task).spec;
-        spec.rollback && !spec.writes.is_empty() && self.settings.snapshots.is_kept()
+        let has_snapshots = self.settings.snapshots.is_kept() && !self.is_isolated(task);
+        spec.rollback && !spec.writes.is_empty() && has_snapshots
     }
 
     /// The same, unless its locks were taken: others may have written there since.

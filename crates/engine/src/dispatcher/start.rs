@@ -54,6 +54,9 @@ impl Dispatcher<'_> {
         };
         let at = self.cx.now().at;
         let attempt = self.new_attempt(task, number);
+        if let Err(reason) = self.enter_clone(task, &attempt.id)? {
+            return self.leave_unstarted(task, reason, mark);
+        }
         let task_id = self.tasks[task].id.clone();
         let took_over = self.note_takeover(task)?;
         self.note_pins(task);
@@ -171,6 +174,7 @@ impl Dispatcher<'_> {
         let now = self.cx.now();
         let prepared = executor.prepare(&Work {
             run: &self.run.asked,
+            workspace: &self.directory(task).to_string_lossy(),
             task: &self.tasks[task],
             part: self.part(task),
             attempt_number: attempt.number,
@@ -180,8 +184,10 @@ impl Dispatcher<'_> {
         });
         let marker = Marker { attempt: attempt.id.clone(), owner: self.settings.launcher.identity() };
         let argv = prepared.argv.iter().map(OsString::from).collect();
-        let mut spec = LaunchSpec::new(argv, PathBuf::from(&self.run.asked.workspace), marker);
+        let mut spec = LaunchSpec::new(argv, self.directory(task).to_owned(), marker);
         spec.env = self.child_environment(&shaped.env, &prepared.env);
+        let own = self.clone_env(task);
+        spec.env.extend(own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
         let refused = self.confine(task, &attempt, &mut spec);
@@ -228,28 +234,35 @@ impl Dispatcher<'_> {
                 self.live_mut(task).ended.fault = Some(reason);
                 self.executor_ended(task)
             }
-            None => self.start_executor(task),
+            None => self.begin_work(task),
         }
+    }
+
+    /// What is asked for the sandbox of a task.
+    pub(crate) fn wanted(&self, task: usize) -> Wanted<'_> {
+        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        let workspace = Path::new(&self.run.asked.workspace);
+        if self.is_isolated(task) { wanted.in_clone_of(workspace) } else { wanted }
     }
 
     /// Why a sandbox that is demanded for the task cannot be had on this machine.
     pub(super) fn sandbox_refusal(&self, task: usize) -> Option<String> {
-        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        let wanted = self.wanted(task);
         if wanted.mode != SandboxMode::Enforce {
             return None;
         }
         let lacks =
             || self.settings.launcher.sandbox_lacks().map(|lacks| format!("this machine lacks: {lacks}"));
-        let reason = wanted.refusal(Path::new(&self.run.asked.workspace)).or_else(lacks)?;
+        let reason = wanted.refusal(self.directory(task)).or_else(lacks)?;
         Some(format!("E_PERMISSION_DENIED: the sandbox is demanded, and {reason}"))
     }
 
     /// Adds the task's sandbox to the launch. The answer is why it must not be started.
     fn confine(&self, task: usize, attempt: &NewAttempt, spec: &mut LaunchSpec) -> Option<String> {
         let settings = &self.settings.sandbox;
-        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        let wanted = self.wanted(task);
         let private = settings.private_of_attempt(attempt.task_id.as_str(), &attempt.id.to_string());
-        let directories = (Path::new(&self.run.asked.workspace), &private);
+        let directories = (self.directory(task), &private);
         match sandbox::of_child(settings, &wanted, directories, (&spec.argv, &mut spec.env)) {
             Ok(sandbox) => {
                 spec.confinement.sandbox = sandbox;
@@ -261,9 +274,9 @@ impl Dispatcher<'_> {
 
     /// Whether the repository was redirected before a task that may commit.
     fn redirection(&self, task: usize) -> Option<bool> {
-        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
+        let wanted = self.wanted(task);
         let may_commit = wanted.mode != SandboxMode::Off && wanted.git == GitUse::Commit;
-        may_commit.then(|| sandbox::is_redirected(Path::new(&self.run.asked.workspace)))
+        may_commit.then(|| sandbox::is_redirected(self.directory(task)))
     }
 
     /// Starts the process of a live task, now or when the machine has what it needs.
@@ -347,7 +360,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn next_process(&mut self) -> u64 {
+    pub(super) fn next_process(&mut self) -> u64 {
         self.processes += 1;
         self.processes
     }

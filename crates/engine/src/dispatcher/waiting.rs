@@ -48,9 +48,14 @@ const STUCK_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Dispatcher<'_> {
-    /// The parts of the workspace that a task writes, as they are on the disk now.
+    /// The parts of the workspace that a task writes, as they are on the disk now. None while it works in a clone.
     pub(crate) fn wants(&self, task: usize) -> Result<Wants> {
-        wants(&*self.cx.host(), &self.run, &self.part(task).spec.writes)
+        if self.is_isolated(task) { Ok(Wants::default()) } else { self.scope(task) }
+    }
+
+    /// The same for a task that works in a clone, too.
+    pub(super) fn scope(&self, task: usize) -> Result<Wants> {
+        wants(&*self.cx.host(), &self.run.asked.workspace, &self.part(task).spec.writes)
     }
 
     /// A sign of life: the hold on the run and on everything its tasks write is renewed, and those who gave no such
@@ -222,11 +227,10 @@ impl Dispatcher<'_> {
     }
 }
 
-fn wants(host: &dyn Host, run: &Run, writes: &[Scope]) -> Result<Wants> {
+fn wants(host: &dyn Host, root: &str, writes: &[Scope]) -> Result<Wants> {
     if writes.is_empty() {
         return Ok(Wants::default());
     }
-    let root = &run.asked.workspace;
     let paths: Vec<String> = writes.iter().map(ToString::to_string).collect();
     let texts: Vec<&str> = paths.iter().map(String::as_str).collect();
     let scopes = resolve(&host.links(root, &texts), root, &paths)?;
@@ -241,7 +245,7 @@ fn seen(place: &Scope, fold: bool) -> Scope {
 /// What a task writes, under absolute names, so that it can be held against the locks of other runs. A scope that has
 /// no place in the workspace is refused when the task is to begin.
 fn places(host: &dyn Host, run: &Run, writes: &[Scope]) -> Vec<Scope> {
-    let Ok(wants) = wants(host, run, writes) else { return writes.to_vec() };
+    let Ok(wants) = wants(host, &run.asked.workspace, writes) else { return writes.to_vec() };
     let places = wants.scopes.iter().filter_map(|scope| place(&run.asked.workspace, scope).ok());
     places.map(|place| seen(&place, wants.fold)).collect()
 }
@@ -267,7 +271,10 @@ pub(super) fn board(
             name: spec.map(|spec| spec.id.clone()).unwrap_or_default(),
             status: task.status,
             needs,
-            writes: spec.map(|spec| places(host, run, &spec.writes)).unwrap_or_default(),
+            writes: spec
+                .filter(|spec| spec.worktree.is_none())
+                .map(|spec| places(host, run, &spec.writes))
+                .unwrap_or_default(),
             priority: Priority::from_number(task.priority),
             not_before_ms: now.boot.millis.saturating_add(millis(left)),
             ..Slot::default()

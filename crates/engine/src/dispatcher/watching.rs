@@ -39,8 +39,13 @@ impl Dispatcher<'_> {
     /// Looks at the workspace before an executor starts. An attempt that repeats a failed one is compared with what was
     /// before the first: the change is the same one.
     pub(super) fn begin_watch(&mut self, task: usize, at: Timestamp) -> Result<()> {
+        // Nobody meets a task in its clone; its merge holds locks, as every other writer does.
+        if self.is_isolated(task) {
+            return Ok(());
+        }
         let name = self.board.slot(task).name.clone();
-        let running = self.live.keys().map(|&other| self.board.slot(other).name.clone()).collect();
+        let others = self.live.keys().filter(|&&other| !self.is_isolated(other));
+        let running = others.map(|&other| self.board.slot(other).name.clone()).collect();
         for (_, watch) in self.watches.iter_mut().filter(|(other, _)| **other != task) {
             watch.span.met.insert(name.clone());
         }
@@ -106,7 +111,7 @@ impl Dispatcher<'_> {
         let Some(at) = self.attempts[task].first().map(|first| first.started_at) else { return Ok(None) };
         let since = meanwhile::began(self.cx, &self.tasks[task].id, at)?;
         let is_within = |attempt: &Attempt| attempt.ended_at.is_none_or(|ended| ended >= at);
-        let others = (0..self.tasks.len()).filter(|&other| other != task);
+        let others = (0..self.tasks.len()).filter(|&other| other != task && !self.is_isolated(other));
         let met = others.filter(|&other| self.attempts[other].iter().any(is_within));
         let met = met.map(|other| self.board.slot(other).name.clone()).collect();
         Ok(Some(Span { since, met }))

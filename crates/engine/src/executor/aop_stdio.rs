@@ -99,7 +99,7 @@ fn task_of_plan(work: &Work<'_>) -> Task {
     };
     let prompt = spec.prompt.clone().unwrap_or_else(|| spec.title.clone());
     let id = work.task.id.to_string();
-    let mut asked = AopWork::new(id, prompt, Category::Other, Complexity::Medium, &work.run.workspace);
+    let mut asked = AopWork::new(id, prompt, Category::Other, Complexity::Medium, work.workspace);
     asked.priority = Some(spec.priority);
     asked.inputs.push(brief_of(work));
     Task::new(session, target, asked)

@@ -10,6 +10,7 @@ fn prepared(spec: PlanTask) -> Prepared {
     let executors = Executors::built_in();
     executors.find(&spec.executor).unwrap().prepare(&Work {
         run: &run,
+        workspace: "/",
         task: &subject,
         part: part(&subject),
         attempt_number: 2,

@@ -49,6 +49,7 @@ impl World {
             logs: store.scratch().dir("logs"),
             index: Index::at(store.scratch().join("index")),
             snapshots: crate::snapshots::Snapshots::default(),
+            worktrees: crate::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: crate::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
@@ -169,6 +170,7 @@ impl Observer for Watcher<'_> {
             | Progress::Stopping { .. }
             | Progress::StoreBusy
             | Progress::TookOver { .. }
+            | Progress::BeginsWithout { .. }
             | Progress::Attached { .. } => {}
         }
     }

@@ -38,6 +38,7 @@ impl Bench {
             logs: store.scratch().dir("logs"),
             index: Index::at(store.scratch().join("index")),
             snapshots: engine::snapshots::Snapshots::default(),
+            worktrees: engine::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::from([path]),

@@ -16,6 +16,7 @@ mod output;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod simulation;
+mod worktrees;
 mod world;
 
 /// A module that is not named above would never run.

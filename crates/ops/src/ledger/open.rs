@@ -1,5 +1,6 @@
 //! Opens the ledger of a plan: its tasks are assigned to workers, and no engine runs them.
 
+use contract::domain::code::ErrorCode;
 use contract::domain::run::DocumentKind;
 use contract::domain::scope::Scope;
 use contract::operator::Code;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::show;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::run::accept::{Submission, submit};
 use crate::run::document::{self, Document, Understood};
@@ -66,9 +67,19 @@ pub fn open_submission(cx: &mut Context, key: &Key, submission: &Submission) -> 
     let workspace = host.real_directory(&submission.workspace);
     let submission = Submission { kind: DocumentKind::Ledger, workspace, ..submission.clone() };
     refuse_outside(&submission)?;
+    refuse_isolation(&submission)?;
     let Reply { answer, replayed } = submit(cx, key, &submission)?;
     let answer = show::show(cx, &show::Request { run: answer.run_id.to_string() })?;
     Ok(Reply { answer, replayed })
+}
+
+/// Workers work where they are started: nobody makes a clone for them.
+fn refuse_isolation(submission: &Submission) -> Result<()> {
+    let isolated = submission.plan.tasks.iter().position(|task| task.worktree.is_some());
+    let Some(index) = isolated else { return Ok(()) };
+    let message = format!("$.task[{index}].isolation: the workers of a crew work in the workspace itself");
+    Err(Error::new(ErrorCode::InvalidInput, message)
+        .hint("remove `isolation`, or run the plan with `writ run`"))
 }
 
 /// A path outside the workspace can never be locked, so its task could never be assigned. Anything else that a task

@@ -220,6 +220,27 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "worktree.list",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({}), &["worktree", "list"])
+        },
+    },
+    Row {
+        verb: "worktree.gc",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({}), &["worktree", "gc"])
+        },
+    },
+    Row {
+        verb: "worktree.preview_gc",
+        prepare: |cli| {
+            create_task(cli);
+            Example::new(json!({}), &["worktree", "gc", "--dry-run"])
+        },
+    },
+    Row {
         verb: "store.gc",
         prepare: |cli| {
             create_task(cli);

@@ -29,7 +29,10 @@ pub(super) fn overlaps<'p>(plan: &'p Plan, graph: &Graph) -> Overlaps<'p> {
         if open.tasks.contains(&write.task) {
             continue;
         }
-        for outer in open.unordered_with(write.task) {
+        // Two tasks that work in clones of their own do not meet; their work is merged.
+        let is_apart =
+            |other: usize| plan.tasks[write.task].worktree.is_some() && plan.tasks[other].worktree.is_some();
+        for outer in open.unordered_with(write.task).into_iter().filter(|outer| !is_apart(outer.task)) {
             let (a, b) = if outer.task < write.task { (outer, write) } else { (write, outer) };
             found.entry((a.task, b.task)).or_insert((a.scope, b.scope));
         }

@@ -220,3 +220,38 @@ fn what_a_plan_says_about_sandboxes_holds_for_tasks_that_do_not_say_it() {
     let conflict = task("a", "sandbox = \"enforce\"\nnamespace = \"off\"");
     assert!(run(&format!("{HEAD}{conflict}")).starts_with("$.task[0].sandbox [conflict]"));
 }
+
+#[test]
+fn tasks_that_work_in_clones_may_write_the_same_paths() {
+    let isolated = "writes = [\"src\"]\nisolation = \"worktree\"";
+    let both = format!("{HEAD}{}{}", task("a", isolated), task("b", isolated));
+    assert_eq!(run(&both), "ok: a b");
+    let one = format!("{HEAD}{}{}", task("a", isolated), task("b", "writes = [\"src\"]"));
+    insta::assert_snapshot!(run(&one), @"$.task[1].writes [overlapping_writes] `a` writes `src` and `b` writes `src`, and neither waits for the other; add a depends_on");
+}
+
+#[test]
+fn a_clone_has_its_setup_and_ports_from_the_task_or_the_plan() {
+    let head = format!("{HEAD}isolation = \"worktree\"\nsetup = [[\"make\"]]\nports = 3\n");
+    let tasks = [task("a", ""), task("b", "ports = 0\nsetup = []"), task("c", "isolation = \"none\"")];
+    let value = toml_value(&format!("{head}{}", tasks.concat())).unwrap();
+    let plan = from_value(&value, &known()).unwrap();
+    let spec = |setup: &[&str], ports| {
+        let setup = setup.iter().map(|word| vec![(*word).to_owned()]).collect();
+        Some(crate::domain::worktree::WorktreeSpec { setup, ports })
+    };
+    let found: Vec<_> = plan.tasks.into_iter().map(|task| task.worktree).collect();
+    assert_eq!(found, [spec(&["make"], 3), spec(&[], 0), None]);
+}
+
+#[test]
+fn setup_and_ports_need_a_clone_and_a_clone_needs_what_it_depends_on() {
+    let isolated = "isolation = \"worktree\"\nsetup = [[\"\"]]\ndepends_on = [\"a\"]";
+    let plan = format!("{HEAD}{}{}", task("a", "writes = [\"src\"]\nports = 2"), task("b", isolated));
+    insta::assert_snapshot!(run(&plan), @r#"
+    $.task[0].ports [no_worktree] has no effect without `isolation = "worktree"`
+    $.task[1].depends_on[0] [dependency_in_workspace] `b` works in a clone, which would not have what `a` writes into the workspace; give `a` `isolation = "worktree"` too
+    $.task[1].setup[0][0] [min_length] the program must not be empty
+    "#);
+    insta::assert_snapshot!(run(&format!("{HEAD}setup = [[\"make\"]]\n{}", task("a", ""))), @r#"$.setup [no_worktree] has no effect without `isolation = "worktree"`"#);
+}

@@ -239,6 +239,7 @@ impl Simulation {
             logs: self.place.path().to_owned(),
             index: engine::index::Index::default(),
             snapshots: engine::snapshots::Snapshots::default(),
+            worktrees: engine::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),

@@ -218,6 +218,9 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample { verb: "audit.reseal", prepare: |crew| (Some(crew.key()), json!({"reason": "restored"})) },
     Sample { verb: "store.gc", prepare: |crew| (Some(crew.key()), retention()) },
     Sample { verb: "store.gc_preview", prepare: |_| (None, retention()) },
+    Sample { verb: "worktree.list", prepare: |_| (None, json!({})) },
+    Sample { verb: "worktree.gc", prepare: |crew| (Some(crew.key()), json!({})) },
+    Sample { verb: "worktree.preview_gc", prepare: |_| (None, json!({})) },
     Sample {
         verb: "store.backup",
         prepare: |crew| (Some(crew.key()), json!({"file": beside(crew, "copy.db"), "force": true})),

@@ -1,0 +1,97 @@
+//! `writ worktree`
+
+use std::process::ExitCode;
+
+use contract::domain::worktree::Standing;
+use ops::Result;
+use ops::worktree::gc::{self, Gc, Preview};
+use ops::worktree::list::{self, List, Row};
+
+use crate::app::Globals;
+use crate::host;
+use crate::output::{Output, one_line};
+
+#[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
+pub(crate) enum Command {
+    /// List the clones in which tasks work
+    #[command(after_help = "Examples:\n  writ worktree list")]
+    List,
+    /// Remove clones whose work is merged
+    #[command(
+        after_help = "A clone is removed if its task has ended and everything in it is in the workspace's current branch, or if nothing was
+changed in it. Ignored files in it go with it. Work that is not merged is never removed.
+
+Examples:
+  writ worktree gc --dry-run
+  writ worktree gc"
+    )]
+    Gc {
+        /// Show what would be removed, but change nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
+    match command {
+        Command::List => {
+            let answer = host::call_existing::<List>(globals, &list::Request {})?;
+            Ok(output.answer(&answer, || listed(&answer.worktrees)))
+        }
+        Command::Gc { dry_run } => {
+            let request = gc::Request {};
+            let answer = if *dry_run {
+                host::call_existing::<Preview>(globals, &request)?
+            } else {
+                host::call_existing::<Gc>(globals, &request)?
+            };
+            Ok(output.answer(&answer, || collected(&answer)))
+        }
+    }
+}
+
+fn listed(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "no clones are kept\n".to_owned();
+    }
+    rows.iter().map(line).collect()
+}
+
+fn line(row: &Row) -> String {
+    let record = &row.worktree;
+    let standing = match &row.standing {
+        Standing::Empty => "empty".to_owned(),
+        Standing::Merged => "merged".to_owned(),
+        Standing::Unmerged { .. } => "not merged".to_owned(),
+        Standing::Unknown { reason } => format!("not compared: {}", one_line(reason)),
+    };
+    let task = row.task_status.map_or_else(|| "not in this store".to_owned(), |status| status.to_string());
+    let ports = record.ports.map(|ports| format!("  ports {}-{}", ports.first, ports.last));
+    format!(
+        "{}  {}  {task}, {standing}{}\n  {}\n",
+        record.run_id,
+        one_line(&record.name),
+        ports.unwrap_or_default(),
+        one_line(&row.directory)
+    )
+}
+
+fn collected(answer: &gc::Answer) -> String {
+    let done = if answer.dry_run { "would be removed" } else { "removed" };
+    let mut text = String::new();
+    for row in &answer.removed {
+        text.push_str(&format!("{done}: {}  {}\n", row.worktree.run_id, one_line(&row.worktree.name)));
+    }
+    for row in &answer.kept {
+        let reason = row.kept_because.as_deref().unwrap_or_default();
+        let (run, name) = (&row.worktree.run_id, one_line(&row.worktree.name));
+        text.push_str(&format!("kept: {run}  {name}: {}\n", one_line(reason)));
+    }
+    text.push_str(&format!(
+        "{} of {} clones {done}\n",
+        answer.removed.len(),
+        answer.removed.len() + answer.kept.len()
+    ));
+    text
+}

@@ -1,0 +1,306 @@
+//! Tasks that work in clones of their own: their work lands in the workspace, a conflict becomes a task, nothing is lost.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::{Cli, eventually};
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// A project that is a repository with one commit.
+fn project() -> Cli {
+    let cli = Cli::writ();
+    git(&cli, &["init", "-q", "-b", "main"]);
+    write(&cli, "file", "one\n");
+    write(&cli, "other", "one\n");
+    write(&cli, ".gitignore", "built\nplan.toml\n");
+    commit(&cli, "first");
+    cli
+}
+
+fn git(cli: &Cli, words: &[&str]) -> String {
+    let name = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"];
+    let output = cli.call(name.iter().chain(words)).program("git").run();
+    output.success().stdout.trim_end_matches('\n').to_owned()
+}
+
+fn commit(cli: &Cli, message: &str) {
+    git(cli, &["add", "-A"]);
+    git(cli, &["commit", "-q", "-m", message]);
+}
+
+fn write(cli: &Cli, path: &str, text: &str) {
+    fs::write(cli.project().join(path), text).unwrap();
+}
+
+fn read(cli: &Cli, path: &str) -> String {
+    fs::read_to_string(cli.project().join(path)).unwrap()
+}
+
+fn task(id: &str, script: &str, rest: &str) -> String {
+    format!("[[task]]\nid = {id:?}\ncommand = {script:?}\nshell = true\n{rest}\n")
+}
+
+fn plan(cli: &Cli, head: &str, tasks: &[String]) {
+    let plan =
+        format!("objective = \"o\"\nworkspace = \".\"\nisolation = \"worktree\"\n{head}\n{}", tasks.concat());
+    write(cli, "plan.toml", &plan);
+}
+
+/// Runs the plan and returns name, status, evidence and reason of each task.
+fn worked(cli: &Cli) -> Vec<Value> {
+    let output = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    lines(&output.json())
+}
+
+fn lines(answer: &Value) -> Vec<Value> {
+    let line = |task: &Value| json!([task["name"], task["status"], task["evidence"], task["reason"]]);
+    let data = if answer["data"].is_null() { &answer["error_context"] } else { &answer["data"] };
+    data["tasks"].as_array().unwrap_or_else(|| panic!("{answer}")).iter().map(line).collect()
+}
+
+fn shown(cli: &Cli) -> Vec<Value> {
+    lines(&cli.run(["runs", "show", "@last", "--output", "json"]).success().json())
+}
+
+fn clones(cli: &Cli) -> Vec<Value> {
+    let answer = cli.run(["worktree", "list", "--output", "json"]).success().json();
+    let rows = answer["data"]["worktrees"].as_array().unwrap();
+    rows.iter().map(|row| json!([row["worktree"]["name"], row["standing"], row["kept_because"]])).collect()
+}
+
+const CHECK: &str = "[[task.checks]]\ncommand = [\"test\", \"-e\", \"file\"]";
+
+#[test]
+fn tasks_that_write_the_same_paths_work_beside_each_other_and_are_merged() {
+    let cli = project();
+    // Each waits for the other, so neither could end if they took turns.
+    let meet = |own: &str, other: &str| {
+        format!("touch $MEET/{own}; until [ -e $MEET/{other} ]; do sleep 0.01; done; echo {own} > by-{own}")
+    };
+    let met = cli.scratch().dir("met");
+    let rest = format!("writes = [\".\"]\nenv = {{ MEET = {met:?} }}\n{CHECK}");
+    let after = task(
+        "after",
+        "cat by-a by-b > both",
+        &format!("depends_on = [\"a\", \"b\"]\nwrites = [\"both\"]\n{CHECK}"),
+    );
+    plan(&cli, "", &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
+    let done = |name: &str| json!([name, "done", "verified", null]);
+    assert_eq!(worked(&cli), [done("a"), done("b"), done("after")]);
+    assert_eq!(read(&cli, "both"), "a\nb\n");
+    assert_eq!(git(&cli, &["status", "--porcelain"]), "");
+    let authors = git(
+        &cli,
+        &["log", "--no-merges", "--format=%an: %(trailers:key=Writ-Task,valueonly,separator=%x2C)"],
+    );
+    let mut authors: Vec<&str> = authors.lines().collect();
+    authors.sort_unstable();
+    assert_eq!(authors, ["Ann: ", "shell: a", "shell: after", "shell: b"]);
+    let merged = |name: &str| json!([name, "merged", null]);
+    assert_eq!(clones(&cli), [merged("a"), merged("after"), merged("b")]);
+    let preview = cli.run(["worktree", "gc", "--dry-run"]).success().stdout.clone();
+    assert!(preview.contains("3 of 3 clones would be removed"), "{preview}");
+    assert_eq!(clones(&cli).len(), 3);
+    let removed = cli.run(["worktree", "gc"]).success().stdout.clone();
+    assert!(removed.contains("3 of 3 clones removed"), "{removed}");
+    assert!(clones(&cli).is_empty());
+    assert_eq!(git(&cli, &["for-each-ref", "refs/writ"]), "");
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved() {
+    let cli = project();
+    let met = cli.scratch().dir("met");
+    let meet = |own: &str, other: &str| {
+        format!("touch $MEET/{own}; until [ -e $MEET/{other} ]; do sleep 0.01; done; echo {own} > file")
+    };
+    let rest = format!("writes = [\"file\"]\nenv = {{ MEET = {met:?} }}\n{CHECK}");
+    let after = task("after", "true", "depends_on = [\"a\", \"b\"]");
+    plan(&cli, "", &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
+    let tasks = worked(&cli);
+    let (winner, loser) = if tasks[0][1] == "done" { ("a", "b") } else { ("b", "a") };
+    let lost = tasks.iter().find(|task| task[0] == loser).unwrap();
+    assert_eq!(lost[1], "blocked", "{tasks:?}");
+    let run = cli.run(["runs", "list", "--output", "json"]).success().json();
+    let run = run["data"]["runs"][0]["id"]
+        .as_str()
+        .or(run["data"]["runs"][0]["run_id"].as_str())
+        .unwrap()
+        .to_owned();
+    let reference = format!("refs/writ/{run}/{loser}");
+    let reason = format!("merge conflict with `{winner}` in file; its work is in {reference}");
+    assert_eq!(lost[3], reason.as_str());
+    assert_eq!(tasks[2][1], "todo", "{tasks:?}");
+    // Nothing is lost: the winner's work is in the workspace, the loser's under its reference and in its clone.
+    assert_eq!(read(&cli, "file"), format!("{winner}\n"));
+    assert_eq!(git(&cli, &["show", &format!("{reference}:file")]), loser);
+    let listed = cli.run(["task", "list", "--output", "json"]).success().json().to_string();
+    let title = format!("Resolve the merge conflict of `{loser}` with `{winner}` in file");
+    assert!(listed.contains(&title) && listed.contains(&format!("git merge {reference}")), "{listed}");
+    let kept = cli.run(["worktree", "gc"]).success().stdout.clone();
+    assert!(kept.contains(&format!("{loser}: it has work that is not merged")), "{kept}");
+    // Continuing does not help while it is not resolved, and makes no second task.
+    cli.call(["run", "--continue", &run]).deadline(SOON).run().fails_with(1);
+    let again = cli.run(["task", "list", "--output", "json"]).success().json().to_string();
+    assert_eq!(again.matches("Resolve the merge").count(), listed.matches("Resolve the merge").count());
+    git(&cli, &["merge", "-q", "-s", "ours", "-m", "resolved", &reference]);
+    cli.call(["run", "--continue", &run]).deadline(SOON).run().success();
+    let states: Vec<Value> = shown(&cli).into_iter().map(|task| task[1].clone()).collect();
+    assert_eq!(states, ["done", "done", "done"]);
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn a_clone_has_its_setup_its_ports_and_an_environment_of_its_own() {
+    let cli = project();
+    let head =
+        "setup = [[\"sh\", \"-c\", \"echo set up >> built\"], [\"test\", \"-e\", \"file\"]]\nports = 4";
+    let script =
+        "cat built > seen; echo $WRIT_PORT_FIRST-$WRIT_PORT_LAST >> seen; test $WRIT_WORKTREE = $PWD";
+    let check = "[[task.checks]]\ncommand = \"test $WRIT_PORT_FIRST = 20000\"\nshell = true";
+    plan(&cli, head, &[task("a", script, check)]);
+    assert_eq!(worked(&cli), [json!(["a", "done", "verified", null])]);
+    assert_eq!(read(&cli, "seen"), "set up\n20000-20003\n");
+    assert!(!cli.project().join("built").exists());
+    plan(&cli, "setup = [[\"sh\", \"-c\", \"echo no compiler >&2; exit 3\"]]", &[task("a", "true", "")]);
+    let failed = worked(&cli);
+    let reason = failed[0][3].as_str().unwrap();
+    assert!(
+        reason.contains("setup command `sh -c") && reason.contains("exit code 3: no compiler"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_task_begins_only_with_everything_that_is_committed() {
+    let cli = project();
+    write(&cli, "file", "by a person\n");
+    plan(&cli, "", &[task("a", "echo 2 > other", "")]);
+    let tasks = worked(&cli);
+    let reason = "the workspace has uncommitted changes, which a clone would not have: file";
+    assert_eq!(tasks, [json!(["a", "blocked", null, reason])]);
+    assert_eq!(read(&cli, "file"), "by a person\n");
+    commit(&cli, "second");
+    cli.run(["retry", "a"]).success();
+    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().success();
+    assert_eq!(shown(&cli), [json!(["a", "done", "claimed", null])]);
+    assert_eq!((read(&cli, "file"), read(&cli, "other")), ("by a person\n".to_owned(), "2\n".to_owned()));
+}
+
+#[test]
+fn a_persons_edits_during_the_run_are_not_overwritten() {
+    let cli = project();
+    let script = "touch $MEET/runs; until [ -e $MEET/go ]; do sleep 0.01; done; echo a > file";
+    let met = cli.scratch().dir("met");
+    plan(&cli, "", &[task("a", script, &format!("env = {{ MEET = {met:?} }}"))]);
+    let writ = cli.spawn(["run", "plan.toml"]);
+    eventually(SOON, "the task runs", || met.join("runs").exists());
+    write(&cli, "file", "by a person\n");
+    fs::write(met.join("go"), "").unwrap();
+    writ.wait(SOON).fails_with(1);
+    assert_eq!(read(&cli, "file"), "by a person\n");
+    let tasks = shown(&cli);
+    assert_eq!(tasks[0][1], "blocked");
+    assert!(tasks[0][3].as_str().unwrap().starts_with("merge conflict: "), "{tasks:?}");
+    git(&cli, &["checkout", "-q", "file"]);
+    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().success();
+    assert_eq!((read(&cli, "file"), shown(&cli)[0][1].clone()), ("a\n".to_owned(), json!("done")));
+}
+
+#[test]
+fn an_engine_that_was_killed_loses_nothing_of_a_clone() {
+    let cli = project();
+    let met = cli.scratch().dir("met");
+    let script =
+        "echo a > file; touch $MEET/runs; until [ -e $MEET/go ]; do sleep 0.01; done; echo b > other";
+    let rest = format!(
+        "retry_safe = true\nchecks_may_change = true\nenv = {{ MEET = {met:?} }}\n[[task.checks]]\ncommand = [\"grep\", \"b\", \"other\"]"
+    );
+    plan(&cli, "", &[task("a", script, &rest)]);
+    let writ = cli.spawn(["run", "plan.toml"]);
+    eventually(SOON, "the task runs", || met.join("runs").exists());
+    drop(writ.kill_nine());
+    assert_eq!(clones(&cli)[0][1], "unmerged");
+    fs::write(met.join("go"), "").unwrap();
+    // Others move the workspace on meanwhile.
+    write(&cli, "third", "by a person\n");
+    commit(&cli, "second");
+    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().success();
+    assert_eq!(shown(&cli), [json!(["a", "done", "verified", null])]);
+    assert_eq!(
+        (read(&cli, "file"), read(&cli, "other"), read(&cli, "third")),
+        ("a\n".into(), "b\n".into(), "by a person\n".into())
+    );
+    assert_eq!(git(&cli, &["status", "--porcelain"]), "");
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn a_merge_waits_for_those_who_write_in_the_workspace() {
+    let cli = project();
+    let met = cli.scratch().dir("met");
+    let holds = "touch $MEET/holds; until [ -e $MEET/go ]; do sleep 0.01; done; cat file > seen";
+    let env = format!("env = {{ MEET = {met:?} }}");
+    let holder =
+        task("holder", holds, &format!("isolation = \"none\"\nwrites = [\"file\", \"seen\"]\n{env}"));
+    write(&cli, "hold.toml", &format!("objective = \"o\"\nworkspace = \".\"\n{holder}"));
+    plan(&cli, "", &[task("a", "echo a > file", "")]);
+    let first = cli.spawn(["run", "hold.toml"]);
+    eventually(SOON, "the lock is held", || met.join("holds").exists());
+    let second = cli.spawn(["run", "plan.toml"]);
+    eventually(SOON, "the merge waits", || second.stderr().contains("waiting for lock on file"));
+    assert_eq!(read(&cli, "file"), "one\n");
+    fs::write(met.join("go"), "").unwrap();
+    first.wait(SOON).success();
+    second.wait(SOON).success();
+    assert_eq!((read(&cli, "seen"), read(&cli, "file")), ("one\n".to_owned(), "a\n".to_owned()));
+}
+
+#[test]
+fn a_task_that_begins_while_a_result_cannot_be_merged_says_so() {
+    let cli = project();
+    let met = cli.scratch().dir("met");
+    let env = format!("env = {{ MEET = {met:?} }}");
+    let a = task("a", "touch $MEET/a; until [ -e $MEET/b ]; do sleep 0.01; done; echo a > file", &env);
+    // It returns only after the work of the first is in the workspace.
+    let late = "touch $MEET/b; until grep -q a $WRIT_WORKSPACE/file; do sleep 0.01; done; echo b > file";
+    let b = task("b", late, &env);
+    // It ends when the conflict is known.
+    let known =
+        "until git -C $WRIT_WORKSPACE log --format=%s --glob=refs/writ/* | grep -qx b; do sleep 0.01; done";
+    let watch = task("watch", known, "depends_on = [\"a\"]");
+    let c = task("c", "echo c > other", "depends_on = [\"watch\"]");
+    plan(&cli, "", &[a, b, watch, c]);
+    let output = cli.call(["run", "plan.toml"]).deadline(SOON).run();
+    let told = "c: begins without `b`: merge conflict with `a` in file; its work is in refs/writ/";
+    assert!(output.fails_with(1).stderr.contains(told), "{output}");
+    let trace = cli.run(["trace", "@last"]).success().stdout.clone();
+    assert!(trace.contains("begins without `b`"), "{trace}");
+    let states: Vec<Value> = shown(&cli).into_iter().map(|task| task[1].clone()).collect();
+    assert_eq!(states, ["done", "blocked", "done", "done"]);
+}
+
+#[test]
+fn writ_called_in_a_clone_acts_on_the_project_of_the_workspace() {
+    let cli = project();
+    let writ = env!("CARGO_BIN_EXE_writ");
+    let script = format!("{writ} memory set --scope project -k color -v green --request-id 1 --agent x >&2");
+    plan(&cli, "", &[task("a", &script, "")]);
+    let done = worked(&cli);
+    assert_eq!(done[0][1], "done", "{done:?}");
+    let memory =
+        cli.run(["memory", "get", "--scope", "project", "-k", "color", "--output", "json"]).success().json();
+    assert!(memory["data"].to_string().contains("green"), "{memory}");
+}
+
+#[test]
+fn a_crews_ledger_has_no_clones() {
+    let cli = project();
+    plan(&cli, "", &[task("a", "true", "")]);
+    let refused = cli.run(["ledger", "open", "plan.toml", "--output", "json"]);
+    let error = refused.fails_with(1).json();
+    assert_eq!(error["error_code"], "INVALID_INPUT", "{error}");
+}

@@ -1,0 +1,404 @@
+//! Tasks that work in clones of their own: their way into a clone, and the way of their work into the workspace.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use contract::aee::Type;
+use contract::domain::attempt::AttemptId;
+use contract::domain::limits;
+use contract::domain::outside::{Interval, Outside, judge};
+use contract::domain::request::RequestId;
+use contract::domain::scope::Scope;
+use contract::domain::status::Status;
+use contract::domain::worktree::MergeConflict;
+use ops::Result;
+use ops::context::Key;
+use ops::run::journal::{Entry, Note, Wants};
+use serde_json::{Value, json};
+
+use super::{Committed, Dispatcher, millis};
+use crate::live::{Live, Phase};
+use crate::observer::Progress;
+use crate::pipeline::Mark;
+use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l8_verify::Verdict;
+use crate::worktree::git::Runner;
+use crate::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree};
+
+/// The clone of a task that is worked on.
+pub(super) struct Isolated {
+    pub(super) clone: Worktree,
+    tree: PathBuf,
+    /// What the plan and the clone add to the environment of its processes.
+    env: BTreeMap<String, String>,
+    /// The task's work on top of what the workspace had, once it has returned.
+    candidate: Option<Candidate>,
+    unmerged: Option<Unmerged>,
+    /// How often its checks ran again because the workspace moved on.
+    rounds: u32,
+    /// Since when its merge waits for the locks of others.
+    waits_since_ms: Option<i64>,
+}
+
+/// Why the work of a task is not in the workspace.
+enum Unmerged {
+    Conflict(Box<MergeConflict>),
+    Fault(String),
+}
+
+impl<'d> Dispatcher<'d> {
+    pub(crate) fn is_isolated(&self, task: usize) -> bool {
+        self.part(task).spec.worktree.is_some()
+    }
+
+    /// Where the processes of a task work.
+    pub(crate) fn directory(&self, task: usize) -> &Path {
+        let workspace = || Path::new(&self.run.asked.workspace);
+        self.clones.get(&task).map_or_else(workspace, |isolated| &isolated.tree)
+    }
+
+    /// What a task's author adds to the environment of its processes, and what its clone adds.
+    pub(crate) fn task_env(&self, task: usize) -> &BTreeMap<String, String> {
+        self.clones.get(&task).map_or(&self.part(task).spec.env, |isolated| &isolated.env)
+    }
+
+    /// What the clone alone adds.
+    pub(super) fn clone_env(&self, task: usize) -> BTreeMap<String, String> {
+        self.clones.get(&task).map(|isolated| added(&isolated.clone)).unwrap_or_default()
+    }
+
+    fn runner(&self, mark: &AttemptId) -> Runner<'d> {
+        Runner {
+            launcher: &*self.settings.launcher,
+            environment: &self.settings.environment,
+            mark: mark.clone(),
+        }
+    }
+
+    /// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
+    /// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged.
+    pub(super) fn enter_clone(
+        &mut self,
+        task: usize,
+        attempt: &AttemptId,
+    ) -> Result<std::result::Result<(), String>> {
+        if !self.is_isolated(task) {
+            return Ok(Ok(()));
+        }
+        self.tell_unmerged(task, attempt);
+        if let Err(fault) = self.open_clone(task, attempt) {
+            return Ok(Err(fault.to_string()));
+        }
+        if !self.attempts[task].is_empty() {
+            self.bring_together(task, attempt);
+            if let Some(reason) = self.unmerged(task) {
+                self.create_conflict_task(task)?;
+                return Ok(Err(reason));
+            }
+        }
+        let isolated = &self.clones[&task];
+        let record = &isolated.clone.record;
+        let payload = json!({"directory": isolated.tree, "base": record.base, "ports": record.ports});
+        self.note_worktree(task, "writ.worktree.opened", "Works in a clone", payload);
+        Ok(Ok(()))
+    }
+
+    /// Opens the clone of an attempt whose engine is gone, or whose work could not be merged. False if it cannot be
+    /// opened: the task is then left to a person.
+    pub(crate) fn return_to_clone(&mut self, task: usize, attempt: &AttemptId) -> Result<bool> {
+        let Err(fault) = self.open_clone(task, attempt) else { return Ok(true) };
+        if self.tasks[task].status == Status::InProgress {
+            let mark = self.pipeline.mark();
+            let task_id = self.tasks[task].id.clone();
+            let reason = Some(format!("unknown: its clone cannot be opened: {fault}"));
+            self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
+            self.commit_unless_moved(mark)?;
+            self.refresh(task)?;
+        }
+        Ok(false)
+    }
+
+    /// What the merge of a task changes outside its scope. `None` if it has none, or cannot be merged.
+    pub(crate) fn outside_of_clone(&self, task: usize) -> Option<Outside> {
+        let candidate = self.clones.get(&task)?.candidate.as_ref()?;
+        let wants = self.scope(task).ok().filter(|wants| !wants.scopes.is_empty())?;
+        let interval = Interval {
+            scope: &wants.scopes,
+            forbidden: &[],
+            scratch: &self.part(task).spec.scratch,
+            others: &[],
+            fold: wants.fold,
+        };
+        Some(judge(&interval, candidate.paths.iter().map(String::as_str)))
+    }
+
+    fn open_clone(&mut self, task: usize, attempt: &AttemptId) -> std::result::Result<(), Fault> {
+        let spec = &self.part(task).spec;
+        let clone = self.settings.worktrees.open(
+            &self.runner(attempt),
+            &Order {
+                run: &self.run.asked.id,
+                task: &self.tasks[task].id,
+                name: &spec.id,
+                workspace: Path::new(&self.run.asked.workspace),
+                ports: spec.worktree.as_ref().map_or(0, |worktree| worktree.ports),
+                at: self.cx.now().at,
+            },
+        )?;
+        let mut env = spec.env.clone();
+        env.extend(added(&clone));
+        let isolated = Isolated {
+            tree: clone.tree(),
+            clone,
+            env,
+            candidate: None,
+            unmerged: None,
+            rounds: 0,
+            waits_since_ms: None,
+        };
+        self.clones.insert(task, isolated);
+        Ok(())
+    }
+
+    /// Says which results of this run wait to be merged and cannot be, before another task begins without them.
+    fn tell_unmerged(&mut self, task: usize, attempt: &AttemptId) {
+        let waits = |&other: &usize| {
+            other != task && self.is_isolated(other) && self.tasks[other].status == Status::Blocked
+        };
+        let others: Vec<usize> =
+            (0..self.tasks.len()).filter(waits).filter(|other| self.clones.contains_key(other)).collect();
+        let runner = self.runner(attempt);
+        for other in others {
+            // What cannot be asked now is told when it is to be merged.
+            let Ok(Some(conflict)) = self.clones[&other].clone.conflict_now(&runner) else { continue };
+            let told = format!("begins without `{}`: {}", self.part(other).spec.id, conflict.told());
+            self.observer.report(Progress::BeginsWithout { task: &self.board.slot(task).name, told: &told });
+            let payload = json!({"without": self.part(other).spec.id, "conflict": conflict});
+            self.note_worktree(task, "writ.worktree.trial", &told, payload);
+        }
+    }
+
+    /// Commits what the task left in its clone and merges it there with what the workspace has.
+    pub(crate) fn bring_together(&mut self, task: usize, attempt: &AttemptId) {
+        let message = self.commit_message(task);
+        let author = Author { name: self.part(task).spec.executor.as_str(), message: &message };
+        let brought = self.clones[&task].clone.bring_together(&self.runner(attempt), &author);
+        self.take_trial(task, brought);
+    }
+
+    fn bring_again(&mut self, task: usize, attempt: &AttemptId) {
+        let message = self.commit_message(task);
+        let author = Author { name: self.part(task).spec.executor.as_str(), message: &message };
+        let brought = self.clones[&task].clone.bring_again(&self.runner(attempt), &author);
+        self.take_trial(task, brought);
+    }
+
+    fn take_trial(&mut self, task: usize, brought: std::result::Result<Trial, Fault>) {
+        let isolated = self.isolated_mut(task);
+        (isolated.candidate, isolated.unmerged) = match brought {
+            Ok(Trial::Fits(candidate)) => (Some(candidate), None),
+            Ok(Trial::Conflict(conflict)) => (None, Some(Unmerged::Conflict(conflict))),
+            Err(fault) => (None, Some(Unmerged::Fault(fault.to_string()))),
+        };
+    }
+
+    fn commit_message(&self, task: usize) -> String {
+        let title = self.tasks[task].title.replace(char::is_control, " ");
+        format!("{title}\n\nWrit-Run: {}\nWrit-Task: {}\n", self.run.asked.id, self.part(task).spec.id)
+    }
+
+    /// Whether the checks of a task have to run again, with what was merged into the workspace since they began.
+    pub(super) fn has_moved_on(&mut self, task: usize) -> bool {
+        let Some(isolated) = self.clones.get(&task) else { return false };
+        let live = &self.live[&task];
+        let is_checked = !live.seen.is_empty() && live.seen.iter().all(|check| check.passed);
+        let (Some(candidate), true) = (&isolated.candidate, is_checked && live.stopped.is_none()) else {
+            return false;
+        };
+        let attempt = live.attempt.id.clone();
+        let runner = self.runner(&attempt);
+        // What cannot be asked now is told when it is to be merged.
+        let is_same = isolated.clone.is_still_on(&runner, candidate).unwrap_or(true);
+        if is_same || isolated.rounds >= limits::MERGE_ROUNDS_MAX {
+            return false;
+        }
+        self.isolated_mut(task).rounds += 1;
+        self.bring_again(task, &attempt);
+        self.clones[&task].candidate.is_some()
+    }
+
+    /// Whether an attempt can be concluded: its work needs the locks on what its merge changes. One that has to wait for
+    /// them stays live.
+    pub(super) fn may_land(&mut self, task: usize, live: &mut Live) -> Result<bool> {
+        let is_successful = live.claim == Some(Claim::Success) && live.seen.iter().all(|check| check.passed);
+        let wants = self.landing_wants(task);
+        if !is_successful || self.held.contains_key(&task) || wants.scopes.is_empty() {
+            return Ok(true);
+        }
+        let mark = self.pipeline.mark();
+        self.note(Entry::Hold { task_id: self.tasks[task].id.clone(), wants });
+        let mut obstacle = match self.try_commit(mark)? {
+            Committed::All(token) => {
+                self.held.extend(token.map(|token| (task, token)));
+                return Ok(true);
+            }
+            Committed::Hindered(obstacle) => obstacle,
+            Committed::Moved | Committed::Fenced => return Ok(true),
+        };
+        self.look_at_holder(&mut obstacle);
+        let now_ms = self.now_ms();
+        let lock_wait_ms = millis(self.settings.lock_wait);
+        let is_first = self.clones[&task].waits_since_ms.is_none();
+        let since_ms = *self.isolated_mut(task).waits_since_ms.get_or_insert(now_ms);
+        if now_ms - since_ms >= lock_wait_ms {
+            let reason = self.refusal(task, &obstacle);
+            self.isolated_mut(task).unmerged = Some(Unmerged::Fault(reason));
+            return Ok(true);
+        }
+        if is_first {
+            let awaited = obstacle.awaited();
+            self.observer.report(Progress::Waiting { task: &self.board.slot(task).name, awaited: &awaited });
+        }
+        live.phase = Phase::Landing { due_ms: now_ms.saturating_add(millis(limits::HINDRANCE_POLL)) };
+        Ok(false)
+    }
+
+    /// What the merge of a task changes in the workspace. Nothing for a task that works there itself.
+    pub(crate) fn landing_wants(&self, task: usize) -> Wants {
+        let candidate = self.clones.get(&task).and_then(|isolated| isolated.candidate.as_ref());
+        let Some(candidate) = candidate.filter(|candidate| !candidate.paths.is_empty()) else {
+            return Wants::default();
+        };
+        let paths = candidate.paths.iter().map(|path| Scope::parse(path, None).ok());
+        let scopes: Option<Vec<Scope>> = paths.collect();
+        // Many paths, and names that a lock cannot have, are the whole workspace.
+        let scopes = scopes.filter(|scopes| scopes.len() <= limits::SCOPES_PER_TASK_MAX);
+        let scopes = scopes.unwrap_or_else(|| vec![Scope::everything()]);
+        Wants { scopes, fold: self.cx.host().folds_case(&self.run.asked.workspace) }
+    }
+
+    /// Puts the work of a task that is done into the workspace. Returns why its evidence is withheld, if it was merged with
+    /// something that its checks have not seen.
+    pub(crate) fn land(&mut self, task: usize, attempt: &AttemptId) -> Option<String> {
+        let mut withheld = None;
+        for round in 0..=limits::MERGE_ROUNDS_MAX {
+            let isolated = self.clones.get(&task)?;
+            let Some(candidate) = isolated.candidate.clone().filter(|_| isolated.unmerged.is_none()) else {
+                break;
+            };
+            let (runner, worktrees) = (self.runner(attempt), &self.settings.worktrees);
+            match worktrees.land(&runner, &mut self.isolated_mut(task).clone, &candidate) {
+                Ok(Landing::Landed) => {
+                    self.note_landed(task, &candidate);
+                    return withheld;
+                }
+                Ok(Landing::Conflict(conflict)) => {
+                    self.isolated_mut(task).unmerged = Some(Unmerged::Conflict(conflict));
+                }
+                Err(fault) => self.isolated_mut(task).unmerged = Some(Unmerged::Fault(fault.to_string())),
+                Ok(Landing::Moved) if round == limits::MERGE_ROUNDS_MAX => {
+                    let reason = "the workspace changed again and again while it was to be merged".to_owned();
+                    self.isolated_mut(task).unmerged = Some(Unmerged::Fault(reason));
+                }
+                Ok(Landing::Moved) => {
+                    withheld = Some("other work was merged after its checks had run".to_owned());
+                    self.bring_again(task, attempt);
+                }
+            }
+        }
+        let kept = self.clones.get(&task)?.clone.keep_result(&self.runner(attempt));
+        if let (Err(fault), Some(Unmerged::Fault(reason))) = (kept, &mut self.isolated_mut(task).unmerged) {
+            reason.push_str(&format!("; {fault}"));
+        }
+        None
+    }
+
+    /// The verdict on work that could be merged only with something that its checks have not seen.
+    pub(super) fn land_judged(&mut self, task: usize, live: &Live, verdict: Verdict) -> Verdict {
+        let is_done = matches!(verdict, Verdict::Done { .. } | Verdict::Withheld { .. });
+        let withheld = if is_done { self.land(task, &live.attempt.id) } else { None };
+        match (verdict, withheld) {
+            (Verdict::Done { verified: true }, Some(reason)) => Verdict::Withheld { checked: true, reason },
+            (verdict, _) => verdict,
+        }
+    }
+
+    fn note_landed(&mut self, task: usize, candidate: &Candidate) {
+        let paths: Vec<&String> = candidate.paths.iter().take(limits::CONFLICT_PATHS_MAX).collect();
+        let payload = json!({
+            "onto": candidate.onto, "result": candidate.result, "merged": candidate.merged,
+            "paths": paths, "paths_count": candidate.paths.len(),
+        });
+        self.note_worktree(task, "writ.worktree.merged", "Merged into the workspace", payload);
+    }
+
+    /// Why the work of a task is not in the workspace, if it is done and is not there.
+    pub(crate) fn unmerged(&self, task: usize) -> Option<String> {
+        match self.clones.get(&task)?.unmerged.as_ref()? {
+            Unmerged::Conflict(conflict) => Some(conflict.told()),
+            Unmerged::Fault(fault) => Some(format!("its work could not be merged: {fault}")),
+        }
+    }
+
+    /// A conflict becomes a task of its own, which names both sides. The same conflict makes it once.
+    pub(crate) fn create_conflict_task(&mut self, task: usize) -> Result<()> {
+        let unmerged = self.clones.get(&task).and_then(|isolated| isolated.unmerged.as_ref());
+        let Some(Unmerged::Conflict(conflict)) = unmerged else { return Ok(()) };
+        let name = &self.part(task).spec.id;
+        let request = ops::task::create::Request {
+            title: conflict.title(name),
+            description: conflict.description(&self.run.asked.id),
+            project_id: Some(self.run.asked.workspace.clone()),
+            priority: self.tasks[task].priority,
+            ..ops::task::create::Request::default()
+        };
+        let text = json!([self.tasks[task].id, request.title, request.description]).to_string();
+        let id = format!("merge-conflict-{}", contract::digest::of_bytes(text.as_bytes()));
+        let request_id = RequestId::parse(&id).expect("BUG: a digest is a short word");
+        let key = Key { caller: self.caller.clone(), request_id };
+        self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request)).map(drop)
+    }
+
+    fn note_worktree(&mut self, task: usize, intent: &str, message: &str, mut payload: Value) {
+        payload["reference"] =
+            json!(contract::domain::worktree::reference(&self.run.asked.id, &self.part(task).spec.id));
+        self.note(Entry::Envelope(Note {
+            kind: Type::Event,
+            from: None,
+            to: "log.writ".to_owned(),
+            intent: intent.to_owned(),
+            message: message.to_owned(),
+            payload,
+            task_id: Some(self.tasks[task].id.clone()),
+        }));
+    }
+
+    /// Leaves a task that cannot begin to a person.
+    pub(super) fn leave_unstarted(&mut self, task: usize, reason: String, mark: Mark) -> Result<()> {
+        self.pipeline.forget_answers(Some(task));
+        let task_id = self.tasks[task].id.clone();
+        self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason: Some(reason), verified: false });
+        let is_written = self.commit_unless_moved(mark)?;
+        self.refresh(task)?;
+        if is_written {
+            self.tell_end(task, std::time::Duration::ZERO);
+        }
+        Ok(())
+    }
+
+    pub(super) fn isolated_mut(&mut self, task: usize) -> &mut Isolated {
+        self.clones.get_mut(&task).expect("BUG: only tasks with a clone are merged")
+    }
+}
+
+fn added(clone: &Worktree) -> BTreeMap<String, String> {
+    let mut env = BTreeMap::from([
+        ("WRIT_WORKTREE".to_owned(), clone.tree().to_string_lossy().into_owned()),
+        ("WRIT_WORKSPACE".to_owned(), clone.record.workspace.clone()),
+    ]);
+    if let Some(ports) = clone.record.ports {
+        env.insert("WRIT_PORT_FIRST".to_owned(), ports.first.to_string());
+        env.insert("WRIT_PORT_LAST".to_owned(), ports.last.to_string());
+    }
+    env
+}

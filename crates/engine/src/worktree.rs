@@ -1,0 +1,202 @@
+//! Clones in which tasks work apart from each other, and the way of their work into the workspace.
+//!
+//! A clone has two repositories: the one that the task uses, and one of writ's own beside it, which has the same files as
+//! its working tree. writ's git never reads the configuration of the first, because the task could have written it.
+
+pub mod git;
+mod keep;
+mod merge;
+mod open;
+mod tip;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use contract::domain::limits;
+use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
+
+pub use merge::{Candidate, Trial};
+pub use open::Order;
+pub use tip::Author;
+
+/// The record of a clone, beside it.
+const RECORD: &str = "worktree.json";
+const RECORD_BYTES_MAX: usize = 64 * 1024;
+/// writ's own reference to what a task did.
+const RESULT: &str = "refs/heads/result";
+/// The commit whose files, and the task's changes, are in the clone.
+const ONTO: &str = "refs/heads/onto";
+/// The commit that is to become the workspace's.
+const MERGED: &str = "refs/heads/merged";
+
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("no clones are kept here")]
+    Nowhere,
+    #[error("the workspace is not a git repository")]
+    NoRepository,
+    #[error("the workspace must be the top directory of its git repository, {0}")]
+    NotTop(String),
+    #[error("the repository has no commit yet")]
+    NoCommit,
+    #[error("clones would be inside the workspace, beside the store; keep the store elsewhere")]
+    Inside,
+    #[error("the workspace has uncommitted changes, which a clone would not have: {0}")]
+    Uncommitted(String),
+    #[error("{} clones are kept, and all of them are needed", limits::WORKTREES_MAX)]
+    TooMany,
+    #[error("no {0} free ports are left")]
+    NoPorts(u16),
+    #[error("{0} is a git repository of its own, whose files cannot be merged")]
+    Nested(String),
+    #[error("a name is not UTF-8")]
+    NotText,
+    #[error("another merge into the workspace takes too long")]
+    Busy,
+    #[error("{0}")]
+    Git(String),
+    #[error("{0}")]
+    Damaged(String),
+    #[error("could not {doing} {path}: {source}")]
+    Io { doing: &'static str, path: String, source: std::io::Error },
+}
+
+fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Fault {
+    let path = path.display().to_string();
+    move |source| Fault::Io { doing, path: path.clone(), source }
+}
+
+/// The clones beside a store.
+#[derive(Debug, Clone, Default)]
+pub struct Worktrees {
+    /// `None` where none are kept.
+    root: Option<PathBuf>,
+}
+
+impl Worktrees {
+    pub fn at(root: PathBuf) -> Self {
+        Self { root: Some(root) }
+    }
+
+    fn root(&self) -> Result<&Path, Fault> {
+        self.root.as_deref().ok_or(Fault::Nowhere)
+    }
+
+    /// Every clone, sorted by run and task. Directories without a record are not clones.
+    pub fn list(&self) -> Result<Vec<Worktree>, Fault> {
+        let mut found = Vec::new();
+        let Some(root) = &self.root else { return Ok(found) };
+        for run in entries(root)? {
+            // Files are locks.
+            if run.is_dir() && !is_trash(&run) {
+                let clones = entries(&run)?.into_iter().filter(|clone| !is_trash(clone));
+                found.extend(clones.filter_map(|clone| Worktree::read(&clone).ok()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    directory: PathBuf,
+    pub record: WorktreeRecord,
+    /// What was in it when its work was merged.
+    landed: Option<Landed>,
+}
+
+/// The commit that was merged, and the files of the clone then: checks may have left some.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct Landed {
+    commit: String,
+    tree: String,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    record: WorktreeRecord,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    landed: Option<Landed>,
+}
+
+impl Worktree {
+    fn read(directory: &Path) -> Result<Self, Fault> {
+        let path = directory.join(RECORD);
+        let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
+        let written: Written = serde_json::from_slice(&bytes)
+            .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
+        Ok(Self { directory: directory.to_owned(), record: written.record, landed: written.landed })
+    }
+
+    /// Replaces the record in one step.
+    fn write(&self) -> Result<(), Fault> {
+        let written = Written { record: self.record.clone(), landed: self.landed.clone() };
+        let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
+        let path = self.directory.join(RECORD);
+        let new = self.directory.join(format!("{RECORD}.new"));
+        let write = || {
+            let mut file = fs::File::create(&new)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(io("write", &path))
+    }
+
+    /// Notes that this many setup commands have ended well.
+    pub fn set_up(&mut self, commands: usize) -> Result<(), Fault> {
+        self.record.set_up = commands;
+        self.write()
+    }
+
+    /// The files of the clone.
+    pub fn tree(&self) -> PathBuf {
+        self.directory.join("tree")
+    }
+
+    fn git_dir(&self) -> PathBuf {
+        self.directory.join("git")
+    }
+
+    fn private<'g>(&self, runner: &'g git::Runner<'g>) -> git::Repo<'g> {
+        git::Repo::private(runner, &self.git_dir(), &self.tree())
+    }
+
+    fn reference(&self) -> String {
+        contract::domain::worktree::reference(&self.record.run_id, &self.record.name)
+    }
+}
+
+/// What became of the work of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    /// It is in the workspace. Nothing was changed if it was there already.
+    Landed,
+    /// The workspace moved on: it has to be brought together again.
+    Moved,
+    Conflict(Box<MergeConflict>),
+}
+
+fn directory_of(root: &Path, run: &str, task: &str) -> PathBuf {
+    root.join(run).join(part_name(task))
+}
+
+/// Paths in a directory, sorted; none if it does not exist.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let found = match fs::read_dir(directory) {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io("read", directory)(error)),
+    };
+    let mut paths: Vec<PathBuf> = found.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// Whether it is what is left of a clone that is being deleted.
+fn is_trash(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".trash"))
+}

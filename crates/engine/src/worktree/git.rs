@@ -1,0 +1,195 @@
+//! Runs git so that nothing planted in a clone or a workspace runs with it: without hooks, file system monitors, filters,
+//! helpers and inherited configuration, with a deadline and bounded output.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use contract::domain::id::{Attempt, Id};
+use contract::domain::limits;
+
+use super::Fault;
+use crate::launcher::{self, Answered, Launcher, with_causes};
+use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
+
+/// How git is started.
+pub struct Runner<'g> {
+    pub launcher: &'g dyn Launcher,
+    pub environment: &'g BTreeMap<OsString, OsString>,
+    /// Marks the processes that are started.
+    pub mark: Id<Attempt>,
+}
+
+/// Variables that git needs to be found and to find its own parts.
+const PASSED_ON: &[&str] = &["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"];
+
+/// Only the repository's own configuration is read, nobody is asked, and nothing is fetched from elsewhere.
+const ALONE: &[(&str, &str)] = &[
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ALLOW_PROTOCOL", "file"),
+    ("GIT_EDITOR", "true"),
+    ("LC_ALL", "C"),
+    ("GIT_AUTHOR_NAME", "writ"),
+    ("GIT_AUTHOR_EMAIL", "writ@localhost"),
+    ("GIT_COMMITTER_NAME", "writ"),
+    ("GIT_COMMITTER_EMAIL", "writ@localhost"),
+];
+
+/// What a repository's own configuration could run.
+const UNTOUCHED: &[&str] = &[
+    "safe.directory=*",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.alternateRefsCommand=true",
+    "core.quotePath=false",
+    "core.pager=cat",
+    "commit.gpgSign=false",
+    "fetch.fsckObjects=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "advice.detachedHead=false",
+];
+
+/// A repository, or a directory in which there is none yet.
+pub(super) struct Repo<'g> {
+    runner: &'g Runner<'g>,
+    directory: PathBuf,
+    /// Variables that say where its parts are.
+    places: Vec<(&'static str, OsString)>,
+    /// Settings besides those that hold everywhere.
+    settings: Vec<String>,
+}
+
+impl<'g> Repo<'g> {
+    /// No repository: for commands that make one.
+    pub(super) fn none(runner: &'g Runner<'g>, directory: &Path) -> Self {
+        Self { runner, directory: directory.to_owned(), places: Vec::new(), settings: Vec::new() }
+    }
+
+    /// The repository of a workspace, whose configuration is its owner's. Its filters do not run.
+    pub(super) fn workspace(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
+        let mut repo = Self::none(runner, directory);
+        let top = repo.line(&["rev-parse", "--show-toplevel"]).map_err(|_| Fault::NoRepository)?;
+        if std::fs::canonicalize(&top).ok() != std::fs::canonicalize(directory).ok() {
+            return Err(Fault::NotTop(top));
+        }
+        // It fails where there is none.
+        let filters = repo.ask(&["config", "--name-only", "-z", "--get-regexp", r"^filter\."]);
+        for name in names(&filters.unwrap_or_default())? {
+            repo.settings.push(format!("{name}={}", if name.ends_with(".required") { "false" } else { "" }));
+        }
+        Ok(repo)
+    }
+
+    /// writ's own repository beside a clone. The clone's files are its working tree, the clone's configuration is not read.
+    pub(super) fn private(runner: &'g Runner<'g>, git: &Path, tree: &Path) -> Self {
+        let places =
+            vec![("GIT_DIR", git.as_os_str().to_owned()), ("GIT_WORK_TREE", tree.as_os_str().to_owned())];
+        let settings = vec!["core.bare=false".to_owned()];
+        Self { runner, directory: tree.to_owned(), places, settings }
+    }
+
+    /// The same with another list of files.
+    pub(super) fn with_index(mut self, path: &Path) -> Self {
+        self.places.push(("GIT_INDEX_FILE", path.as_os_str().to_owned()));
+        self
+    }
+
+    /// What git printed.
+    pub(super) fn ask(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+        self.ask_with(words, &[], Stdin::Closed)
+    }
+
+    /// The same with more variables and something to read.
+    pub(super) fn ask_with(
+        &self,
+        words: &[&str],
+        more: &[(&str, &str)],
+        stdin: Stdin,
+    ) -> Result<Vec<u8>, Fault> {
+        let answered = self.run(words, more, stdin)?;
+        match answered.exit {
+            Exit::Code(0) => Ok(answered.printed),
+            Exit::Code(_) | Exit::Signal(_) => Err(complaint(words, &answered)),
+        }
+    }
+
+    /// The one line that git printed.
+    pub(super) fn line(&self, words: &[&str]) -> Result<String, Fault> {
+        text(&self.ask(words)?).map(|text| text.trim_end_matches('\n').to_owned())
+    }
+
+    /// Whether git ended with 0. Any other end than 0 and 1 is an error.
+    pub(super) fn says(&self, words: &[&str]) -> Result<bool, Fault> {
+        let answered = self.run(words, &[], Stdin::Closed)?;
+        match answered.exit {
+            Exit::Code(0) => Ok(true),
+            Exit::Code(1) => Ok(false),
+            Exit::Code(_) | Exit::Signal(_) => Err(complaint(words, &answered)),
+        }
+    }
+
+    pub(super) fn run(&self, words: &[&str], more: &[(&str, &str)], stdin: Stdin) -> Result<Answered, Fault> {
+        let settings = UNTOUCHED.iter().copied().chain(self.settings.iter().map(String::as_str));
+        let argv = ["git"].into_iter().chain(settings.flat_map(|setting| ["-c", setting]));
+        let argv = argv.chain(words.iter().copied()).map(OsString::from).collect();
+        let runner = self.runner;
+        let marker = Marker { attempt: runner.mark.clone(), owner: runner.launcher.identity() };
+        let mut spec = LaunchSpec::new(argv, self.directory.clone(), marker);
+        let passed_on =
+            PASSED_ON.iter().filter_map(|&name| runner.environment.get_key_value(OsStr::new(name)));
+        spec.env = passed_on.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let fixed = ALONE.iter().chain(more).map(|&(name, value)| (name.into(), value.into()));
+        spec.env.extend(fixed);
+        spec.env.extend(self.places.iter().map(|(name, value)| (OsString::from(name), value.clone())));
+        spec.stdin = stdin;
+        launcher::ask(runner.launcher, spec, limits::WORKTREE_GIT_TIMEOUT)
+            .map_err(|error| Fault::Git(format!("git {}: {}", words[0], with_causes(&error))))
+    }
+
+    pub(super) fn is_ancestor(&self, earlier: &str, later: &str) -> Result<bool, Fault> {
+        self.says(&["merge-base", "--is-ancestor", earlier, later])
+    }
+
+    pub(super) fn commit_of(&self, revision: &str) -> Result<String, Fault> {
+        self.line(&[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &format!("{revision}^{{commit}}"),
+        ])
+    }
+
+    pub(super) fn tree_of(&self, revision: &str) -> Result<String, Fault> {
+        self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{tree}}")])
+    }
+
+    pub(super) fn names(&self, words: &[&str]) -> Result<Vec<String>, Fault> {
+        names(&self.ask(words)?)
+    }
+}
+
+fn complaint(words: &[&str], answered: &Answered) -> Fault {
+    let said = String::from_utf8_lossy(&answered.complaint);
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(4).collect();
+    let said = if lines.is_empty() { "failed".to_owned() } else { lines.join(" ") };
+    Fault::Git(format!("git {}: {said}", words[0]))
+}
+
+fn text(bytes: &[u8]) -> Result<String, Fault> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| Fault::NotText)
+}
+
+/// Names that end with NUL each.
+pub(super) fn names(bytes: &[u8]) -> Result<Vec<String>, Fault> {
+    bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(text).collect()
+}

@@ -1,0 +1,236 @@
+//! Brings the work of a task together with what the workspace has by now, and lands it there.
+
+use contract::domain::limits;
+use contract::domain::worktree::{ConflictSide, MergeConflict};
+
+use super::git::{Repo, Runner, names};
+use super::tip::Author;
+use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees};
+use crate::supervisor::{Exit, Stdin};
+
+/// How often the workspace's index is tried while another git holds it.
+const INDEX_TRIES: u32 = 20;
+
+/// The work of a task on top of what the workspace had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The workspace's commit.
+    pub onto: String,
+    /// What the task did.
+    pub result: String,
+    /// Both together. The same as `onto` if the task added nothing.
+    pub merged: String,
+    /// What changes in the workspace.
+    pub paths: Vec<String>,
+}
+
+/// Whether the work of a task fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trial {
+    Fits(Candidate),
+    Conflict(Box<MergeConflict>),
+}
+
+impl Worktree {
+    /// Commits what the task left and merges it, in writ's own repository, with what the workspace has. If that fits, the
+    /// clone has the merged files afterwards, so that checks see what will be there.
+    pub fn bring_together(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<Trial, Fault> {
+        let result = self.tip(runner, author)?;
+        self.put_onto(runner, &result, author)
+    }
+
+    /// The same for work that is committed already, after the workspace moved on.
+    pub fn bring_again(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<Trial, Fault> {
+        let result = self.private(runner).commit_of(RESULT)?;
+        self.put_onto(runner, &result, author)
+    }
+
+    fn put_onto(&self, runner: &Runner<'_>, result: &str, author: &Author<'_>) -> Result<Trial, Fault> {
+        let private = self.private(runner);
+        let onto = Repo::workspace(runner, self.record.workspace.as_ref())?.commit_of("HEAD")?;
+        let trial = self.trial(&private, &onto, result, author)?;
+        let Trial::Fits(candidate) = &trial else { return Ok(trial) };
+        let there = private.line(&["write-tree"])?;
+        if private.tree_of(&candidate.merged)? != there {
+            let words = ["read-tree", "-m", "-u", &there, &candidate.merged];
+            if let Err(Fault::Git(problem)) = private.ask(&words) {
+                return self
+                    .conflict(&private, (&onto, result), Vec::new(), Some(problem))
+                    .map(Trial::Conflict);
+            }
+        }
+        private.ask(&["update-ref", ONTO, &candidate.merged])?;
+        private.ask(&["update-ref", MERGED, &candidate.merged])?;
+        Ok(trial)
+    }
+
+    /// Merges two commits without touching a file.
+    fn trial(
+        &self,
+        private: &Repo<'_>,
+        onto: &str,
+        result: &str,
+        author: &Author<'_>,
+    ) -> Result<Trial, Fault> {
+        let merged = if private.is_ancestor(result, onto)? {
+            onto.to_owned()
+        } else {
+            let words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", onto, result];
+            let answered = private.run(&words, &[], Stdin::Closed)?;
+            let printed = names(&answered.printed)?;
+            match (answered.exit, printed.split_first()) {
+                (Exit::Code(0), Some((tree, _))) => {
+                    let words = ["commit-tree", "-p", onto, "-p", result, "-m", author.message, tree];
+                    private.line(&words)?
+                }
+                (Exit::Code(1), Some((_, paths))) => {
+                    return self.conflict(private, (onto, result), paths.to_vec(), None).map(Trial::Conflict);
+                }
+                _ => {
+                    let said = String::from_utf8_lossy(&answered.complaint);
+                    return Err(Fault::Git(format!("git merge-tree: {}", said.trim())));
+                }
+            }
+        };
+        let words = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", onto, &merged, "--"];
+        let paths = private.names(&words)?;
+        Ok(Trial::Fits(Candidate { onto: onto.to_owned(), result: result.to_owned(), merged, paths }))
+    }
+
+    /// Whether the workspace is still at the commit that the work was merged with.
+    pub fn is_still_on(&self, runner: &Runner<'_>, candidate: &Candidate) -> Result<bool, Fault> {
+        let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
+        Ok(workspace.commit_of("HEAD")? == candidate.onto)
+    }
+
+    /// Why what the task committed last cannot be merged into what the workspace has. Changes nothing.
+    pub fn conflict_now(&self, runner: &Runner<'_>) -> Result<Option<MergeConflict>, Fault> {
+        let private = self.private(runner);
+        let onto = Repo::workspace(runner, self.record.workspace.as_ref())?.commit_of("HEAD")?;
+        let result = private.commit_of(RESULT)?;
+        let author = Author { name: "writ", message: "trial" };
+        Ok(match self.trial(&private, &onto, &result, &author)? {
+            Trial::Fits(_) => None,
+            Trial::Conflict(conflict) => Some(*conflict),
+        })
+    }
+
+    fn conflict(
+        &self,
+        private: &Repo<'_>,
+        (onto, result): (&str, &str),
+        mut paths: Vec<String>,
+        problem: Option<String>,
+    ) -> Result<Box<MergeConflict>, Fault> {
+        paths.sort();
+        paths.dedup();
+        let more_paths = paths.len().saturating_sub(limits::CONFLICT_PATHS_MAX);
+        paths.truncate(limits::CONFLICT_PATHS_MAX);
+        let by = self.changed_by(private, onto, &paths)?;
+        let own = format!("`{}` of {}", self.record.name, self.record.run_id);
+        Ok(Box::new(MergeConflict {
+            ours: ConflictSide { at: "HEAD".to_owned(), commit: onto.to_owned(), by },
+            theirs: ConflictSide { at: self.reference(), commit: result.to_owned(), by: vec![own] },
+            paths,
+            more_paths,
+            problem,
+        }))
+    }
+
+    /// Who changed these paths in the workspace since the clone was made: tasks by their names, others by their commits.
+    fn changed_by(&self, private: &Repo<'_>, onto: &str, paths: &[String]) -> Result<Vec<String>, Fault> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let range = format!("{}..{onto}", self.record.base);
+        let most = format!("--max-count={}", limits::CONFLICT_COMMITS_MAX);
+        let format = "--format=%(trailers:key=Writ-Task,valueonly,separator=%x2C)%x1f%h %s";
+        let mut words =
+            vec!["log", "-z", "--first-parent", "--no-show-signature", &most, format, &range, "--"];
+        words.extend(paths.iter().map(String::as_str));
+        let mut found: Vec<String> = Vec::new();
+        for entry in private.names(&words)? {
+            let (task, commit) = entry.split_once('\u{1f}').unwrap_or(("", &entry));
+            let name = if task.is_empty() { format!("commit {commit}") } else { format!("`{task}`") };
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Worktrees {
+    /// Puts the merged work into the workspace: its commits, its branch, and the files that differ. A person's uncommitted
+    /// edits are never overwritten: they are a conflict.
+    pub fn land(
+        &self,
+        runner: &Runner<'_>,
+        clone: &mut Worktree,
+        candidate: &Candidate,
+    ) -> Result<Landing, Fault> {
+        let _lock = self.lock(runner, "merge.lock")?;
+        let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
+        let private = clone.private(runner);
+        let Candidate { onto, result, merged, .. } = candidate;
+        if workspace.commit_of("HEAD")? != *onto {
+            return Ok(Landing::Moved);
+        }
+        clone.fetch(&workspace, &[MERGED])?;
+        if merged != onto {
+            let put = put_files(runner, &workspace, onto, merged);
+            if let Err(Fault::Git(said)) = put {
+                let said = said.trim_start_matches("git read-tree: error: ");
+                let problem =
+                    format!("changes in the workspace that are not committed are in its way: {said}");
+                let conflict = clone.conflict(&private, (onto, result), Vec::new(), Some(problem))?;
+                return Ok(Landing::Conflict(conflict));
+            }
+            put?;
+            let told = format!("writ: merge {}", clone.reference());
+            if workspace.ask(&["update-ref", "-m", &told, "HEAD", merged, onto]).is_err() {
+                return Ok(Landing::Moved);
+            }
+        }
+        // Checks may have left files, which are no part of the work.
+        let tree = clone.tree_now(&private)?;
+        clone.landed = Some(Landed { commit: merged.clone(), tree });
+        clone.record.ports = None;
+        clone.write()?;
+        Ok(Landing::Landed)
+    }
+}
+
+impl Worktree {
+    /// Keeps what the task did in the workspace's repository, so that it is there whatever becomes of the clone.
+    pub fn keep_result(&self, runner: &Runner<'_>) -> Result<(), Fault> {
+        let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
+        self.fetch(&workspace, &[])
+    }
+
+    fn fetch(&self, workspace: &Repo<'_>, more: &[&str]) -> Result<(), Fault> {
+        let git = self.git_dir();
+        let from = git.to_str().ok_or(Fault::NotText)?;
+        let kept = format!("+{RESULT}:{}", self.reference());
+        let mut words = vec!["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"];
+        // The workspace's configuration could name another program for this path.
+        words.extend(["--upload-pack=git-upload-pack", "--no-recurse-submodules", "--", from, kept.as_str()]);
+        words.extend(more);
+        workspace.ask(&words).map(drop)
+    }
+}
+
+/// Changes the index and the files of the workspace from one commit to another, only where they differ.
+fn put_files(runner: &Runner<'_>, workspace: &Repo<'_>, from: &str, to: &str) -> Result<(), Fault> {
+    for _ in 1..INDEX_TRIES {
+        // Files that were only touched must not look like edits. It ends with 1 if there are others.
+        workspace.says(&["update-index", "-q", "--refresh"])?;
+        match workspace.ask(&["read-tree", "-m", "-u", from, to]) {
+            Err(Fault::Git(said)) if said.contains("index.lock") => {
+                runner.launcher.pause(limits::HINDRANCE_POLL);
+            }
+            other => return other.map(drop),
+        }
+    }
+    workspace.ask(&["read-tree", "-m", "-u", from, to]).map(drop)
+}

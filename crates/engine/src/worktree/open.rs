@@ -1,0 +1,168 @@
+//! Makes the clone of a task.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use contract::domain::limits;
+use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+use contract::domain::worktree::{Ports, WorktreeRecord};
+
+use super::git::{Repo, Runner};
+use super::{Fault, ONTO, RESULT, Worktree, Worktrees, directory_of, io};
+
+/// Paths that a refusal names.
+const NAMED_MAX: usize = 5;
+/// The rules of a repository that only it has.
+const EXCLUDE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Whose clone it is.
+pub struct Order<'o> {
+    pub run: &'o RunId,
+    pub task: &'o TaskId,
+    pub name: &'o str,
+    pub workspace: &'o Path,
+    pub ports: u16,
+    pub at: Timestamp,
+}
+
+impl Worktrees {
+    /// The clone of a task: the one that it has, or a new one of what the workspace has committed. Refused where the
+    /// workspace has changes of tracked files that are not committed.
+    pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<Worktree, Fault> {
+        let directory = directory_of(self.root()?, order.run.as_str(), order.name);
+        match Worktree::read(&directory) {
+            Ok(known) if known.tree().is_dir() => return Ok(known),
+            Ok(known) => {
+                let place = known.tree().display().to_string();
+                return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
+            }
+            Err(Fault::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+            Err(fault) => return Err(fault),
+        }
+        let root = self.root()?;
+        crate::worktree::keep::private_directory(root)?;
+        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if real(root).starts_with(real(order.workspace)) {
+            return Err(Fault::Inside);
+        }
+        let _lock = self.lock(runner, "clones.lock")?;
+        let workspace = Repo::workspace(runner, order.workspace)?;
+        let base = workspace.commit_of("HEAD").map_err(|_| Fault::NoCommit)?;
+        refuse_uncommitted(&workspace)?;
+        let record = self.new_record(runner, order, base)?;
+        // Without a record nothing has run in it: it is what is left of an engine that died here.
+        if directory.exists() {
+            fs::remove_dir_all(&directory).map_err(io("remove", &directory))?;
+        }
+        fs::create_dir_all(&directory).map_err(io("make", &directory))?;
+        let clone = Worktree { directory, record, landed: None };
+        clone.fill(runner, &workspace, order.workspace)?;
+        clone.write()?;
+        Ok(clone)
+    }
+
+    fn new_record(
+        &self,
+        runner: &Runner<'_>,
+        order: &Order<'_>,
+        base: String,
+    ) -> Result<WorktreeRecord, Fault> {
+        let mut kept = self.list()?;
+        if kept.len() >= limits::WORKTREES_MAX {
+            self.collect_merged(runner, &kept);
+            kept = self.list()?;
+        }
+        if kept.len() >= limits::WORKTREES_MAX {
+            return Err(Fault::TooMany);
+        }
+        let taken: Vec<Ports> = kept.iter().filter_map(|clone| clone.record.ports).collect();
+        let ports = match order.ports {
+            0 => None,
+            count => Some(Ports::free(count, &taken).ok_or(Fault::NoPorts(count))?),
+        };
+        Ok(WorktreeRecord {
+            run_id: order.run.clone(),
+            task_id: order.task.clone(),
+            name: order.name.to_owned(),
+            workspace: order.workspace.to_string_lossy().into_owned(),
+            base,
+            ports,
+            set_up: 0,
+            created_at: order.at,
+        })
+    }
+}
+
+impl Worktree {
+    fn fill(&self, runner: &Runner<'_>, workspace: &Repo<'_>, from: &Path) -> Result<(), Fault> {
+        let (tree, git, base) = (self.tree(), self.git_dir(), &self.record.base);
+        let outside = Repo::none(runner, &self.directory);
+        let texts = [from, &tree, &git].map(|path| path.to_str().ok_or(Fault::NotText));
+        let [from, tree_text, git_text] = texts;
+        let (from, tree_text, git_text) = (from?, tree_text?, git_text?);
+        // A template could have hooks.
+        let words = ["clone", "--quiet", "--shared", "--no-checkout", "--template=", "--", from, tree_text];
+        outside.ask(&words)?;
+        let format = workspace.line(&["rev-parse", "--show-object-format"])?;
+        let format = format!("--object-format={format}");
+        outside.ask(&["init", "--quiet", "--bare", "--template=", &format, "--", git_text])?;
+        let objects = workspace.line(&["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
+        self.share_objects(Path::new(&objects))?;
+        self.share_rules(workspace)?;
+        let clone = Repo::none(runner, &tree);
+        let branch = format!("writ/{}", contract::domain::worktree::part_name(&self.record.name));
+        clone.ask(&["checkout", "--quiet", "-B", &branch, base, "--"])?;
+        // An agent's push must not change the workspace's branches.
+        clone.ask(&["config", "remote.origin.pushurl", "/dev/null"])?;
+        let private = self.private(runner);
+        private.ask(&["read-tree", base])?;
+        for name in [ONTO, RESULT] {
+            private.ask(&["update-ref", name, base])?;
+        }
+        // As long as the clone needs the commit, the workspace's repository keeps it.
+        workspace.ask(&["update-ref", &self.reference(), base])?;
+        Ok(())
+    }
+
+    /// writ's own repository reads the objects of the workspace and of the clone.
+    fn share_objects(&self, workspace: &Path) -> Result<(), Fault> {
+        let own = self.tree().join(".git/objects");
+        let mut lines = String::new();
+        for path in [workspace, &own] {
+            let text = path.to_str().filter(|text| !text.contains('\n') && !text.starts_with(['"', '#']));
+            lines.push_str(text.ok_or(Fault::NotText)?);
+            lines.push('\n');
+        }
+        let path = self.git_dir().join("objects/info/alternates");
+        fs::create_dir_all(self.git_dir().join("objects/info")).map_err(io("make", &path))?;
+        fs::write(&path, lines).map_err(io("write", &path))
+    }
+
+    /// What the workspace's repository ignores by rules of its own is ignored in the clone.
+    fn share_rules(&self, workspace: &Repo<'_>) -> Result<(), Fault> {
+        let path = workspace.line(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
+        let Ok(rules) = crate::regular_file::read(Path::new(&path), EXCLUDE_BYTES_MAX) else { return Ok(()) };
+        for directory in [self.git_dir(), self.tree().join(".git")] {
+            let info: PathBuf = directory.join("info");
+            fs::create_dir_all(&info).map_err(io("make", &info))?;
+            fs::write(info.join("exclude"), &rules).map_err(io("write", &info))?;
+        }
+        Ok(())
+    }
+}
+
+fn refuse_uncommitted(workspace: &Repo<'_>) -> Result<(), Fault> {
+    // Files that were only touched are no changes. It ends with 1 if there are others.
+    workspace.says(&["update-index", "-q", "--refresh"])?;
+    let words = ["diff-index", "--name-only", "-z", "--ignore-submodules=all", "--no-ext-diff", "HEAD", "--"];
+    let changed = workspace.names(&words)?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<&str> = changed.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let more = changed.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(Fault::Uncommitted(format!("{}{more}", named.join(", "))))
+}

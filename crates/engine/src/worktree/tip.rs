@@ -1,0 +1,174 @@
+//! What a task left in its clone, as one commit.
+
+use std::path::Path;
+
+use contract::domain::limits;
+
+use super::git::{Repo, Runner, names};
+use super::{Fault, ONTO, RESULT, Worktree};
+use crate::regular_file;
+use crate::supervisor::Stdin;
+
+/// A reference or an id is one short line.
+const REF_BYTES_MAX: usize = 4096;
+const PACKED_REFS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Who made the changes.
+pub struct Author<'a> {
+    pub name: &'a str,
+    pub message: &'a str,
+}
+
+impl Worktree {
+    /// Commits what is in the clone beside what the task committed itself. Returns the commit, which is the one that the
+    /// clone began with if nothing changed.
+    pub(super) fn tip(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<String, Fault> {
+        let private = self.private(runner);
+        let onto = private.commit_of(ONTO)?;
+        let parents = self.parents(&private, &onto)?;
+        private.ask(&["read-tree", "--reset", &parents[0]])?;
+        let tree = self.tree_now(&private)?;
+        let last = private.commit_of(RESULT)?;
+        let is_unchanged = parents.len() == 1 && private.tree_of(&parents[0])? == tree;
+        let commit = if is_unchanged && parents[0] == onto && private.is_ancestor(&last, &onto)? {
+            // Nothing but what a merge put there, which the last commit is part of.
+            last
+        } else if is_unchanged {
+            parents[0].clone()
+        } else if private.tree_of(&last)? == tree && rests_on(&private, &last, &parents)? {
+            // Nothing changed since, and somebody may have merged it by this name.
+            last
+        } else {
+            let mut words = vec!["commit-tree", "-m", author.message];
+            words.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
+            words.push(&tree);
+            let email = format!("{}@writ.invalid", author.name);
+            let by = [("GIT_AUTHOR_NAME", author.name), ("GIT_AUTHOR_EMAIL", email.as_str())];
+            let printed = private.ask_with(&words, &by, Stdin::Closed)?;
+            String::from_utf8_lossy(&printed).trim().to_owned()
+        };
+        self.refuse_nested(&private, &onto, &commit)?;
+        private.ask(&["update-ref", RESULT, &commit])?;
+        Ok(commit)
+    }
+
+    /// The tree of the files that are in the clone now, those that are ignored left out.
+    pub(super) fn tree_now(&self, private: &Repo<'_>) -> Result<String, Fault> {
+        // So that files that were only touched, or are new to this list, do not count as changed.
+        private.says(&["update-index", "-q", "--refresh"])?;
+        let changed =
+            ["ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard", "--", "."];
+        let printed = private.ask(&changed)?;
+        let paths = names(&printed)?;
+        if let Some(nested) = paths.iter().find(|path| path.ends_with('/')) {
+            return Err(Fault::Nested(nested.clone()));
+        }
+        if !paths.is_empty() {
+            let words = ["update-index", "-z", "--add", "--remove", "--stdin"];
+            private.ask_with(&words, &[], Stdin::Bytes(printed))?;
+        }
+        private.line(&["write-tree"])
+    }
+
+    /// The commits that the files of the clone rest on: what was put there, and what the task committed itself.
+    fn parents(&self, private: &Repo<'_>, onto: &str) -> Result<Vec<String>, Fault> {
+        let own = self.own_head().and_then(|own| private.commit_of(&own).ok());
+        let Some(own) = own else { return Ok(vec![onto.to_owned()]) };
+        if private.is_ancestor(&own, onto)? {
+            return Ok(vec![onto.to_owned()]);
+        }
+        if private.is_ancestor(onto, &own)? {
+            return Ok(vec![own]);
+        }
+        // A task that went back behind what it was given, or to something unrelated, has only its files.
+        if private.is_ancestor(&self.record.base, &own)? {
+            return Ok(vec![own, onto.to_owned()]);
+        }
+        Ok(vec![onto.to_owned()])
+    }
+
+    /// The commit that the clone's HEAD names, read without git: nothing that the task configured has a say.
+    fn own_head(&self) -> Option<String> {
+        let git = self.tree().join(".git");
+        let head = line(&git.join("HEAD"))?;
+        match head.strip_prefix("ref: ") {
+            None => is_id(&head).then_some(head),
+            Some(name) => {
+                let refs = self.own_refs().ok()?;
+                refs.into_iter().find(|(known, _)| known == name).map(|(_, id)| id)
+            }
+        }
+    }
+
+    /// Every reference of the clone and its commit. An error if they cannot be read, or are too many.
+    pub(super) fn own_refs(&self) -> Result<Vec<(String, String)>, Fault> {
+        let git = self.tree().join(".git");
+        if !git.join("HEAD").is_file() || git.join("reftable").exists() {
+            return Err(Fault::Damaged("the clone's references cannot be read".to_owned()));
+        }
+        let mut found = Vec::new();
+        loose(&git, "refs", &mut found)?;
+        let packed = regular_file::read(&git.join("packed-refs"), PACKED_REFS_BYTES_MAX).unwrap_or_default();
+        for entry in String::from_utf8_lossy(&packed).lines() {
+            if let Some((id, name)) = entry.split_once(' ').filter(|(id, _)| is_id(id))
+                && !found.iter().any(|(known, _)| known == name)
+            {
+                found.push((name.to_owned(), id.to_owned()));
+            }
+        }
+        if found.len() > limits::WORKTREE_REFS_MAX {
+            return Err(Fault::Damaged("the clone has too many references".to_owned()));
+        }
+        Ok(found)
+    }
+
+    /// A repository inside the clone would be merged as a link to a commit that nobody has.
+    fn refuse_nested(&self, private: &Repo<'_>, before: &str, after: &str) -> Result<(), Fault> {
+        let words = ["diff-tree", "-r", "-z", "--raw", "--no-renames", before, after, "--"];
+        let printed = private.names(&words)?;
+        let mut fields = printed.iter();
+        while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
+            if modes.split(' ').nth(1) == Some("160000") {
+                return Err(Fault::Nested(path.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rests_on(private: &Repo<'_>, commit: &str, parents: &[String]) -> Result<bool, Fault> {
+    for parent in parents {
+        if !private.is_ancestor(parent, commit)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn loose(git: &Path, name: &str, found: &mut Vec<(String, String)>) -> Result<(), Fault> {
+    for path in super::entries(&git.join(name))? {
+        let Some(last) = path.file_name().and_then(|last| last.to_str()) else { continue };
+        let inner = format!("{name}/{last}");
+        if found.len() > limits::WORKTREE_REFS_MAX {
+            break;
+        }
+        if path.is_symlink() {
+            return Err(Fault::Damaged(format!("{inner} in the clone is a symbolic link")));
+        }
+        if path.is_dir() {
+            loose(git, &inner, found)?;
+        } else if let Some(id) = line(&path).filter(|id| is_id(id)) {
+            found.push((inner, id));
+        }
+    }
+    Ok(())
+}
+
+fn line(path: &Path) -> Option<String> {
+    let bytes = regular_file::read(path, REF_BYTES_MAX).ok()?;
+    String::from_utf8(bytes).ok().map(|text| text.trim_end().to_owned())
+}
+
+fn is_id(text: &str) -> bool {
+    (text.len() == 40 || text.len() == 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}

@@ -1,0 +1,378 @@
+//! Clones of real repositories: what is in them, what lands in the workspace, and what is never lost or run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use contract::domain::id::{Attempt, Id, mint};
+use contract::domain::run::RunId;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+use contract::domain::worktree::{MergeConflict, Standing};
+use engine::supervisor::ShimProgram;
+use engine::worktree::git::Runner;
+use engine::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree, Worktrees};
+use testkit::{Scratch, SeededIds};
+
+use crate::world::PROGRAM;
+
+const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+/// A repository with one commit, and clones beside it.
+struct Bench {
+    scratch: Scratch,
+    clones: Worktrees,
+    shim: ShimProgram,
+    environment: BTreeMap<OsString, OsString>,
+    ids: SeededIds,
+    run: RunId,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let clones = Worktrees::at(scratch.join("clones"));
+        let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] };
+        let home = scratch.dir("home").into_os_string();
+        let environment =
+            BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), ("HOME".into(), home)]);
+        let mut ids = SeededIds::new(7);
+        let run = mint(&mut ids, NOW);
+        scratch.dir("work");
+        let bench = Self { scratch, clones, shim, environment, ids, run };
+        bench.git("work", &["init", "-q", "-b", "main"]);
+        bench.write("work/file", "one\n");
+        bench.write("work/other", "other\n");
+        bench.write("work/.gitignore", "built\n");
+        bench.commit("work", "first");
+        bench
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.scratch.join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Runs git as a person would.
+    #[expect(clippy::disallowed_methods, reason = "a person's own git, which writ does not start")]
+    fn git(&self, directory: &str, words: &[&str]) -> String {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=Ann", "-c", "user.email=ann@x"]).args(words);
+        command.current_dir(self.path(directory)).env_clear().envs(&self.environment);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim_end_matches('\n').to_owned()
+    }
+
+    fn commit(&self, directory: &str, message: &str) {
+        self.git(directory, &["add", "-A"]);
+        self.git(directory, &["commit", "-q", "-m", message]);
+    }
+
+    fn runner(&self) -> Runner<'_> {
+        let mark: Id<Attempt> = mint(&mut SeededIds::new(9), NOW);
+        Runner { launcher: &self.shim, environment: &self.environment, mark }
+    }
+
+    fn try_open(&mut self, name: &str, ports: u16) -> Result<Worktree, Fault> {
+        let task: TaskId = mint(&mut self.ids, NOW);
+        let workspace = self.path("work");
+        let order = Order { run: &self.run, task: &task, name, workspace: &workspace, ports, at: NOW };
+        self.clones.open(&self.runner(), &order)
+    }
+
+    fn open(&mut self, name: &str) -> Worktree {
+        self.try_open(name, 0).unwrap()
+    }
+
+    fn bring(&self, clone: &Worktree) -> Result<Candidate, Box<MergeConflict>> {
+        let message = format!("Work\n\nWrit-Run: {}\nWrit-Task: {}\n", self.run, clone.record.name);
+        let author = Author { name: "shell", message: &message };
+        match clone.bring_together(&self.runner(), &author).unwrap() {
+            Trial::Fits(candidate) => Ok(candidate),
+            Trial::Conflict(conflict) => Err(conflict),
+        }
+    }
+
+    fn land(&self, clone: &mut Worktree) -> Landing {
+        let candidate = self.bring(clone).unwrap();
+        self.clones.land(&self.runner(), clone, &candidate).unwrap()
+    }
+
+    fn edit(&self, clone: &Worktree, path: &str, text: &str) {
+        let path = clone.tree().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn status(&self) -> String {
+        self.git("work", &["status", "--porcelain"])
+    }
+}
+
+#[test]
+fn work_in_a_clone_lands_as_a_merge_that_names_run_and_task() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    bench.edit(&clone, "new/file", "new\n");
+    bench.edit(&clone, "built", "ignored\n");
+    fs::remove_file(clone.tree().join("other")).unwrap();
+    assert_eq!(bench.read("work/file"), "one\n", "the workspace is not touched before it lands");
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    assert_eq!(bench.read("work/file"), "two\n");
+    assert_eq!(bench.read("work/new/file"), "new\n");
+    assert!(!bench.path("work/other").exists() && !bench.path("work/built").exists());
+    assert_eq!(bench.status(), "");
+    let format = "--format=%an/%cn %s %(trailers:key=Writ-Task,valueonly,separator=%x2C)";
+    let log = bench.git("work", &["log", "--topo-order", format, "HEAD"]);
+    assert_eq!(log, "writ/writ Work a\nshell/writ Work a\nAnn/Ann first ");
+    let kept = bench.git("work", &["for-each-ref", "--format=%(refname)", "refs/writ"]);
+    assert_eq!(kept, format!("refs/writ/{}/a", bench.run));
+}
+
+#[test]
+fn commits_of_the_task_itself_are_kept() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    let inside = format!("clones/{}/a/tree", bench.run);
+    bench.edit(&clone, "file", "two\n");
+    bench.commit(&inside, "by the agent");
+    bench.edit(&clone, "file", "three\n");
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    assert_eq!(bench.read("work/file"), "three\n");
+    let log = bench.git("work", &["log", "--topo-order", "--format=%s", "HEAD"]);
+    assert_eq!(log, "Work\nWork\nby the agent\nfirst");
+}
+
+#[test]
+fn two_clones_merge_and_the_second_is_checked_with_the_first() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.open("a"), bench.open("b"));
+    bench.edit(&a, "file", "two\n");
+    bench.edit(&b, "other", "changed\n");
+    assert_eq!(bench.land(&mut a), Landing::Landed);
+    let candidate = bench.bring(&b).unwrap();
+    let seen = fs::read_to_string(b.tree().join("file")).unwrap();
+    assert_eq!((seen.as_str(), &candidate.paths), ("two\n", &vec!["other".to_owned()]));
+    assert_eq!(bench.clones.land(&bench.runner(), &mut b, &candidate).unwrap(), Landing::Landed);
+    assert_eq!((bench.read("work/file"), bench.read("work/other")), ("two\n".into(), "changed\n".into()));
+    assert_eq!(bench.status(), "");
+}
+
+#[test]
+fn a_workspace_that_moved_on_is_not_merged_into() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    bench.write("work/other", "by a person\n");
+    bench.commit("work", "second");
+    assert_eq!(bench.clones.land(&bench.runner(), &mut clone, &candidate).unwrap(), Landing::Moved);
+    assert_eq!(bench.read("work/file"), "one\n");
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    assert_eq!((bench.read("work/file"), bench.read("work/other")), ("two\n".into(), "by a person\n".into()));
+}
+
+#[test]
+fn a_conflict_names_both_sides_and_loses_nothing() {
+    let mut bench = Bench::new();
+    let (mut a, b) = (bench.open("a"), bench.open("b"));
+    bench.edit(&a, "file", "by a\n");
+    bench.edit(&b, "file", "by b\n");
+    assert_eq!(bench.land(&mut a), Landing::Landed);
+    let conflict = bench.bring(&b).unwrap_err();
+    assert_eq!(conflict.paths, ["file"]);
+    assert_eq!(conflict.ours.by, ["`a`"]);
+    assert_eq!(conflict.theirs.by, [format!("`b` of {}", bench.run)]);
+    b.keep_result(&bench.runner()).unwrap();
+    let theirs = bench.git("work", &["show", &format!("{}:file", conflict.theirs.at)]);
+    assert_eq!((theirs.as_str(), bench.read("work/file").as_str()), ("by b", "by a\n"));
+    assert!(matches!(b.standing(&bench.runner()), Standing::Unmerged { .. }));
+    assert!(!bench.clones.remove(&bench.runner(), &b).unwrap());
+    assert!(b.conflict_now(&bench.runner()).unwrap().is_some());
+    // A person resolves it, and nothing is left to merge.
+    bench.git("work", &["merge", "-q", "-s", "ours", "-m", "resolved", &conflict.theirs.at]);
+    assert_eq!(b.conflict_now(&bench.runner()).unwrap(), None);
+    let candidate = bench.bring(&b).unwrap();
+    assert_eq!(candidate.merged, candidate.onto);
+}
+
+#[test]
+fn uncommitted_edits_of_a_person_are_never_overwritten() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.open("a"), bench.open("b"));
+    bench.edit(&a, "file", "by a\n");
+    bench.edit(&a, "new", "by a\n");
+    bench.edit(&b, "new", "by b\n");
+    bench.write("work/file", "by a person\n");
+    for clone in [&mut a, &mut b] {
+        bench.write("work/new", "by a person\n");
+        let Landing::Conflict(conflict) = bench.land(clone) else { panic!("it landed") };
+        assert!(conflict.problem.is_some(), "{conflict:?}");
+    }
+    assert_eq!(
+        (bench.read("work/file"), bench.read("work/new")),
+        ("by a person\n".into(), "by a person\n".into())
+    );
+    let fault = bench.try_open("c", 0).unwrap_err().to_string();
+    assert!(fault.contains("uncommitted changes") && fault.contains("file"), "{fault}");
+    // Edits elsewhere are not in the way, and stay.
+    bench.git("work", &["checkout", "-q", "file"]);
+    fs::remove_file(bench.path("work/new")).unwrap();
+    bench.write("work/other", "by a person\n");
+    assert_eq!(bench.land(&mut a), Landing::Landed);
+    assert_eq!(bench.status(), " M other");
+}
+
+#[test]
+fn nothing_planted_in_a_clone_or_a_workspace_runs() {
+    let mut bench = Bench::new();
+    bench.write("work/.gitattributes", "* filter=evil merge=evil diff=evil\n");
+    bench.commit("work", "attributes");
+    let planted = bench.path("ran");
+    let script = format!("touch {}; cat; true", planted.display());
+    let hook = format!("#!/bin/sh\ntouch {}\n", planted.display());
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let inside = format!("clones/{}/a/tree", bench.run);
+    for repository in [inside.as_str(), "work"] {
+        for name in [
+            "core.fsmonitor",
+            "filter.evil.clean",
+            "filter.evil.smudge",
+            "filter.evil.process",
+            "merge.evil.driver",
+            "diff.evil.textconv",
+            "diff.evil.command",
+            "core.alternateRefsCommand",
+            "uploadpack.packObjectsHook",
+        ] {
+            bench.git(repository, &["config", name, &script]);
+        }
+        for name in
+            ["post-checkout", "reference-transaction", "post-index-change", "post-merge", "pre-commit"]
+        {
+            let path = format!("{repository}/.git/hooks/{name}");
+            bench.write(&path, &hook);
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(bench.path(&path), mode).unwrap();
+        }
+    }
+    // A remote whose name is the path that is fetched from.
+    let from = bench.path(&format!("clones/{}/a/git", bench.run));
+    bench.git("work", &["config", &format!("remote.{}.uploadpack", from.display()), &script]);
+    fs::remove_file(&planted).ok();
+    let (mut b, unmerged) = (bench.open("b"), bench.open("c"));
+    bench.edit(&b, "other", "changed\n");
+    bench.edit(&unmerged, "other", "changed too\n");
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    assert_eq!(bench.land(&mut b), Landing::Landed);
+    bench.bring(&unmerged).unwrap_err();
+    assert_eq!(clone.standing(&bench.runner()), Standing::Merged);
+    assert!(bench.clones.remove(&bench.runner(), &clone).unwrap());
+    assert!(!planted.exists());
+    assert_eq!(bench.read("work/file"), "two\n");
+}
+
+#[test]
+fn only_clones_without_unmerged_work_are_removed() {
+    let mut bench = Bench::new();
+    let (mut merged, empty, committed, touched) =
+        (bench.open("merged"), bench.open("empty"), bench.open("committed"), bench.open("touched"));
+    bench.edit(&merged, "file", "two\n");
+    assert_eq!(bench.land(&mut merged), Landing::Landed);
+    bench.edit(&touched, "untracked", "only here\n");
+    // A commit on a branch that is not the current one.
+    let inside = format!("clones/{}/committed/tree", bench.run);
+    bench.git(&inside, &["checkout", "-q", "-b", "aside"]);
+    bench.edit(&committed, "file", "aside\n");
+    bench.commit(&inside, "aside");
+    bench.git(&inside, &["checkout", "-q", "writ/committed"]);
+    let names = || -> Vec<String> {
+        bench.clones.list().unwrap().into_iter().map(|clone| clone.record.name).collect()
+    };
+    assert_eq!(names(), ["committed", "empty", "merged", "touched"]);
+    for clone in bench.clones.list().unwrap() {
+        let is_removed = bench.clones.remove(&bench.runner(), &clone).unwrap();
+        assert_eq!(
+            is_removed,
+            ["empty", "merged"].contains(&clone.record.name.as_str()),
+            "{:?}",
+            clone.record
+        );
+    }
+    assert_eq!(names(), ["committed", "touched"]);
+    assert!(!empty.tree().exists() && !merged.tree().exists());
+    assert_eq!(fs::read_to_string(touched.tree().join("untracked")).unwrap(), "only here\n");
+    let _ = &empty;
+}
+
+#[test]
+fn a_clone_that_was_changed_after_it_landed_is_kept() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    // What a check leaves is no part of the work.
+    bench.edit(&clone, "report", "left by a check\n");
+    assert_eq!(bench.clones.land(&bench.runner(), &mut clone, &candidate).unwrap(), Landing::Landed);
+    assert!(!bench.path("work/report").exists());
+    assert_eq!(clone.standing(&bench.runner()), Standing::Merged);
+    bench.edit(&clone, "later", "by a person\n");
+    assert!(matches!(clone.standing(&bench.runner()), Standing::Unmerged { .. }));
+    fs::remove_file(clone.tree().join("later")).unwrap();
+    // The branch went back: the work is nowhere else.
+    bench.git("work", &["reset", "-q", "--hard", "HEAD~1"]);
+    assert!(matches!(clone.standing(&bench.runner()), Standing::Unmerged { .. }));
+}
+
+#[test]
+fn ports_do_not_overlap_and_are_free_again_after_the_merge() {
+    let mut bench = Bench::new();
+    let mut first = bench.try_open("a", 10).unwrap();
+    let second = bench.try_open("b", 10).unwrap();
+    let (one, two) = (first.record.ports.unwrap(), second.record.ports.unwrap());
+    assert_eq!((one.first, one.last, two.first), (20_000, 20_009, 20_010));
+    bench.edit(&first, "file", "two\n");
+    assert_eq!(bench.land(&mut first), Landing::Landed);
+    assert_eq!(bench.try_open("c", 5).unwrap().record.ports.unwrap().first, 20_000);
+    // The same task gets the same clone.
+    assert_eq!(bench.try_open("b", 10).unwrap().record.ports, Some(two));
+}
+
+#[test]
+fn what_cannot_be_cloned_or_merged_is_refused_with_the_reason() {
+    let mut bench = Bench::new();
+    let clone = bench.open("a");
+    bench.edit(&clone, "vendor/lib/file", "x\n");
+    bench.git(&format!("clones/{}/a/tree/vendor/lib", bench.run), &["init", "-q"]);
+    let author = Author { name: "shell", message: "Work" };
+    let fault = clone.bring_together(&bench.runner(), &author).unwrap_err();
+    assert!(fault.to_string().starts_with("vendor/lib/ is a git repository of its own"), "{fault}");
+    let task: TaskId = mint(&mut bench.ids, NOW);
+    let below = bench.scratch.dir("work/below");
+    let outside = bench.scratch.dir("outside");
+    for (workspace, expected) in [(below, "must be the top directory"), (outside, "is not a git repository")]
+    {
+        let order =
+            Order { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
+        let fault = bench.clones.open(&bench.runner(), &order).unwrap_err().to_string();
+        assert!(fault.contains(expected), "{fault}");
+    }
+    let inside = Worktrees::at(bench.path("work/clones"));
+    let workspace = bench.path("work");
+    let order = Order { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
+    assert!(matches!(inside.open(&bench.runner(), &order), Err(Fault::Inside)));
+}

@@ -1,0 +1,4 @@
+//! The clones beside a store: which there are, and which can go.
+
+pub mod gc;
+pub mod list;

@@ -1,0 +1,64 @@
+//! Removes clones whose tasks have ended and whose work is merged, or that have none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::list::{Row, rows};
+use crate::context::{Caller, Context};
+use crate::error::Result;
+use crate::verb::{Function, Surface, Verb};
+
+pub struct Gc;
+
+impl Verb for Gc {
+    const NAME: &'static str = "worktree.gc";
+    const COMMAND: &'static str = "worktree gc";
+    const SUMMARY: &'static str = "Remove clones whose work is merged";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> =
+        Function::Repeatable(|cx: &mut Context, _: &Caller, _: &Request| collect(cx, false));
+}
+
+pub struct Preview;
+
+impl Verb for Preview {
+    const NAME: &'static str = "worktree.preview_gc";
+    const COMMAND: &'static str = "worktree gc --dry-run";
+    const SUMMARY: &'static str = "Show which clones would be removed";
+    const SURFACE: Surface = Surface::Writ;
+    type Request = Request;
+    type Answer = Answer;
+    const FUNCTION: Function<Self> = Function::Reads(|cx: &mut Context, _: &Request| collect(cx, true));
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WorktreeGc")]
+pub struct Request {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "WorktreesCollected")]
+pub struct Answer {
+    pub dry_run: bool,
+    /// Clones that were removed, or would be.
+    pub removed: Vec<Row>,
+    pub kept: Vec<Row>,
+}
+
+fn collect(cx: &mut Context, dry_run: bool) -> Result<Answer> {
+    let mut answer = Answer { dry_run, ..Answer::default() };
+    for mut row in rows(cx)? {
+        if row.kept_because.is_none() && !dry_run {
+            let now = cx.now().at;
+            let mark = contract::domain::id::mint(cx.ids(), now);
+            // It is compared again before it is removed.
+            if !cx.host().remove_worktree(&row.worktree, &mark)? {
+                row.kept_because = Some("it was changed meanwhile".to_owned());
+            }
+        }
+        if row.kept_because.is_none() { &mut answer.removed } else { &mut answer.kept }.push(row);
+    }
+    Ok(answer)
+}
