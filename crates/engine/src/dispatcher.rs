@@ -33,7 +33,6 @@ use crate::launcher::Children;
 use crate::live::Live;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::{Mark, Pipeline};
-use crate::sandbox::Wanted;
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;

@@ -266,6 +266,7 @@ impl Host for LocalHost {
                 network: NetworkUse::Full,
                 git: GitUse::Read,
                 namespace: job.namespace,
+                origin: None,
             },
             sandbox: &sandbox,
             task: mark.as_str(),

@@ -1,5 +1,7 @@
 //! Decides about tasks that were interrupted: done if their checks pass, else run again if that is safe, else parked.
 
+use std::path::PathBuf;
+
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::check::CheckSeen;

@@ -1,6 +1,5 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
-use std::path::Path;
 use std::time::Duration;
 
 use contract::aee::Type;
