@@ -277,8 +277,10 @@ fn a_task_that_begins_while_a_result_cannot_be_merged_says_so() {
     let output = cli.call(["run", "plan.toml"]).deadline(SOON).run();
     let told = "c: begins without `b`: merge conflict with `a` in file; its work is in refs/writ/";
     assert!(output.fails_with(1).stderr.contains(told), "{output}");
-    let trace = cli.run(["trace", "@last"]).success().stdout.clone();
-    assert!(trace.contains("begins without `b`"), "{trace}");
+    let trace = cli.run(["trace", "@last", "--output", "ndjson"]).success().stdout.clone();
+    for intent in ["writ.worktree.opened", "writ.worktree.trial", "writ.worktree.merged"] {
+        assert!(trace.contains(intent), "{intent}: {trace}");
+    }
     let states: Vec<Value> = shown(&cli).into_iter().map(|task| task[1].clone()).collect();
     assert_eq!(states, ["done", "blocked", "done", "done"]);
 }

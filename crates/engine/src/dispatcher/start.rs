@@ -67,10 +67,9 @@ impl Dispatcher<'_> {
             verified: false,
         });
         self.note(Entry::StartAttempt { attempt: attempt.clone(), wants });
-        let part = self.part(task);
         let payload = json!({
-            "task_id": task_id, "name": part.spec.id, "attempt": number,
-            "timeout_ms": u64::try_from(shaped.timeout.as_millis()).unwrap_or(u64::MAX), "writes": part.spec.writes,
+            "task_id": task_id, "name": self.part(task).spec.id, "attempt": number, "writes": self.part(task).spec.writes,
+            "timeout_ms": u64::try_from(shaped.timeout.as_millis()).unwrap_or(u64::MAX),
         });
         self.note(Entry::Envelope(Note {
             kind: Type::Task,

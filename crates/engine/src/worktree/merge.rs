@@ -181,8 +181,7 @@ impl Worktrees {
             let put = put_files(runner, &workspace, onto, merged);
             if let Err(Fault::Git(said)) = put {
                 let said = said.trim_start_matches("git read-tree: error: ");
-                let problem =
-                    format!("changes in the workspace that are not committed are in its way: {said}");
+                let problem = format!("the workspace has changes that are not committed: {said}");
                 let conflict = clone.conflict(&private, (onto, result), Vec::new(), Some(problem))?;
                 return Ok(Landing::Conflict(conflict));
             }
