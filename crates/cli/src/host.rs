@@ -134,6 +134,7 @@ impl Door for CommandLine {
         own.extend(self.logs());
         own.extend(snapshots_directory(&self.globals));
         own.extend(worktrees_directory(&self.globals));
+        own.push(sandboxes_directory(&store));
         Index::at(directory).without(own)
     }
 
@@ -371,13 +372,17 @@ pub(crate) fn damage_or(error: Error, globals: &Globals) -> Error {
     )
 }
 
+fn sandboxes_directory(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(".sandbox");
+    name.into()
+}
+
 /// What the engine needs to confine tasks. Their private directories are beside the store, where others cannot look.
 pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxSettings {
-    let mut root = store.to_owned().into_os_string();
-    root.push(".sandbox");
     let usual = engine::sandbox::limits_here();
     SandboxSettings {
-        root: PathBuf::from(root),
+        root: sandboxes_directory(store),
         store: store.to_owned(),
         home: env::directory("HOME"),
         credentials: config.credentials.clone(),

@@ -190,6 +190,7 @@ fn a_store_in_the_workspace_stays_hidden_and_in_place() {
     for task in [everything, "writes = [\"data/inner/mine\"]"] {
         let done = call(task, own);
         assert_eq!(done["status"], "done", "{task}: {done}");
+        assert!(!done["reason"].as_str().unwrap_or_default().contains("w.db"), "{done}");
     }
 }
 
