@@ -9,7 +9,7 @@ use crate::namespaces::without_namespaces;
 use crate::run_view::{SOON, write_plan};
 
 /// Whether this machine enforces everything, as `writ doctor` says. Elsewhere there is nothing to show.
-fn has_sandbox(cli: &Cli) -> bool {
+pub(crate) fn has_sandbox(cli: &Cli) -> bool {
     let answer = cli.run(["doctor", "--output", "json"]).success().json();
     let looks = answer["data"]["looks"].as_array().unwrap().clone();
     let look = looks.iter().find(|look| look["what"] == "sandbox").unwrap();

@@ -465,11 +465,11 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 #[test]
 fn a_person_without_a_name_sees_the_events_of_everybody() {
     let cli = writ();
-    cli.run(["task", "create", "--title", "t", "--agent", "ann"]).success();
+    cli.run(["task", "create", "--title", "t", "--agent", "ann", "--request-id", "r"]).success();
     let seen = cli.run(["events", "list", "--output", "text"]);
     assert!(seen.success().stdout.contains("ann"), "{seen}");
     let asked = cli.run(["events", "list", "--output", "json"]);
-    assert!(asked.fails_with(1).stderr.contains("agent is required unless --all is set"), "{asked}");
+    assert!(asked.fails_with(1).stdout.contains("agent is required unless --all is set"), "{asked}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
+use crate::sandbox::has_sandbox;
+
 const SOON: Duration = Duration::from_secs(60);
 
 /// A project that is a repository with one commit.
@@ -305,4 +307,32 @@ fn a_crews_ledger_has_no_clones() {
     let refused = cli.run(["ledger", "open", "plan.toml", "--output", "json"]);
     let error = refused.fails_with(1).json();
     assert_eq!(error["error_code"], "INVALID_INPUT", "{error}");
+}
+
+#[test]
+fn a_task_in_a_clone_can_be_confined_to_it() {
+    let cli = project();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let commit = "echo two > file && git -c user.name=b -c user.email=b@example.com commit -qam own";
+    // The directory of the workspace itself is not open, and neither are hooks of the clone.
+    let elsewhere = "! touch $WRIT_WORKSPACE/planted && ! touch .git/hooks/pre-commit";
+    let script = format!("({elsewhere}) 2>refused && rm refused && {commit}");
+    plan(&cli, "sandbox = \"enforce\"", &[task("a", &script, "writes = [\".\"]")]);
+    assert_eq!(worked(&cli), [json!(["a", "done", "claimed", null])]);
+    assert_eq!(read(&cli, "file"), "two\n");
+    assert!(git(&cli, &["log", "--format=%s"]).contains("own"));
+    assert!(!cli.project().join("planted").exists());
+}
+
+#[test]
+fn a_rollback_that_a_clone_makes_needless_says_so() {
+    let cli = project();
+    let failing = "echo two > file; exit 1";
+    plan(&cli, "", &[task("a", failing, "writes = [\".\"]\nrollback = true")]);
+    assert_eq!(worked(&cli)[0][1], "failed");
+    assert_eq!(read(&cli, "file"), "one\n");
+    let shown = cli.run(["runs", "show", "@last", "--output", "text"]).success().stdout.clone();
+    assert!(shown.contains("rollback has no effect: the task works in a clone"), "{shown}");
 }

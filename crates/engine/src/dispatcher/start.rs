@@ -57,29 +57,12 @@ impl Dispatcher<'_> {
         if let Err(reason) = self.enter_clone(task, &attempt.id)? {
             return self.leave_unstarted(task, reason, mark);
         }
-        let task_id = self.tasks[task].id.clone();
         let took_over = self.note_takeover(task)?;
         self.note_pins(task);
-        self.note(Entry::MoveTask {
-            task_id: task_id.clone(),
-            to: Status::InProgress,
-            reason: None,
-            verified: false,
-        });
+        let task_id = self.tasks[task].id.clone();
+        self.note(Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false });
         self.note(Entry::StartAttempt { attempt: attempt.clone(), wants });
-        let payload = json!({
-            "task_id": task_id, "name": self.part(task).spec.id, "attempt": number, "writes": self.part(task).spec.writes,
-            "timeout_ms": u64::try_from(shaped.timeout.as_millis()).unwrap_or(u64::MAX),
-        });
-        self.note(Entry::Envelope(Note {
-            kind: Type::Task,
-            from: None,
-            to: self.delegate(task),
-            intent: self.intent(),
-            message: format!("Delegated: {}", self.tasks[task].title),
-            payload,
-            task_id: Some(task_id),
-        }));
+        self.note_delegation(task, number, shaped.timeout);
         match self.try_commit(mark)? {
             Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
             Committed::Hindered(hindrance) => return self.hindered(task, hindrance),
@@ -100,6 +83,23 @@ impl Dispatcher<'_> {
         let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
         self.launch(task, attempt, executor, (shaped, took_over, snapshot))
+    }
+
+    fn note_delegation(&mut self, task: usize, number: i64, timeout: Duration) {
+        let (task_id, spec) = (self.tasks[task].id.clone(), &self.part(task).spec);
+        let payload = json!({
+            "task_id": task_id, "name": spec.id, "attempt": number, "writes": spec.writes,
+            "timeout_ms": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        });
+        self.note(Entry::Envelope(Note {
+            kind: Type::Task,
+            from: None,
+            to: self.delegate(task),
+            intent: self.intent(),
+            message: format!("Delegated: {}", self.tasks[task].title),
+            payload,
+            task_id: Some(task_id),
+        }));
     }
 
     /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
@@ -221,6 +221,11 @@ impl Dispatcher<'_> {
             parkings: 0,
         };
         self.live.insert(task, live);
+        self.begin_unless(task, refused)
+    }
+
+    /// Starts what the task needs first, unless it cannot be confined or taken back as it was asked for.
+    fn begin_unless(&mut self, task: usize, refused: Option<String>) -> Result<()> {
         // Who asked for a rollback does not want work that cannot be taken back.
         let failed = self.live[&task].snapshot.as_ref().and_then(|taken| taken.failed.as_ref());
         if let Some(why) = failed.filter(|_| self.part(task).spec.rollback) {

@@ -1,5 +1,6 @@
 //! The content store: one file per content, named by its digest, written whole or not at all.
 
+use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
@@ -15,9 +16,15 @@ const PAGE: usize = 4096;
 const BUFFER: usize = 16 * PAGE;
 static ZEROS: [u8; PAGE] = [0; PAGE];
 
+/// So many new contents are synced one by one. More are synced with the whole file system, which then also waits for
+/// what other programs have written there.
+const SYNCED_ALONE_MAX: usize = 16;
+
 #[derive(Debug)]
 pub(super) struct Objects {
     directory: PathBuf,
+    /// Contents that were put and are not synced yet.
+    placed: RefCell<Vec<PathBuf>>,
 }
 
 /// What was put into the store.
@@ -41,12 +48,12 @@ impl Objects {
     pub(super) fn at(snapshots: &Path) -> io::Result<Self> {
         let directory = snapshots.join("objects");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory.join("tmp"))?;
-        Ok(Self { directory })
+        Ok(Self { directory, placed: RefCell::default() })
     }
 
     /// Without making anything.
     pub(super) fn as_they_are(snapshots: &Path) -> Self {
-        Self { directory: snapshots.join("objects") }
+        Self { directory: snapshots.join("objects"), placed: RefCell::default() }
     }
 
     pub(super) fn has(&self, digest: &Digest) -> bool {
@@ -104,7 +111,15 @@ impl Objects {
 
     /// Makes sure that everything that was put is on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
-        sync_around(&File::open(&self.directory)?)
+        let placed = self.placed.take();
+        if placed.len() > SYNCED_ALONE_MAX {
+            return sync_around(&File::open(&self.directory)?);
+        }
+        let mut directories: Vec<&Path> = placed.iter().filter_map(|path| path.parent()).collect();
+        directories.sort_unstable();
+        directories.dedup();
+        let all = placed.iter().map(PathBuf::as_path).chain(directories).chain([self.directory.as_path()]);
+        all.into_iter().try_for_each(|path| File::open(path)?.sync_all())
     }
 
     fn place(&self, fresh: &Path, digest: &Digest) -> io::Result<bool> {
@@ -116,6 +131,7 @@ impl Objects {
         let parent = path.parent().expect("BUG: it was joined to one");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         fs::rename(fresh, &path)?;
+        self.placed.borrow_mut().push(path);
         Ok(true)
     }
 
