@@ -54,15 +54,17 @@ fn per_task(setup: &Setup, (size, writes): (usize, bool), round: usize) -> Resul
     Ok(own_cpu(setup.writ(&db, &["run", &setup.path(&plan)]).command())? / tasks)
 }
 
-/// A plan of independent tasks that each write a file, and have a check for it. The tree has the same size for every
+/// A plan of tasks that each write a file, and have a check for it. The tree has the same size for every
 /// number of tasks: a look at the workspace costs what the tree is, however many tasks there are.
 fn writing(count: usize, workspace: &str) -> String {
     let head = format!("objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n");
     let task = |number: usize| {
         let place = format!("d{}", number % DIRECTORIES);
+        let earlier = number.checked_sub(DIRECTORIES).filter(|earlier| *earlier > 0);
+        let waits = earlier.map(|earlier| format!("depends_on = [\"t{earlier}\"]\n")).unwrap_or_default();
         format!(
             "\n[[task]]\nid = \"t{number}\"\ncommand = \"mkdir -p {place}; echo {number} > {place}/f\"\nshell = true\n\
-             writes = [\"{place}\"]\n[[task.checks]]\ncommand = [\"test\", \"-s\", \"{place}/f\"]\n"
+             writes = [\"{place}\"]\n{waits}[[task.checks]]\ncommand = [\"test\", \"-s\", \"{place}/f\"]\n"
         )
     };
     head + &(1..=count).map(task).collect::<String>()
