@@ -23,6 +23,8 @@ fn run(setup: &Setup) -> Result<Report> {
     let git = |words: &[&str]| Job::new("git", &[&["-C", &tree][..], words].concat());
     let who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
     git(&["init", "--quiet"]).output()?;
+    // It would go on in the background and measure itself.
+    git(&["config", "gc.auto", "0"]).output()?;
     git(&["add", "--all"]).output()?;
     git(&[&who[..], &["commit", "--quiet", "--message", "bench"]].concat()).output()?;
     let look = Job::new(&program, &[&setup.path("index"), &tree]);

@@ -33,6 +33,8 @@ fn run(setup: &Setup) -> Result<Report> {
     fill(setup, directories)?;
     let who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
     tree.git(&["init", "--quiet"]).output()?;
+    // It would go on in the background and measure itself.
+    tree.git(&["config", "gc.auto", "0"]).output()?;
     tree.git(&["add", "--all"]).output()?;
     tree.git(&[&who[..], &["commit", "--quiet", "--message", "bench"]].concat()).output()?;
     let stash = tree.git(&[&who[..], &["stash", "create"]].concat());
