@@ -23,6 +23,7 @@ pub mod project_checks;
 pub mod read;
 pub mod scopes;
 pub mod shapes;
+pub mod within;
 
 /// A valid plan: every name resolves, the order has no cycle, writes do not conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use crate::context::{Caller, Context};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_task, reference};
 use crate::crew::token;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Send;
@@ -38,8 +38,9 @@ impl Verb for Send {
 pub struct Request {
     pub run: String,
     pub task: String,
-    /// The token of the assignment.
-    pub token: LockToken,
+    /// The token of the assignment. The program that an engine runs for the task needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<LockToken>,
     /// The worker's clock. It is checked, and otherwise not used.
     #[serde(default)]
     pub at: Option<Timestamp>,
@@ -48,16 +49,33 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub task_id: String,
-    /// The number of the token.
+    /// The number of the token; 0 without one.
     pub token: i64,
     pub last_heartbeat_at: Timestamp,
-    /// Without a heartbeat for longer than this, the task times out.
+    /// Without a heartbeat for longer than this, the task times out. 0 where its engine decides.
     pub timeout_ms: u64,
 }
 
 /// Renews the lease of a task's locks. Updates rows and appends no event. A heartbeat after the timeout is refused.
 pub fn send(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
-    beat(&mut cx.store, &*cx.clock, request, |tx, task| token::genuine(tx, task, request.token))
+    match request.token {
+        Some(token) => beat(&mut cx.store, &*cx.clock, request, |tx, task| token::genuine(tx, task, token)),
+        None => sign_of_life(cx, request),
+    }
+}
+
+/// The heartbeat of the program that an engine runs for the task.
+fn sign_of_life(cx: &mut Context, request: &Request) -> Result<Answer> {
+    let name = reference(&request.task)?;
+    let (_, task) = find_task(&cx.store.read()?, &request.run, &name)?;
+    let Some(attempt) = crate::task::calling_attempt(cx, task.id.as_str())? else {
+        return Err(Error::required("token").hint("`writ assignment issue` printed it"));
+    };
+    let tx = cx.store.begin()?;
+    let now = cx.clock.now();
+    tx.heartbeat(&attempt, now.at)?;
+    tx.commit()?;
+    Ok(Answer { task_id: name.to_string(), token: 0, last_heartbeat_at: now.at, timeout_ms: 0 })
 }
 
 /// The same on a store that a second thread opened. `number` gives the number of the token, or refuses it.

@@ -13,7 +13,7 @@ use contract::continuity::brief::Program;
 use contract::domain::attempt::{AttemptId, Taken};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::Namespace;
+use contract::domain::confinement::{Ceiling, Namespace};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
@@ -82,6 +82,10 @@ pub trait Host {
     fn author_environment(&self) -> AuthorEnvironment;
     /// The attempt that the call comes from, where an engine started the caller or one of its ancestors.
     fn calling_attempt(&self) -> Option<Id<Attempt>>;
+    /// What the caller can pass on to a run that it starts; `None` if it is in no sandbox.
+    fn ceiling(&self) -> Option<Ceiling> {
+        None
+    }
     /// Runs checks one after the other and stops at the first that fails.
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.

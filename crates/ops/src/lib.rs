@@ -15,6 +15,7 @@ pub mod gc;
 pub mod handoff;
 pub mod heartbeat;
 pub mod host;
+pub mod inside;
 pub mod ledger;
 pub mod lock;
 pub mod memory;

@@ -84,7 +84,10 @@ pub fn push(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
     }
     let ignored = request.ignored.clone();
     let proof = match (&checked.task_id, &checked.status) {
-        (Some(id), Some(wanted)) => task::checks_before(cx, key, id.as_str(), wanted.to())?,
+        (Some(id), Some(wanted)) => {
+            task::refuse_own_move(cx, id.as_str())?;
+            task::checks_before(cx, key, id.as_str(), wanted.to())?
+        }
         (None, _) | (_, None) => Proof::default(),
     };
     cx.once(key, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked, &proof)? }))

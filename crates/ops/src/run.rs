@@ -7,6 +7,7 @@ pub mod document;
 pub mod journal;
 pub mod list;
 pub mod logs;
+mod nested;
 pub mod own;
 pub mod preview;
 pub mod rescue;

@@ -12,6 +12,7 @@ pub mod remove_dependency;
 pub mod set_priority;
 pub mod set_status;
 
+use contract::domain::attempt::AttemptId;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
@@ -150,6 +151,31 @@ pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
         return Ok(());
     };
     Err(refused.details(json!({"run_id": part.run_id, "status": task.status})))
+}
+
+/// The attempt at this task that the call comes from, while an engine works on it.
+pub(crate) fn calling_attempt(cx: &mut Context, id: &str) -> Result<Option<AttemptId>> {
+    let tx = cx.store.read()?;
+    let Some(task) = TaskId::parse(id).ok().map(|id| tx.task(&id)).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    if task.part.is_none() || task.status != Status::InProgress || !tx.has_open_attempt(&task.id)? {
+        return Ok(None);
+    }
+    drop(tx);
+    let Some(attempt) = cx.host().calling_attempt() else { return Ok(None) };
+    let is_own = cx.store.read()?.task_of_attempt(&attempt)?.as_ref() == Some(&task.id);
+    Ok(is_own.then_some(attempt))
+}
+
+/// Refuses a move of a task by its own program: the run decides what becomes of it.
+pub(crate) fn refuse_own_move(cx: &mut Context, id: &str) -> Result<()> {
+    if calling_attempt(cx, id)?.is_none() {
+        return Ok(());
+    }
+    let message = "the run moves the task when its program has ended";
+    Err(Error::new(ErrorCode::WrongState, message)
+        .hint("report the outcome with `writ task complete --outcome done|blocked --summary TEXT`"))
 }
 
 /// Who starts a task holds it, whatever verb was used.

@@ -71,6 +71,14 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// The last heartbeat of an attempt.
+    pub fn heartbeat_of(&self, attempt: &AttemptId) -> Result<Option<Timestamp>> {
+        let sql = "SELECT heartbeat_at FROM attempts WHERE id = ?1";
+        let found: Option<Option<i64>> =
+            self.prepare(sql)?.query_row([attempt.as_str()], |row| row.get(0)).optional()?;
+        Ok(found.flatten().map(Timestamp::from_millis))
+    }
+
     fn attempt_list(&self, sql: &str, key: &str) -> Result<Vec<Attempt>> {
         let mut statement = self.prepare(sql)?;
         let mut rows = statement.query([key])?;

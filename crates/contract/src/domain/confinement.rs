@@ -65,6 +65,18 @@ words! {
     }
 }
 
+/// What a program in a sandbox can pass on to a run that it starts: never more than it has itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ceiling {
+    /// The absolute path of the directory it works in.
+    pub workspace: String,
+    /// Absolute paths, without links, that it may write. `None`: its writing is not confined.
+    pub writes: Option<Vec<String>>,
+    pub mode: SandboxMode,
+    pub network: NetworkUse,
+    pub git: GitUse,
+}
+
 impl SandboxMode {
     /// The mode that holds: what the configuration demands and what the plan asks for, whichever is stricter.
     pub fn effective(configured: Option<SandboxMode>, asked: Option<SandboxMode>) -> SandboxMode {

@@ -8,6 +8,8 @@ use super::task::Refusal;
 pub const TASK_VERIFIED: &str = "task_verified";
 /// The same where done is only claimed.
 pub const TASK_WITHHELD: &str = "task_withheld";
+/// What a task's own program reported as its outcome. The run decides.
+pub const TASK_REPORTED: &str = "task_reported";
 /// A person sealed the store as it was found.
 pub const STORE_RESEALED: &str = "store_resealed";
 /// writ sealed a store of an older schema as it was found.
@@ -18,9 +20,10 @@ pub const STORE_SALVAGED: &str = "store_salvaged";
 pub const VYBE_IMPORTED: &str = "vybe_imported";
 
 /// Kinds that only writ writes. Events that are changes need no place here: no agent can write one.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     TASK_VERIFIED,
     TASK_WITHHELD,
+    TASK_REPORTED,
     STORE_RESEALED,
     STORE_SEALED,
     STORE_SALVAGED,

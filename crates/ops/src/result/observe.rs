@@ -77,7 +77,7 @@ fn beat_until(
     let request = heartbeat::Request {
         run: judged.issued.run_id.to_string(),
         task: judged.reference.to_string(),
-        token: judged.issued.token.into(),
+        token: Some(judged.issued.token.into()),
         at: None,
     };
     let interval = judged.issued.packet["task"]["heartbeat_interval_seconds"].as_u64();

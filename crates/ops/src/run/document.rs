@@ -65,8 +65,7 @@ pub fn understand(
     // Joining `.` leaves it in the path.
     let workspace: PathBuf = workspace.components().filter(|part| *part != Component::CurDir).collect();
     let workspace = workspace.to_string_lossy().into_owned();
-    let root = if intake.kind == DocumentKind::AeeTask { "$.payload.plan" } else { "$" };
-    let findings = contract::plan::scopes::settle(&mut intake.plan, root, &workspace);
+    let findings = contract::plan::scopes::settle(&mut intake.plan, root_of(intake.kind), &workspace);
     if !findings.is_empty() {
         return Err(Error::invalid(&what(intake.kind), findings)
             .hint(format!("write below {workspace}, or set the workspace of the document")));
@@ -82,7 +81,12 @@ fn absolute(directory: &str) -> Result<PathBuf> {
     Err(Error::new(ErrorCode::InvalidInput, message))
 }
 
-fn title(kind: DocumentKind) -> &'static str {
+/// Where the plan is in a document.
+pub(super) fn root_of(kind: DocumentKind) -> &'static str {
+    if kind == DocumentKind::AeeTask { "$.payload.plan" } else { "$" }
+}
+
+pub(super) fn title(kind: DocumentKind) -> &'static str {
     match kind {
         DocumentKind::Plan => "plan",
         DocumentKind::AopTask => "AOP TASK",

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accept::{self, Submission};
 use super::document::{self, Document};
+use super::nested;
 use super::work::{RunAnswer, work};
 use crate::context::{Context, Key};
 use crate::error::Result;
@@ -56,18 +57,26 @@ fn first_depth() -> u32 {
 }
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<RunAnswer>> {
-    let document::Understood { intake, workspace } =
+    let document::Understood { mut intake, workspace } =
         document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
     let host = cx.host();
     let workspace = host.real_directory(&workspace);
-    let makes_workspace = intake.kind == DocumentKind::Plan;
+    let ceiling = host.ceiling();
+    if let Some(ceiling) = &ceiling {
+        nested::confine(cx, &mut intake, &workspace, ceiling)?;
+    }
+    let makes_workspace = intake.kind == DocumentKind::Plan && ceiling.is_none();
+    let corr = match intake.corr {
+        None => nested::corr(cx, request.parent_run.as_ref())?,
+        own => own,
+    };
     let submission = Submission {
         kind: intake.kind,
         plan: intake.plan,
         objective: intake.objective,
         workspace: workspace.clone(),
         intent: intake.intent,
-        corr: intake.corr,
+        corr,
         depth: request.depth,
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),

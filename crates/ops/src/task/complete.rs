@@ -2,12 +2,15 @@
 
 use contract::continuity::TaskView;
 use contract::continuity::state::CloseOutcome;
+use contract::domain::attempt::AttemptId;
 use contract::domain::code::ErrorCode;
+use contract::domain::event_kind::TASK_REPORTED;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, Task};
+use contract::domain::task::{Command, Rules, Task, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use store::EventFilter;
 
 use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
@@ -53,6 +56,9 @@ pub struct Answer {
 pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
     let id = cx.task_id(Some(key), &request.id)?;
+    if let Some(attempt) = super::calling_attempt(cx, &id)? {
+        return report(cx, key, request, (&id, &attempt));
+    }
     let proof = super::checks_before(cx, key, &id, to)?;
     commit(cx, key, request, (&id, &proof))
 }
@@ -77,6 +83,53 @@ fn checked(request: &Request) -> Result<Status> {
     super::bounded("the summary", &request.summary)?;
     super::bounded("the label", request.label.as_deref().unwrap_or_default())?;
     Ok(request.outcome.status())
+}
+
+/// Writes down what the program of a running attempt reports. While it runs it could still change what checks have
+/// seen, so its run decides when it has ended.
+fn report(
+    cx: &mut Context,
+    key: &Key,
+    request: &Request,
+    (id, attempt): (&str, &AttemptId),
+) -> Result<Reply<Answer>> {
+    cx.once(key, Complete::NAME, request, |work| {
+        let task = super::required(work.tx, id)?;
+        let about = super::about(work.tx, &task)?;
+        let reason = request.blocked_reason.as_deref().unwrap_or(&request.summary);
+        let payload = json!({"outcome": request.outcome.as_str(), "summary": request.summary,
+                             "label": request.label, "reason": reason, "attempt_id": attempt});
+        let message = format!("Reported as {}: {}", request.outcome.as_str(), request.summary);
+        let event = work.say(&about, EventBody::event(TASK_REPORTED, message, payload))?;
+        Ok(Answer { task: TaskView::from(&task), status_event_id: event, close_event_id: event })
+    })
+}
+
+/// What a task's program reported as its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reported {
+    pub outcome: CloseOutcome,
+    pub summary: String,
+    /// Why it is blocked.
+    pub reason: String,
+}
+
+/// What the program of an attempt has reported; its last report counts.
+pub fn reported(cx: &mut Context, task: &TaskId, attempt: &AttemptId) -> Result<Option<Reported>> {
+    let filter = EventFilter {
+        task_id: Some(task.to_string()),
+        kinds: vec![TASK_REPORTED.to_owned()],
+        own: true,
+        limit: 1,
+        ..EventFilter::default()
+    };
+    let Some(said) = cx.store.read()?.events(&filter)?.pop() else { return Ok(None) };
+    let text = |field: &str| said.record.payload[field].as_str().unwrap_or_default().to_owned();
+    if text("attempt_id") != attempt.as_str() {
+        return Ok(None);
+    }
+    let outcome = CloseOutcome::parse(&text("outcome"));
+    Ok(outcome.map(|outcome| Reported { outcome, summary: text("summary"), reason: text("reason") }))
 }
 
 /// Closes the task `id`, after its checks were run.

@@ -45,6 +45,7 @@ pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Repl
     let to = request.status.status();
     let reason = super::reason(request.blocked_reason.as_deref())?;
     let id = cx.task_id(Some(key), &request.id).map_err(super::get::not_found)?;
+    super::refuse_own_move(cx, &id)?;
     let checked = super::checks_before(cx, key, &id, to).map_err(super::get::not_found)?;
     cx.once(key, SetStatus::NAME, request, |work| {
         let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;

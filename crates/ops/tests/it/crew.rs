@@ -107,7 +107,8 @@ fn a_workers_clock_may_be_a_little_ahead_and_no_more() {
     let token = crew.issue("T-1").unwrap().token;
     let mut beat = |ahead: u64| {
         let at = Some(crew.world.temp.now().at.plus(Duration::from_secs(ahead)));
-        let request = ops::heartbeat::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, at };
+        let (run, task) = (crew.run.clone(), "T-1".to_owned());
+        let request = ops::heartbeat::Request { run, task, token: Some(token), at };
         ops::heartbeat::send(&mut crew.world.cx, &caller("worker"), &request)
     };
     beat(30).unwrap();

@@ -217,7 +217,7 @@ impl Crew {
         let request = ops::heartbeat::Request {
             run: self.run.clone(),
             task: name.to_owned(),
-            token: self.token(name, token),
+            token: Some(self.token(name, token)),
             at: None,
         };
         ops::heartbeat::send(&mut self.world.cx, &caller("worker"), &request)

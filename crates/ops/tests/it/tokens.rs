@@ -28,7 +28,12 @@ type Act = fn(&mut Crew, LockToken) -> Result<(), Error>;
 /// Every verb that acts under the token of T-1's assignment.
 const VERBS: &[(&str, Act)] = &[
     ("heartbeat.send", |crew, token| {
-        let request = heartbeat::Request { run: crew.run.clone(), task: "T-1".to_owned(), token, at: None };
+        let request = heartbeat::Request {
+            run: crew.run.clone(),
+            task: "T-1".to_owned(),
+            token: Some(token),
+            at: None,
+        };
         heartbeat::send(&mut crew.world.cx, &caller("eve"), &request).map(drop)
     }),
     ("lock.renew", |crew, token| {
@@ -229,7 +234,7 @@ fn a_number_that_an_earlier_version_gave_out_is_still_its_token() {
     let request = heartbeat::Request {
         run: crew.run.clone(),
         task: "T-2".to_owned(),
-        token: later.number.into(),
+        token: Some(later.number.into()),
         at: None,
     };
     let refused = heartbeat::send(&mut crew.world.cx, &caller("w"), &request);

@@ -155,7 +155,7 @@ fn beating<'b>(worker: &'b Worker<'_>, cx: &'b mut Context, turn: &'b Turn) -> i
     let request = heartbeat::Request {
         run: worker.run.clone(),
         task: turn.task_id.clone(),
-        token: turn.token,
+        token: Some(turn.token),
         at: None,
     };
     let mut last = Instant::now();

@@ -97,7 +97,8 @@ impl Worker<'_> {
 
     fn heartbeat(&mut self) -> ops::Result<()> {
         let Some((task, token)) = self.any_grant() else { return Ok(()) };
-        let request = ops::heartbeat::Request { run: self.run.to_owned(), task, token, at: None };
+        let request =
+            ops::heartbeat::Request { run: self.run.to_owned(), task, token: Some(token), at: None };
         ops::heartbeat::send(&mut self.cx, &caller("worker"), &request).map(drop)
     }
 
