@@ -51,6 +51,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable { name: "WRIT_PORT_FIRST", about: "set for children in a clone: the first port that is theirs" },
     Variable { name: "WRIT_PORT_LAST", about: "set for children in a clone: the last one" },
     Variable { name: "WRIT_SANDBOX", about: "set for sandboxed children: the store they cannot reach" },
+    Variable { name: "WRIT_SOCKET", about: "set for sandboxed children: where they can call writ" },
     Variable { name: "WRIT_DEPTH", about: "set for children: how deep their run is" },
     Variable {
         name: "VYBE_DB_PATH",

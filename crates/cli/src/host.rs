@@ -23,6 +23,8 @@ use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::index::Index;
+use engine::inside::Inside;
+use engine::observer::Nobody;
 use engine::sandbox::{INSIDE_VARIABLE, SandboxSettings};
 use engine::snapshots::Snapshots;
 use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, own_identity};
@@ -37,7 +39,8 @@ use ops::{Context, Error, Result};
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::commands::status;
-use crate::config::{self, SandboxConfig};
+use crate::config::{self, Config, SandboxConfig};
+use crate::inside::{self, Answering};
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::{Format, Output, format_in_environment, say};
@@ -59,15 +62,25 @@ pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
     let given = flag_path(globals).or_else(named);
     let is_named = given.is_some();
     let path = given.map_or_else(default_store_path, Ok)?;
-    let hidden = env::get(INSIDE_VARIABLE).map(PathBuf::from);
-    // The default one would be in the task's own home, and nobody else would ever see it.
-    let is_meant = hidden.is_some_and(|hidden| !is_named || absolute(path.clone()) == hidden);
-    if is_meant && std::fs::File::open(&path).is_err() {
+    if is_hidden(is_named, &path) && std::fs::File::open(&path).is_err() {
         let message = "the store cannot be reached from inside a sandbox";
-        let hint = "report with what the task prints, or set `sandbox = \"off\"` for a task that calls writ";
-        return Err(Error::new(ErrorCode::StoreUnavailable, message).hint(hint));
+        return Err(Error::new(ErrorCode::StoreUnavailable, message).hint(ops::inside::OPEN_COMMANDS));
     }
     Ok(path)
+}
+
+/// Whether this path means the store that cannot be reached from the sandbox that this process is in.
+fn is_hidden(is_named: bool, path: &Path) -> bool {
+    let hidden = env::get(INSIDE_VARIABLE).map(PathBuf::from);
+    // The default one would be in the task's own home, and nobody else would ever see it.
+    hidden.is_some_and(|hidden| !is_named || absolute(path.to_owned()) == hidden)
+}
+
+/// Whether a command means the store that cannot be reached from the sandbox that this process is in.
+pub(crate) fn means_hidden_store(globals: &Globals) -> bool {
+    let named = || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
+    let given: Option<PathBuf> = flag_path(globals).or_else(named);
+    is_hidden(given.is_some(), &given.unwrap_or_default())
 }
 
 /// Where the store is when nothing else is said.
@@ -99,6 +112,8 @@ struct CommandLine {
     announce: Announce,
     /// One for the whole command: a signal that arrives before a run is worked must not be lost.
     stop: OnceCell<StopSignal>,
+    /// The task from inside whose sandbox the calls come.
+    inside: Option<Arc<Inside>>,
 }
 
 /// Called with a run before it is worked.
@@ -145,7 +160,7 @@ impl Door for CommandLine {
     fn sandbox(&self) -> SandboxSettings {
         // A configuration that cannot be read was refused where the mode was asked for.
         let config = config::load(&absolute(".".into())).unwrap_or_default();
-        sandbox_settings(&self.store, &config.sandbox)
+        self.sandbox_of(&config)
     }
 
     fn worktrees(&self) -> Worktrees {
@@ -170,7 +185,9 @@ impl Door for CommandLine {
             logs,
             index: self.index(),
             snapshots: self.snapshots(),
-            sandbox: sandbox_settings(&self.store, &config.sandbox),
+            sandbox: self.sandbox_of(&config),
+            ceiling: self.inside.as_ref().map(|inside| inside.ceiling.clone()),
+            doors: Some(Arc::new(Answering::new(&self.globals, &self.store))),
             worktrees: self.worktrees(),
             policy: config.policy,
             environment: self.environment(),
@@ -182,6 +199,9 @@ impl Door for CommandLine {
 
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer> {
         (self.announce)(run);
+        if self.inside.is_some() {
+            return Box::new(Nobody);
+        }
         // A summary that follows on the same terminal shows the tasks again.
         let asked = self.globals.output.or_else(|| format_in_environment().ok().flatten());
         let is_text = asked.is_none_or(|format| format == Format::Text);
@@ -199,6 +219,10 @@ impl Door for CommandLine {
     }
 
     fn ask_person(&self, action: &Action) -> Result<String> {
+        if self.inside.is_some() {
+            let message = "a person has to decide this, outside the sandbox";
+            return Err(Error::new(ErrorCode::Denied, message));
+        }
         person::ask(action)
     }
 
@@ -206,7 +230,14 @@ impl Door for CommandLine {
         user_name()
     }
 
+    fn inside(&self) -> Option<&Inside> {
+        self.inside.as_deref()
+    }
+
     fn access_token(&self) -> Result<Option<String>> {
+        if self.inside.is_some() {
+            return Ok(None);
+        }
         person::access_token(self.globals.token_file.as_deref())
     }
 
@@ -216,6 +247,19 @@ impl Door for CommandLine {
 }
 
 impl CommandLine {
+    /// What a run that was started from inside a sandbox can read is what its starter can.
+    fn sandbox_of(&self, config: &Config) -> SandboxSettings {
+        let settings = sandbox_settings(&self.store, &config.sandbox);
+        match &self.inside {
+            None => settings,
+            Some(inside) => SandboxSettings {
+                credentials: inside.credentials.clone(),
+                credentials_of_commands: Vec::new(),
+                ..settings
+            },
+        }
+    }
+
     fn stop(&self) -> Result<StopSignal> {
         if self.stop.get().is_none() {
             self.stop.set(stop_on_signals()?).ok();
@@ -251,7 +295,10 @@ fn own_key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
 /// Calls a verb under the key that its contract asks for, and returns its answer.
 pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
     let key = key_for::<V>(globals)?;
-    called::<V>(&mut open(globals)?, key.as_ref(), request)
+    match inside::socket(globals) {
+        Some(socket) => inside::call::<V>(&socket, key.as_ref(), request),
+        None => called::<V>(&mut open(globals)?, key.as_ref(), request),
+    }
 }
 
 /// Calls the verb, with the run that `@last` means in the place of that name.
@@ -324,10 +371,22 @@ pub(crate) fn open_announcing(globals: &Globals, announce: Announce) -> Result<C
 pub(crate) fn open_silently(globals: &Globals, announce: Announce) -> Result<Context> {
     let path = store_path(globals)?;
     let (globals, store) = (globals.clone(), absolute(path.clone()));
-    let door = Box::new(CommandLine { globals, store, announce, stop: OnceCell::new() });
+    open_at(&path, CommandLine { globals, store, announce, stop: OnceCell::new(), inside: None })
+}
+
+/// Opens the store for a call from inside a sandbox. Whoever waits for the answer can stop what it starts.
+pub(crate) fn open_for_inside(globals: &Globals, caller: Arc<Inside>, stop: StopSignal) -> Result<Context> {
+    let path = store_path(globals)?;
+    let (globals, store) = (globals.clone(), absolute(path.clone()));
+    let (announce, stop) = (Box::new(|_: &Run| {}), OnceCell::from(stop));
+    open_at(&path, CommandLine { globals, store, announce, stop, inside: Some(caller) })
+}
+
+fn open_at(path: &Path, door: CommandLine) -> Result<Context> {
+    let door = Box::new(door);
     let host = LocalHost { launcher: Arc::new(shim()), door };
     let clock = Arc::new(SystemClock::new());
-    let mut cx = Context::open(&path, clock, Box::new(RandomIds), Rc::new(host))?;
+    let mut cx = Context::open(path, clock, Box::new(RandomIds), Rc::new(host))?;
     cx.is_one_call();
     cx.understand_names(names_here());
     if let Some(wait) = persona::current().busy_wait() {

@@ -12,6 +12,7 @@ mod failed_check;
 mod hooks;
 mod host;
 mod identity;
+mod inside;
 mod live_view;
 mod local;
 mod minter;

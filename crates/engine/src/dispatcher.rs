@@ -1,6 +1,7 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
 pub(crate) mod busy_store;
+mod calls;
 mod conclude;
 mod isolated;
 mod layers;
@@ -407,6 +408,7 @@ impl<'d> Dispatcher<'d> {
             self.canceled = true;
             self.stop_all(Stopped::Canceled, None);
         }
+        self.hear_heartbeats(now_ms)?;
         let ids: Vec<usize> = self.live.keys().copied().collect();
         for task in ids {
             let stored = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;

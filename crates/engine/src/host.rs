@@ -9,7 +9,7 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::attempt::AttemptId;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::{GitUse, NetworkUse, SandboxMode};
+use contract::domain::confinement::{Ceiling, GitUse, NetworkUse, SandboxMode};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
@@ -34,6 +34,7 @@ use ops::{Context, Error, Result};
 
 use crate::git::Git;
 use crate::index::{How, Index, Look};
+use crate::inside::Inside;
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
 use crate::sandbox::{SandboxSettings, Wanted};
@@ -100,6 +101,10 @@ pub trait Door {
     /// The access token that the caller presented, if one was.
     fn access_token(&self) -> Result<Option<String>> {
         Ok(None)
+    }
+    /// The task from inside which the calls come; `None` if they come from outside any sandbox.
+    fn inside(&self) -> Option<&Inside> {
+        None
     }
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation {
@@ -241,7 +246,12 @@ impl Host for LocalHost {
     }
 
     fn calling_attempt(&self) -> Option<Id<Attempt>> {
-        crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt)
+        let inside = self.door.inside().map(|inside| inside.attempt.clone());
+        inside.or_else(|| crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt))
+    }
+
+    fn ceiling(&self) -> Option<Ceiling> {
+        self.door.inside().map(|inside| inside.ceiling.clone())
     }
 
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
@@ -267,6 +277,7 @@ impl Host for LocalHost {
                 git: GitUse::Read,
                 namespace: job.namespace,
                 origin: None,
+                ceiling: None,
             },
             sandbox: &sandbox,
             task: mark.as_str(),

@@ -6,6 +6,7 @@ pub mod disk;
 pub mod git;
 pub mod host;
 pub mod index;
+pub mod inside;
 pub mod launcher;
 pub mod observer;
 pub mod sandbox;

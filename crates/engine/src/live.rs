@@ -9,6 +9,7 @@ use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
 use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
+use crate::inside::{Inside, TaskDoor};
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
 use crate::sandbox::Denials;
@@ -56,6 +57,12 @@ pub(crate) struct Live {
     pub(crate) withheld: Vec<String>,
     /// What to start, until it has started.
     pub(crate) spec: Option<Box<LaunchSpec>>,
+    /// Who calls from inside its sandbox; `None` without one.
+    pub(crate) inside: Option<Inside>,
+    /// Where its program can call writ while it runs.
+    pub(crate) door: Option<Box<dyn TaskDoor>>,
+    /// The last heartbeat that was heard.
+    pub(crate) heartbeat: Option<Timestamp>,
     /// How often its executor or a check could not be started for want of something.
     pub(crate) parkings: u32,
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use contract::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
+use contract::domain::confinement::{Ceiling, GitUse, Namespace, NetworkUse, SandboxMode};
 use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 
@@ -18,6 +18,7 @@ pub(crate) use denial::Denials;
 pub(crate) use git::{is_redirected, remove_redirection};
 pub use private::Private;
 
+use crate::inside::SOCKET_VARIABLE;
 use crate::supervisor::{Limits, Sandbox};
 
 /// What an engine needs to know to confine its children. Without a directory of its own nothing is confined.
@@ -62,6 +63,8 @@ pub struct Wanted<'w> {
     pub namespace: Namespace,
     /// The repository whose objects the one of a clone uses.
     pub origin: Option<&'w Path>,
+    /// What it can be given at most.
+    pub ceiling: Option<&'w Ceiling>,
 }
 
 impl<'w> Wanted<'w> {
@@ -74,7 +77,17 @@ impl<'w> Wanted<'w> {
             git: spec.git,
             namespace: spec.namespace,
             origin: None,
+            ceiling: None,
         }
+    }
+
+    /// The same for a task of a run that a program in a sandbox started.
+    #[must_use]
+    pub fn below(self, ceiling: Option<&'w Ceiling>) -> Self {
+        let Some(limit) = ceiling else { return self };
+        let (mode, network, git) =
+            (self.mode.max(limit.mode), self.network.min(limit.network), self.git.min(limit.git));
+        Self { mode, network, git, ceiling, ..self }
     }
 
     /// The same for a task in a clone: nobody else works there, so it may commit.
@@ -113,6 +126,15 @@ pub fn limits_here() -> Limits {
     Limits { memory_bytes_max: most, ..usual }
 }
 
+/// The sandbox of a child, and what the child has in it.
+pub struct Confined {
+    pub sandbox: Box<Sandbox>,
+    /// What it may write, where that really is. `None` if its writing is not confined.
+    pub scopes: Option<Vec<PathBuf>>,
+    /// Credentials of the user that it may read.
+    pub credentials: Vec<PathBuf>,
+}
+
 /// The sandbox of one child, with the environment it needs there. `None` if none is asked for. The error says what
 /// cannot be had.
 pub fn of_child(
@@ -120,7 +142,7 @@ pub fn of_child(
     wanted: &Wanted<'_>,
     (workspace, private): (&Path, &Private),
     (argv, environment): (&[OsString], &mut BTreeMap<OsString, OsString>),
-) -> Result<Option<Box<Sandbox>>, String> {
+) -> Result<Option<Confined>, String> {
     let is_demanded = match wanted.mode {
         SandboxMode::Off => return Ok(None),
         SandboxMode::Prefer => false,
@@ -141,23 +163,34 @@ pub fn of_child(
         limits: settings.limits,
         ..Sandbox::default()
     };
-    if is_demanded || !wanted.writes.is_empty() {
-        let private = private.make()?;
+    let mut scopes = None;
+    let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
+    if is_demanded || !wanted.writes.is_empty() || limit.is_some() {
+        let made = private.make()?;
         let mut opened = paths::opened(&real, wanted.writes.iter().chain(wanted.scratch))?;
-        opened.directories.extend([private.home.clone(), private.temporary.clone()]);
-        keeps.extend(environment::make_private(settings, &credentials, &private, environment));
+        if let Some(outside) = limit.and_then(|limit| opened.outside(limit)) {
+            return Err(format!("{} cannot be written by the task that started the run", outside.display()));
+        }
+        opened.directories.extend([made.home.clone(), made.temporary.clone()]);
+        keeps.extend(environment::make_private(settings, &credentials, &made, environment));
         opened.pin_above(&settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone()));
         // The store may be in the workspace, and the private directories are beside it.
-        opened.held.retain(|held| !private.home.starts_with(held));
-        keeps.extend([private.home, private.temporary]);
+        opened.held.retain(|held| !made.home.starts_with(held));
+        keeps.extend([made.home, made.temporary]);
         sandbox.read_only = opened.held.into_iter().map(PathBuf::into_os_string).collect();
         sandbox.pinned = opened.pinned.into_iter().map(PathBuf::into_os_string).collect();
         git::protect(&real, wanted.git, &mut sandbox, &mut opened.directories)?;
         sandbox.writes = Some(opened.directories.into_iter().map(PathBuf::into_os_string).collect());
+        scopes = Some(opened.scopes);
+    }
+    if let Some(socket) = private.socket()? {
+        environment.insert(SOCKET_VARIABLE.into(), socket.clone().into_os_string());
+        keeps.extend(socket.parent().map(Path::to_owned));
+        sandbox.socket = Some(socket.into_os_string());
     }
     environment.insert(INSIDE_VARIABLE.into(), settings.store.clone().into_os_string());
     sandbox.keeps = keeps.into_iter().map(PathBuf::into_os_string).collect();
-    Ok(Some(Box::new(sandbox)))
+    Ok(Some(Confined { sandbox: Box::new(sandbox), scopes, credentials }))
 }
 
 #[cfg(test)]

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
+use contract::domain::confinement::Ceiling;
+
 use crate::Policy;
 use crate::executor::Executors;
 use crate::index::Index;
+use crate::inside::TaskDoors;
 use crate::launcher::Launcher;
 use crate::sandbox::SandboxSettings;
 use crate::snapshots::Snapshots;
@@ -30,6 +33,10 @@ pub struct Settings {
     pub policy: Policy,
     /// What is needed to confine children.
     pub sandbox: SandboxSettings,
+    /// What tasks can be given at most; `None` if the run was not started from inside a sandbox.
+    pub ceiling: Option<Ceiling>,
+    /// Answers the programs of sandboxed tasks. Without it they cannot call writ.
+    pub doors: Option<Arc<dyn TaskDoors>>,
     /// What every child inherits.
     pub environment: BTreeMap<OsString, OsString>,
     pub stop: StopSignal,

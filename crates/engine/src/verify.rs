@@ -193,7 +193,7 @@ pub(crate) fn prepare(
     let confined = sandbox::of_child(place.sandbox, &place.wanted, directories, (&spec.argv, &mut spec.env));
     let problem = match confined {
         Ok(confined) => {
-            spec.confinement.sandbox = confined;
+            spec.confinement.sandbox = confined.map(|confined| confined.sandbox);
             None
         }
         Err(reason) => Some(format!("could not be confined: {reason}")),

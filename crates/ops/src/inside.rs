@@ -28,6 +28,10 @@ pub struct InsideTask {
     pub depth: u32,
 }
 
+/// What a command that is not open is told.
+pub const OPEN_COMMANDS: &str = "open to a task in a sandbox are `writ resume`, `writ task get`, `writ task complete`, \
+                                 `writ push`, `writ heartbeat` and `writ run`";
+
 /// Verbs that look at a document and at nothing else.
 const ABOUT_DOCUMENTS: [&str; 6] = [
     document::validate::Validate::NAME,
@@ -149,9 +153,7 @@ fn not_own(name: &str) -> Error {
 
 fn not_open(verb: &str) -> Error {
     let message = format!("`{verb}` is not open to a task in a sandbox");
-    Error::new(ErrorCode::Denied, message).hint(
-        "open are `writ resume`, `writ task get`, `writ task complete`, `writ push`, `writ heartbeat` and `writ run`",
-    )
+    Error::new(ErrorCode::Denied, message).hint(OPEN_COMMANDS)
 }
 
 #[cfg(test)]

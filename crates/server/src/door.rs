@@ -1,7 +1,6 @@
 //! Accepts connections: a bounded number, each from a known user, and none that only waits.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use std::time::Duration;
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -21,14 +20,63 @@ use crate::peer;
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection stays open without a request, and how long a client may take to accept an answer.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Connections at a time; more wait until one is closed.
-const CONNECTIONS_MAX: usize = 128;
 /// After a failure to accept one, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-pub(crate) struct Door {
-    listener: TcpListener,
+pub(crate) struct Door<S> {
+    socket: S,
     free: Arc<Semaphore>,
+}
+
+/// A socket that accepts connections, and knows who is at their other end.
+pub(crate) trait Socket: Send + 'static {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    type Address: Send;
+    /// Connections at a time; more wait until one is closed.
+    const CONNECTIONS_MAX: usize;
+
+    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Stream, Self::Address)>> + Send;
+
+    fn address(&self) -> io::Result<Self::Address>;
+
+    /// The user at the other end; `None` if the system does not say.
+    fn user(stream: &Self::Stream, address: &Self::Address) -> Option<u32>;
+}
+
+impl Socket for TcpListener {
+    type Stream = TcpStream;
+    type Address = std::net::SocketAddr;
+    const CONNECTIONS_MAX: usize = 128;
+
+    async fn accept(&mut self) -> io::Result<(TcpStream, Self::Address)> {
+        TcpListener::accept(self).await
+    }
+
+    fn address(&self) -> io::Result<Self::Address> {
+        self.local_addr()
+    }
+
+    fn user(stream: &TcpStream, address: &Self::Address) -> Option<u32> {
+        stream.local_addr().ok().and_then(|here| peer::user_of(*address, here))
+    }
+}
+
+impl Socket for UnixListener {
+    type Stream = UnixStream;
+    type Address = tokio::net::unix::SocketAddr;
+    const CONNECTIONS_MAX: usize = 16;
+
+    async fn accept(&mut self) -> io::Result<(UnixStream, Self::Address)> {
+        UnixListener::accept(self).await
+    }
+
+    fn address(&self) -> io::Result<Self::Address> {
+        self.local_addr()
+    }
+
+    fn user(stream: &UnixStream, _: &Self::Address) -> Option<u32> {
+        stream.peer_cred().ok().map(|peer| peer.uid())
+    }
 }
 
 /// What a request knows about its connection.
@@ -40,8 +88,8 @@ pub(crate) struct Connection {
 }
 
 /// A connection that fails once it has waited for too long.
-pub(crate) struct Timed {
-    stream: TcpStream,
+pub(crate) struct Timed<T> {
+    stream: T,
     timer: Pin<Box<Sleep>>,
     waits_for: WaitsFor,
     connection: Connection,
@@ -57,14 +105,14 @@ enum WaitsFor {
     Client,
 }
 
-impl Door {
-    pub(crate) fn new(listener: TcpListener) -> Self {
-        Self { listener, free: Arc::new(Semaphore::new(CONNECTIONS_MAX)) }
+impl<S: Socket> Door<S> {
+    pub(crate) fn new(socket: S) -> Self {
+        Self { socket, free: Arc::new(Semaphore::new(S::CONNECTIONS_MAX)) }
     }
 
-    async fn next(&mut self) -> (TcpStream, SocketAddr) {
+    async fn next(&mut self) -> (S::Stream, S::Address) {
         loop {
-            match self.listener.accept().await {
+            match self.socket.accept().await {
                 Ok(accepted) => return accepted,
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             }
@@ -72,26 +120,25 @@ impl Door {
     }
 }
 
-impl Listener for Door {
-    type Io = Timed;
-    type Addr = SocketAddr;
+impl<S: Socket> Listener for Door<S> {
+    type Io = Timed<S::Stream>;
+    type Addr = S::Address;
 
-    async fn accept(&mut self) -> (Timed, SocketAddr) {
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let place = self.free.clone().acquire_owned().await.expect("BUG: the semaphore is never closed");
         let (stream, address) = self.next().await;
-        let user = stream.local_addr().ok().and_then(|here| peer::user_of(address, here));
-        let connection = Connection { user, answering: Arc::default() };
+        let connection = Connection { user: S::user(&stream, &address), answering: Arc::default() };
         let timer = Box::pin(sleep(IDLE_TIMEOUT));
         (Timed { stream, timer, waits_for: WaitsFor::Request, connection, _place: place }, address)
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.socket.address()
     }
 }
 
-impl Connected<IncomingStream<'_, Door>> for Connection {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl<S: Socket> Connected<IncomingStream<'_, Door<S>>> for Connection {
+    fn connect_info(stream: IncomingStream<'_, Door<S>>) -> Self {
         stream.io().connection.clone()
     }
 }
@@ -112,7 +159,7 @@ impl Drop for Answering {
     }
 }
 
-impl Timed {
+impl<T> Timed<T> {
     /// Starts the time for what is waited for now, unless it is running already.
     fn wait_for(&mut self, what: WaitsFor) {
         if self.waits_for != what {
@@ -123,13 +170,13 @@ impl Timed {
     }
 
     /// Waits on, or fails if the time is up.
-    fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn wait<A>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<A>> {
         ready!(self.timer.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl AsyncRead for Timed {
+impl<T: AsyncRead + Unpin> AsyncRead for Timed<T> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -154,7 +201,7 @@ impl AsyncRead for Timed {
     }
 }
 
-impl AsyncWrite for Timed {
+impl<T: AsyncWrite + Unpin> AsyncWrite for Timed<T> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         match Pin::new(&mut this.stream).poll_write(cx, bytes) {

@@ -24,6 +24,8 @@ use crate::door::{Connection, Door, REQUEST_TIMEOUT};
 use crate::reader::Reader;
 use crate::status::refuse;
 
+/// The header with the id under which a retry is recognized.
+pub const REQUEST_ID: &str = "writ-request-id";
 /// How long open connections may take after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -72,7 +74,21 @@ impl Server {
     }
 }
 
-fn routes(reader: Reader, owner: u32, port: u16) -> Router {
+/// Whatever answers the requests of a door.
+pub(crate) trait Answers: Clone + Send + Sync + 'static {
+    fn ask(&self, call: Call) -> impl Future<Output = Result<Value>> + Send;
+}
+
+/// One request.
+pub(crate) struct Call {
+    pub(crate) operation: String,
+    pub(crate) request: Value,
+    /// Under which a retry of the request is recognized.
+    pub(crate) request_id: Option<String>,
+}
+
+/// The routes of every door. `port` is the one in its address, where it has one.
+pub(crate) fn routes<A: Answers>(answers: A, owner: u32, port: u16) -> Router {
     let only_local = move |request: Request, next: Next| only_local_names(port, request, next);
     let only_owner = move |connection: ConnectInfo<Connection>, request: Request, next: Next| async move {
         answer_owner(owner, connection.0, request, next).await
@@ -80,10 +96,10 @@ fn routes(reader: Reader, owner: u32, port: u16) -> Router {
     Router::new()
         .route("/healthz", get(|| async { Json(json!({"ok": true})) }))
         .route("/v1/operations", get(operations))
-        .route("/v1/{operation}", post(call))
+        .route("/v1/{operation}", post(call::<A>))
         .layer(middleware::from_fn(only_owner))
         .layer(middleware::from_fn(only_local))
-        .with_state(reader)
+        .with_state(answers)
 }
 
 /// Guards against DNS rebinding and cross-site requests: web pages of other hosts must not reach this server.
@@ -164,7 +180,12 @@ async fn whole(body: Body) -> Result<Vec<u8>> {
     }
 }
 
-async fn call(State(reader): State<Reader>, Path(operation): Path<String>, body: Body) -> Response {
+async fn call<A: Answers>(
+    State(answers): State<A>,
+    Path(operation): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let body = match whole(body).await {
         Ok(body) => body,
         Err(error) => return refuse(&error),
@@ -178,7 +199,8 @@ async fn call(State(reader): State<Reader>, Path(operation): Path<String>, body:
             return refuse(&Error::new(ErrorCode::InvalidInput, message));
         }
     };
-    match reader.ask(operation, request).await {
+    let request_id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    match answers.ask(Call { operation, request, request_id }).await {
         Ok(data) => Json(json!({"data": data})).into_response(),
         Err(error) => refuse(&error),
     }

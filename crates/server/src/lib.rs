@@ -1,9 +1,12 @@
-//! The HTTP door. For now it only reads: a dashboard or a script can look, and nothing can be changed over it.
+//! The HTTP door. Over TCP it only reads for now: a dashboard or a script can look, and nothing can be changed. Over a
+//! socket of its own, the program of a sandboxed task calls the verbs that are open to it.
 
 mod door;
 mod http;
+mod inside;
 mod peer;
 mod reader;
 mod status;
 
-pub use http::{Server, bind};
+pub use http::{REQUEST_ID, Server, bind};
+pub use inside::{Asked, Doors, Job, OpenDoor};

@@ -9,6 +9,8 @@ use ops::verb::Effect;
 use ops::{Context, Error, Result};
 use tokio::sync::oneshot;
 
+use crate::http::{Answers, Call};
+
 /// Requests that may wait for the store; more are refused as busy.
 const WAITING_MAX: usize = 256;
 
@@ -46,8 +48,10 @@ impl Reader {
         open_result.recv().map_err(|_| lost())??;
         Ok(Self { asked })
     }
+}
 
-    pub(crate) async fn ask(&self, operation: String, request: Value) -> Result<Value> {
+impl Answers for Reader {
+    async fn ask(&self, Call { operation, request, .. }: Call) -> Result<Value> {
         let (answer, answered) = oneshot::channel();
         let busy = || Error::new(ErrorCode::Busy, "too many requests are waiting for the store");
         self.asked.try_send(Asked { operation, request, answer }).map_err(|_| busy())?;

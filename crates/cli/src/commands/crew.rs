@@ -26,7 +26,7 @@ pub(crate) struct Which {
     pub(crate) run: String,
     /// The task: its T-n, its id in the plan, or its id
     #[arg(long)]
-    task: String,
+    pub(crate) task: String,
 }
 
 impl Which {

@@ -9,13 +9,14 @@ use ops::{Error, Result};
 
 use super::crew::{Which, required_token};
 use crate::app::Globals;
-use crate::host;
 use crate::output::Output;
+use crate::{env, host, inside};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   writ heartbeat --run RUN --task T-2 --token TOKEN
-  writ heartbeat --run RUN --task T-2")]
+  writ heartbeat --run RUN --task T-2
+  writ heartbeat --run $WRIT_RUN --task $WRIT_TASK")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
@@ -30,8 +31,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let at = args.at.as_deref().map(Timestamp::parse).transpose();
     let at = at.map_err(|error| Error::new(ErrorCode::Usage, format!("--at: {error}")))?;
-    let task = args.which.reference(globals)?;
-    let token = required_token(args.token.as_deref(), &task)?;
+    // The program that an engine runs for the task is known without a token.
+    let is_own = args.token.is_none() && env::get("WRIT_TASK").is_some_and(|task| task == args.which.task);
+    let task = if is_own && inside::socket(globals).is_some() {
+        args.which.task.clone()
+    } else {
+        args.which.reference(globals)?
+    };
+    let token = if is_own { None } else { Some(required_token(args.token.as_deref(), &task)?) };
     let request = Request { run: args.which.run.clone(), task, token, at };
     host::answer::<Send>(globals, output, &request, |answer| {
         format!("heartbeat of {} at {}", answer.task_id, answer.last_heartbeat_at)

@@ -9,7 +9,7 @@ use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::output::Output;
-use crate::{host, project};
+use crate::{host, inside, project};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -49,8 +49,14 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let agent = host::agent_or_user(globals)?;
     let as_of = args.as_of.as_deref().map(Timestamp::parse).transpose();
     let as_of = as_of.map_err(|error| Error::new(ErrorCode::InvalidInput, format!("--as-of: {error}")))?;
-    let request =
-        peek::Request { agent, project_dir, limit, focus, budget, as_of, short: args.short, only_task: None };
+    let is_inside = inside::socket(globals).is_some();
+    let short = args.short || is_inside;
+    let request = peek::Request { agent, project_dir, limit, focus, budget, as_of, short, only_task: None };
+    if is_inside {
+        return host::answer::<peek::Peek>(globals, output, &request, |answer| {
+            answer.prompt.clone().unwrap_or_default()
+        });
+    }
     let (answer, peek::Aside { prompt, .. }) = peek::look(&mut host::open(globals)?, &request)?;
     Ok(output.answer(&answer, || answer.prompt.clone().unwrap_or(prompt)))
 }

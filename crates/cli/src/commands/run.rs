@@ -1,6 +1,7 @@
 //! `writ run`
 
 mod dry_run;
+mod nested;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use super::runs;
 use crate::app::Globals;
 use crate::config::{self, Config};
 use crate::output::{Format, Output, say};
-use crate::{env, exit, host};
+use crate::{env, exit, host, inside};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -64,6 +65,9 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     }
     let file = args.file.as_deref().unwrap_or(Path::new("-"));
     let directory = host::absolute(directory_of(file));
+    if inside::socket(globals).is_some() && !args.dry_run {
+        return nested::run(file, &directory, lock_wait_ms, (globals, output));
+    }
     let mut config = config::load(&directory)?;
     let bytes = bytes_of(file)?;
     // What is wrong with the document or the configuration is reported before a store is made.

@@ -70,8 +70,8 @@ pub(crate) fn run(Command::Test(args): &Command, globals: &Globals, _: &Output) 
     let confined = of_child(&settings, &wanted, (&workspace, &private), (&spec.argv, &mut spec.env));
     let ended =
         confined.map_err(|reason| Error::new(ErrorCode::Denied, format!("could not confine it: {reason}")));
-    let ended = ended.and_then(|sandbox| {
-        spec.confinement.sandbox = sandbox;
+    let ended = ended.and_then(|confined| {
+        spec.confinement.sandbox = confined.map(|confined| confined.sandbox);
         show(spec)
     });
     settings.forget(&name);

@@ -69,6 +69,8 @@ impl Door for TestDoor {
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: environment(),
+            ceiling: None,
+            doors: None,
             stop: StopSignal::default(),
             rerun_parked: how.rerun_parked,
             lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),

@@ -28,6 +28,7 @@ mod handoff;
 mod hook_handlers;
 mod hook_install;
 mod hostile;
+mod inside;
 mod keeping;
 mod kill_nine;
 mod layers;

@@ -30,6 +30,7 @@ use crate::verify::{self, Recorder};
 impl Dispatcher<'_> {
     /// The executor and everything it started is gone. What does it claim?
     pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
+        self.close_door(task);
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
         live.ended.stopped = live.stopped;
         let summary = live.log.take().map(LogWriter::finish);
@@ -41,10 +42,14 @@ impl Dispatcher<'_> {
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
         live.ended.denied = is_sandboxed.then(|| live.denials.told()).flatten();
         let returned = with_denial(returned.claim, &live.ended);
-        let claim = forced_failure(&live.ended, live.timeout).unwrap_or(returned);
-        let succeeded = claim == Claim::Success;
-        live.claim = Some(claim);
+        let forced = forced_failure(&live.ended, live.timeout);
         let stopped = live.stopped;
+        let claim = match forced {
+            Some(claim) => claim,
+            None => self.with_report(task, returned)?,
+        };
+        let succeeded = claim == Claim::Success;
+        self.live_mut(task).claim = Some(claim);
         self.leave_sandbox(task);
         // Before the checks: what they leave behind is not the task's.
         let outside = self.end_watch(task, stopped)?;

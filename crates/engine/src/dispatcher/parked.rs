@@ -39,6 +39,7 @@ impl Dispatcher<'_> {
         self.starving.get_or_insert(Starving { since_ms: now_ms, short_of });
         if check.is_none() {
             self.give_back_log(task);
+            self.close_door(task);
         }
         let live = self.live_mut(task);
         let wait = wait_after(live.parkings);

@@ -18,6 +18,7 @@ use serde_json::json;
 use super::layers::Preparation;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
+use crate::inside::Inside;
 use crate::launcher::{Shortage, with_causes};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
@@ -189,7 +190,10 @@ impl Dispatcher<'_> {
         spec.env.extend(own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let refused = self.confine(task, &attempt, &mut spec);
+        let (inside, refused) = match self.confine(task, &attempt, &mut spec) {
+            Ok(inside) => (inside, None),
+            Err(reason) => (None, Some(reason)),
+        };
         let live = Live {
             attempt,
             process: 0,
@@ -218,6 +222,9 @@ impl Dispatcher<'_> {
             snapshot,
             withheld: Vec::new(),
             spec: Some(Box::new(spec)),
+            inside,
+            door: None,
+            heartbeat: None,
             parkings: 0,
         };
         self.live.insert(task, live);
@@ -246,7 +253,8 @@ impl Dispatcher<'_> {
     pub(crate) fn wanted(&self, task: usize) -> Wanted<'_> {
         let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
         let workspace = Path::new(&self.run.asked.workspace);
-        if self.is_isolated(task) { wanted.in_clone_of(workspace) } else { wanted }
+        let wanted = if self.is_isolated(task) { wanted.in_clone_of(workspace) } else { wanted };
+        wanted.below(self.settings.ceiling.as_ref())
     }
 
     /// Why a sandbox that is demanded for the task cannot be had on this machine.
@@ -261,19 +269,25 @@ impl Dispatcher<'_> {
         Some(format!("E_PERMISSION_DENIED: the sandbox is demanded, and {reason}"))
     }
 
-    /// Adds the task's sandbox to the launch. The answer is why it must not be started.
-    fn confine(&self, task: usize, attempt: &NewAttempt, spec: &mut LaunchSpec) -> Option<String> {
+    /// Adds the task's sandbox to the launch, and says who will call from inside it. The error is why it must not be
+    /// started.
+    fn confine(
+        &self,
+        task: usize,
+        attempt: &NewAttempt,
+        spec: &mut LaunchSpec,
+    ) -> std::result::Result<Option<Inside>, String> {
         let settings = &self.settings.sandbox;
         let wanted = self.wanted(task);
         let private = settings.private_of_attempt(attempt.task_id.as_str(), &attempt.id.to_string());
+        let private = if self.settings.doors.is_some() { private.with_socket() } else { private };
         let directories = (self.directory(task), &private);
-        match sandbox::of_child(settings, &wanted, directories, (&spec.argv, &mut spec.env)) {
-            Ok(sandbox) => {
-                spec.confinement.sandbox = sandbox;
-                None
-            }
-            Err(reason) => Some(format!("could not confine the executor: {reason}")),
-        }
+        let confined = sandbox::of_child(settings, &wanted, directories, (&spec.argv, &mut spec.env));
+        let confined = confined.map_err(|reason| format!("could not confine the executor: {reason}"))?;
+        let Some(confined) = confined else { return Ok(None) };
+        let inside = self.inside(task, attempt, &wanted, &confined);
+        spec.confinement.sandbox = Some(confined.sandbox);
+        Ok(Some(inside))
     }
 
     /// Whether the repository was redirected before a task that may commit.
@@ -303,6 +317,10 @@ impl Dispatcher<'_> {
                     }
                 }
             }
+        }
+        if let Err(problem) = self.open_door(task) {
+            self.live_mut(task).ended.fault = Some(problem);
+            return self.executor_ended(task);
         }
         let Err(error) = self.children.start(process, spec) else { return Ok(()) };
         self.heed_signal();

@@ -42,6 +42,8 @@ const CREDENTIALS: &[&str] = &[
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) directories: Vec<PathBuf>,
+    /// The scopes themselves, where they really are.
+    pub(super) scopes: Vec<PathBuf>,
     /// What is in these directories already and in no scope.
     pub(super) held: BTreeSet<PathBuf>,
     /// Directories between them and what is held: moved, they would take it along.
@@ -75,14 +77,22 @@ pub(super) fn opened<'s>(
         list.sort();
         list.dedup();
     }
-    let mut opened = Opened { directories, held: BTreeSet::new(), pinned: BTreeSet::new() };
+    let mut opened =
+        Opened { directories, scopes: Vec::new(), held: BTreeSet::new(), pinned: BTreeSet::new() };
     for directory in partly {
         opened.hold(&directory, &wanted)?;
     }
+    opened.scopes = wanted;
     Ok(opened)
 }
 
 impl Opened {
+    /// A scope that is in none of these directories.
+    pub(super) fn outside(&self, limit: &[String]) -> Option<&Path> {
+        let is_inside = |scope: &&PathBuf| limit.iter().any(|open| scope.starts_with(open));
+        self.scopes.iter().find(|scope| !is_inside(scope)).map(PathBuf::as_path)
+    }
+
     /// Keeps a path where it is: no directory between it and an open one can be moved.
     pub(super) fn pin_above(&mut self, path: &Path) {
         let is_inside =

@@ -14,18 +14,38 @@ const ATTEMPT_NAME_LENGTH: usize = 6;
 pub struct Private {
     pub home: PathBuf,
     pub temporary: PathBuf,
+    /// Where it can call writ, if it can.
+    pub socket: Option<PathBuf>,
 }
 
 impl Private {
     /// Makes the directories where they are missing. Returns their real paths.
     pub(super) fn make(&self) -> Result<Self, String> {
-        let make = |directory: &Path| {
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-            let real = made.and_then(|()| directory.canonicalize());
-            real.map_err(|error| format!("{}: {error}", directory.display()))
-        };
-        Ok(Self { home: make(&self.home)?, temporary: make(&self.temporary)? })
+        Ok(Self { home: make(&self.home)?, temporary: make(&self.temporary)?, socket: None })
     }
+
+    /// Makes the directory of the socket. Returns the socket's real path.
+    pub(super) fn socket(&self) -> Result<Option<PathBuf>, String> {
+        let Some((directory, name)) =
+            self.socket.as_ref().and_then(|path| path.parent().zip(path.file_name()))
+        else {
+            return Ok(None);
+        };
+        make(directory).map(|directory| Some(directory.join(name)))
+    }
+
+    /// The same with a socket. It is in a directory of its own, which the child cannot write to.
+    #[must_use]
+    pub fn with_socket(self) -> Self {
+        let name = self.temporary.file_name().unwrap_or_default().to_string_lossy().replace("tmp", "call");
+        Self { socket: Some(self.temporary.with_file_name(name).join("writ")), ..self }
+    }
+}
+
+fn make(directory: &Path) -> Result<PathBuf, String> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let real = made.and_then(|()| directory.canonicalize());
+    real.map_err(|error| format!("{}: {error}", directory.display()))
 }
 
 impl SandboxSettings {
@@ -33,13 +53,13 @@ impl SandboxSettings {
     pub fn private_of_attempt(&self, task: &str, attempt: &str) -> Private {
         let directory = self.root.join(end_of(task, TASK_NAME_LENGTH));
         let temporary = format!("tmp-{}", end_of(attempt, ATTEMPT_NAME_LENGTH));
-        Private { home: directory.join("home"), temporary: directory.join(temporary) }
+        Private { home: directory.join("home"), temporary: directory.join(temporary), socket: None }
     }
 
     /// Those of the checks of a task, where no task could write.
     pub fn private_of_checks(&self, task: &str) -> Private {
         let directory = self.root.join(end_of(task, TASK_NAME_LENGTH)).join("checks");
-        Private { home: directory.join("home"), temporary: directory.join("tmp") }
+        Private { home: directory.join("home"), temporary: directory.join("tmp"), socket: None }
     }
 
     /// Removes all private directories of a task that will not run again.
@@ -49,7 +69,9 @@ impl SandboxSettings {
 
     /// Removes the temporary files of an attempt that has ended.
     pub fn forget_attempt(&self, task: &str, attempt: &str) {
-        self.remove(&self.private_of_attempt(task, attempt).temporary);
+        let private = self.private_of_attempt(task, attempt).with_socket();
+        self.remove(&private.temporary);
+        private.socket.as_deref().and_then(Path::parent).into_iter().for_each(|place| self.remove(place));
     }
 
     /// What cannot be removed is in nobody's way.

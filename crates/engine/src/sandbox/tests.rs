@@ -8,7 +8,7 @@ fn scope(text: &str) -> Scope {
 fn a_sandbox_that_is_demanded_is_refused_where_a_part_is_known_to_be_missing() {
     let wanted = |mode, namespace, network| {
         let git = GitUse::Read;
-        Wanted { mode, writes: &[], scratch: &[], network, git, namespace, origin: None }
+        Wanted { mode, writes: &[], scratch: &[], network, git, namespace, origin: None, ceiling: None }
             .refusal(Path::new("/"))
             .is_some()
     };
@@ -26,7 +26,7 @@ fn a_sandbox_that_is_demanded_is_refused_where_the_workspace_does_not_allow_it()
     let refusal = |writes: &str, git: GitUse| {
         let writes = [scope(writes)];
         let (mode, namespace, network) = (SandboxMode::Enforce, Namespace::On, NetworkUse::Full);
-        Wanted { mode, writes: &writes, scratch: &[], network, git, namespace, origin: None }
+        Wanted { mode, writes: &writes, scratch: &[], network, git, namespace, origin: None, ceiling: None }
             .refusal(workspace)
     };
     assert_eq!(refusal("src", GitUse::Commit), None);

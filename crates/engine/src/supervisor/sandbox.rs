@@ -55,6 +55,9 @@ pub struct Sandbox {
     pub pinned: Vec<OsString>,
     /// Files and directories that cannot be seen.
     pub hidden: Vec<OsString>,
+    /// The one socket of others that can be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<OsString>,
     pub network: NetworkUse,
     pub limits: Limits,
 }

@@ -53,6 +53,8 @@ impl World {
             policy: Policy::default(),
             sandbox: crate::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
+            ceiling: None,
+            doors: None,
             stop: StopSignal::default(),
             rerun_parked: false,
             lock_wait: limits::LOCK_WAIT_DEFAULT,

@@ -42,6 +42,8 @@ impl Bench {
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::from([path]),
+            ceiling: None,
+            doors: None,
             stop: StopSignal::default(),
             rerun_parked: false,
             lock_wait: limits::LOCK_WAIT_DEFAULT,

@@ -14,6 +14,7 @@ use contract::domain::crew::budget::Spent;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, TaskId};
+use contract::domain::time::Timestamp;
 
 use crate::context::{Caller, Context};
 use crate::crew::grants;
@@ -125,6 +126,11 @@ pub fn heartbeat(cx: &mut Context, attempt: &AttemptId) -> Result<()> {
     let tx = cx.store.begin()?;
     tx.heartbeat(attempt, cx.clock.now().at)?;
     Ok(tx.commit()?)
+}
+
+/// When an attempt was last known to be alive.
+pub fn last_heartbeat(cx: &mut Context, attempt: &AttemptId) -> Result<Option<Timestamp>> {
+    Ok(cx.store.read()?.heartbeat_of(attempt)?)
 }
 
 fn says(note: &Note) -> EventBody {

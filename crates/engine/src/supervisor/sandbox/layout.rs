@@ -130,7 +130,10 @@ fn lay_mounts(
         (Err(reason), _) => Part::Refused(reason),
         (Ok(()), None) => Part::Refused("too many sockets are open on this machine".to_owned()),
         (Ok(()), Some(bound)) => {
-            bound.iter().try_for_each(|path| hide_socket(path)).err().map_or(Part::On, Part::Refused)
+            let is_own =
+                |path: &&PathBuf| sandbox.socket.as_deref().is_some_and(|own| path.as_os_str() == own);
+            let others = bound.iter().filter(|path| !is_own(path));
+            others.map(PathBuf::as_path).try_for_each(hide_socket).err().map_or(Part::On, Part::Refused)
         }
     };
     (hidden.err().map_or(Part::On, Part::Refused), sockets)

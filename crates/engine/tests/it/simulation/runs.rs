@@ -243,6 +243,8 @@ impl Simulation {
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
+            ceiling: None,
+            doors: None,
             stop,
             rerun_parked,
             lock_wait: Duration::from_mins(2),

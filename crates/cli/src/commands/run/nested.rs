@@ -1,0 +1,54 @@
+//! `writ run` inside a sandbox: the engine outside works the run, within what the calling task may do.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use contract::domain::code::ErrorCode;
+use contract::domain::run::RunState;
+use contract::json::Value;
+use ops::Result;
+use ops::run::document::Document;
+use ops::run::submit::{Request, Submit};
+use ops::run::work::RunAnswer;
+
+use super::{bytes_of, text};
+use crate::app::Globals;
+use crate::host;
+use crate::output::{Format, Output, one_line};
+
+pub(super) fn run(
+    file: &Path,
+    directory: &Path,
+    lock_wait_ms: Option<u64>,
+    (globals, output): (&Globals, &Output),
+) -> Result<ExitCode> {
+    // Depth and parents are known outside.
+    let request = Request {
+        document: Document::Text(text(bytes_of(file)?)?),
+        directory: directory.to_string_lossy().into_owned(),
+        name: Some(file.display().to_string()),
+        lock_wait_ms,
+        depth: 1,
+        parent_run: None,
+        parent_task: None,
+    };
+    let answer = host::call::<Submit>(globals, &request)?;
+    let failed = answer.state() != Some(RunState::Done);
+    let printed = match output.format {
+        Format::Json | Format::Ndjson => output.envelope(!failed, &answer),
+        Format::Text => output.text(&summary(&answer)),
+    };
+    Ok(if failed { ExitCode::from(ErrorCode::RunFailed.exit()) } else { printed })
+}
+
+fn summary(answer: &RunAnswer) -> String {
+    let state = answer.state().map_or("unknown", RunState::as_str);
+    let mut text = format!("run {}: {state}\n", answer.run_id());
+    let word = |task: &Value, field: &str| one_line(task[field].as_str().unwrap_or_default()).into_owned();
+    for task in answer.0["tasks"].as_array().into_iter().flatten() {
+        let reason = word(task, "reason");
+        let reason = if reason.is_empty() { String::new() } else { format!("  {reason}") };
+        text.push_str(&format!("  {}  {}{reason}\n", word(task, "name"), word(task, "status")));
+    }
+    text
+}

@@ -1,0 +1,98 @@
+//! Calls of a task's program from inside its sandbox: the socket it has, and what it reports over it.
+
+use std::path::{Path, PathBuf};
+
+use contract::continuity::state::CloseOutcome;
+use contract::domain::attempt::NewAttempt;
+use contract::domain::confinement::Ceiling;
+use contract::domain::crew::reference_of;
+use ops::Result;
+use ops::inside::InsideTask;
+
+use super::Dispatcher;
+use crate::executor::failure;
+use crate::inside::{Inside, bind};
+use crate::pipeline::l7_delegate::Claim;
+use crate::sandbox::{Confined, Wanted};
+
+impl Dispatcher<'_> {
+    /// Who calls from inside a task's sandbox, and what it can pass on.
+    pub(super) fn inside(
+        &self,
+        task: usize,
+        attempt: &NewAttempt,
+        wanted: &Wanted<'_>,
+        confined: &Confined,
+    ) -> Inside {
+        let part = self.part(task);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let directory = self.directory(task);
+        let workspace = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        Inside {
+            task: InsideTask {
+                task_id: attempt.task_id.clone(),
+                name: part.spec.id.clone(),
+                reference: reference_of(part.number).to_string(),
+                run_id: attempt.run_id.clone(),
+                depth: self.run.asked.depth,
+            },
+            attempt: attempt.id.clone(),
+            ceiling: Ceiling {
+                workspace: text(&workspace),
+                writes: confined.scopes.as_ref().map(|scopes| scopes.iter().map(|path| text(path)).collect()),
+                mode: wanted.mode,
+                network: wanted.network,
+                git: wanted.git,
+            },
+            credentials: confined.credentials.clone(),
+        }
+    }
+
+    /// Opens the socket of a sandboxed task, so that its program can call writ from the start.
+    pub(super) fn open_door(&mut self, task: usize) -> std::result::Result<(), String> {
+        let Some(doors) = self.settings.doors.as_ref() else { return Ok(()) };
+        let live = self.live.get_mut(&task).expect("BUG: it is live before it is started");
+        let sandbox = live.spec.as_ref().and_then(|spec| spec.confinement.sandbox.as_ref());
+        let socket = sandbox.and_then(|sandbox| sandbox.socket.as_ref()).map(PathBuf::from);
+        let (Some(socket), Some(inside)) = (socket, live.inside.clone()) else { return Ok(()) };
+        // One that was parked had it open before.
+        live.door = None;
+        std::fs::remove_file(&socket).ok();
+        let listener = bind(&socket).map_err(|error| format!("could not open its socket: {error}"))?;
+        let door =
+            doors.open(listener, inside).map_err(|error| format!("could not open its socket: {error}"))?;
+        live.door = Some(door);
+        Ok(())
+    }
+
+    /// Closes the socket of a task whose program has ended: what it called is ended too.
+    pub(super) fn close_door(&mut self, task: usize) {
+        self.live_mut(task).door = None;
+    }
+
+    /// What the program reported with `writ task complete` while it ran. It is no more than a claim.
+    pub(super) fn with_report(&mut self, task: usize, claim: Claim) -> Result<Claim> {
+        let live = &self.live[&task];
+        let (id, attempt) = (live.attempt.task_id.clone(), live.attempt.id.clone());
+        let Some(report) = ops::task::complete::reported(self.cx, &id, &attempt)? else { return Ok(claim) };
+        let live = self.live_mut(task);
+        live.reported.summary.get_or_insert(report.summary);
+        Ok(match (report.outcome, claim) {
+            (CloseOutcome::Blocked, Claim::Success) => {
+                failure("E_UNKNOWN", format!("reported as blocked: {}", report.reason))
+            }
+            (_, claim) => claim,
+        })
+    }
+
+    /// Counts heartbeats that programs sent with `writ heartbeat`.
+    pub(super) fn hear_heartbeats(&mut self, now_ms: i64) -> Result<()> {
+        for live in self.live.values_mut().filter(|live| live.silence_max.is_some()) {
+            let last = ops::run::journal::last_heartbeat(self.cx, &live.attempt.id)?;
+            if last.is_some() && last != live.heartbeat {
+                (live.heartbeat, live.last_sign_ms) = (last, now_ms);
+            }
+        }
+        Ok(())
+    }
+}
