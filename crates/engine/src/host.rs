@@ -9,7 +9,7 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::attempt::AttemptId;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::{Ceiling, GitUse, NetworkUse, SandboxMode};
+use contract::domain::confinement::{Ceiling, SandboxMode};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
@@ -269,15 +269,9 @@ impl Host for LocalHost {
             author: job.author,
             task_env: job.env,
             scopes: job.scopes,
-            wanted: Wanted {
-                mode: SandboxMode::effective(policy.sandbox, None),
-                writes: job.scopes,
-                scratch: &[],
-                network: NetworkUse::Full,
-                git: GitUse::Read,
-                namespace: job.namespace,
-                origin: None,
-                ceiling: None,
+            wanted: match job.spec {
+                Some(spec) => Wanted::of(spec, policy.sandbox),
+                None => Wanted::plain(job.scopes, policy.sandbox, job.namespace),
             },
             sandbox: &sandbox,
             task: mark.as_str(),

@@ -44,9 +44,6 @@ pub(crate) struct Live {
     pub(crate) outside: Option<Outside>,
     /// What it prints about being denied something.
     pub(crate) denials: Denials,
-    /// Whether git's configuration came from another directory before the task could write to `.git`. `None` if it
-    /// cannot.
-    pub(crate) redirection: Option<bool>,
     /// From the first check on.
     pub(crate) recorder: Option<Recorder>,
     /// From whom its locks were taken before it got them.

@@ -20,7 +20,7 @@ use crate::dispatcher::rolling::{Rolled, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
 use crate::pipeline::l3_policy;
-use crate::sandbox::Wanted;
+use crate::sandbox::{Wanted, leave_repository};
 use crate::verify::{self, CheckLocation};
 
 /// What becomes of an interrupted task.
@@ -89,6 +89,9 @@ fn is_wanted(dispatcher: &Dispatcher<'_>, task: usize) -> bool {
 /// Decides about one task and writes the decision. False if nothing was written, because of a request to stop or
 /// because another process moved the task.
 fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
+    if last.state == AttemptState::Started && dispatcher.may_commit(task) {
+        leave_repository(dispatcher.directory(task));
+    }
     if !is_wanted(dispatcher, task) {
         return close(dispatcher, task, last);
     }
@@ -150,6 +153,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     dispatcher.reload(task)?;
     if dispatcher.tasks[task].status.is_terminal() {
         dispatcher.forget_watch(task);
+        dispatcher.settings.sandbox.forget(dispatcher.tasks[task].id.as_str());
     }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
@@ -226,6 +230,7 @@ fn look(
     let origin = PathBuf::from(&dispatcher.run.asked.workspace);
     let wanted = Wanted::of(spec, settings.policy.sandbox);
     let wanted = if dispatcher.is_isolated(task) { wanted.in_clone_of(&origin) } else { wanted };
+    let wanted = wanted.below(settings.ceiling.as_ref());
     let place = CheckLocation {
         launcher: &*settings.launcher,
         workspace: &workspace,

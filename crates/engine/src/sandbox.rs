@@ -15,7 +15,7 @@ use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 
 pub(crate) use denial::Denials;
-pub(crate) use git::{is_redirected, remove_redirection};
+pub(crate) use git::leave as leave_repository;
 pub use private::Private;
 
 use crate::inside::SOCKET_VARIABLE;
@@ -81,6 +81,20 @@ impl<'w> Wanted<'w> {
         }
     }
 
+    /// What is asked for commands that no plan describes.
+    pub fn plain(writes: &'w [Scope], configured: Option<SandboxMode>, namespace: Namespace) -> Self {
+        Self {
+            mode: SandboxMode::effective(configured, None),
+            writes,
+            scratch: &[],
+            network: NetworkUse::Full,
+            git: GitUse::Read,
+            namespace,
+            origin: None,
+            ceiling: None,
+        }
+    }
+
     /// The same for a task of a run that a program in a sandbox started.
     #[must_use]
     pub fn below(self, ceiling: Option<&'w Ceiling>) -> Self {
@@ -107,6 +121,8 @@ impl<'w> Wanted<'w> {
             (Namespace::On, NetworkUse::Restricted) => {
                 Some("an allow-list for the network is not supported yet; use `none` or `full`".to_owned())
             }
+            // The clone, which is made for it, has neither links nor another repository.
+            (Namespace::On, NetworkUse::None | NetworkUse::Full) if self.origin.is_some() => None,
             (Namespace::On, NetworkUse::None | NetworkUse::Full) => {
                 let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
                 let opened = paths::opened(&real, self.writes.iter().chain(self.scratch));
@@ -163,25 +179,24 @@ pub fn of_child(
         limits: settings.limits,
         ..Sandbox::default()
     };
-    let mut scopes = None;
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
-    if is_demanded || !wanted.writes.is_empty() || limit.is_some() {
-        let made = private.make()?;
-        let mut opened = paths::opened(&real, wanted.writes.iter().chain(wanted.scratch))?;
-        if let Some(outside) = limit.and_then(|limit| opened.outside(limit)) {
-            return Err(format!("{} cannot be written by the task that started the run", outside.display()));
+    let is_confined = is_demanded || !wanted.writes.is_empty() || limit.is_some();
+    let confined = is_confined.then(|| writable(settings, wanted, (&real, private)));
+    let mut scopes = None;
+    match confined.transpose() {
+        Ok(None) => {}
+        Ok(Some((opened, made))) => {
+            keeps.extend(environment::make_private(settings, &credentials, &made, environment));
+            keeps.extend([made.home, made.temporary]);
+            sandbox.read_only = opened.held.into_iter().map(PathBuf::into_os_string).collect();
+            sandbox.pinned = opened.pinned.into_iter().map(PathBuf::into_os_string).collect();
+            let mut directories = opened.directories;
+            git::protect(&real, wanted.git, &mut sandbox, &mut directories)?;
+            sandbox.writes = Some(directories.into_iter().map(PathBuf::into_os_string).collect());
+            scopes = Some(opened.scopes);
         }
-        opened.directories.extend([made.home.clone(), made.temporary.clone()]);
-        keeps.extend(environment::make_private(settings, &credentials, &made, environment));
-        opened.pin_above(&settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone()));
-        // The store may be in the workspace, and the private directories are beside it.
-        opened.held.retain(|held| !made.home.starts_with(held));
-        keeps.extend([made.home, made.temporary]);
-        sandbox.read_only = opened.held.into_iter().map(PathBuf::into_os_string).collect();
-        sandbox.pinned = opened.pinned.into_iter().map(PathBuf::into_os_string).collect();
-        git::protect(&real, wanted.git, &mut sandbox, &mut opened.directories)?;
-        sandbox.writes = Some(opened.directories.into_iter().map(PathBuf::into_os_string).collect());
-        scopes = Some(opened.scopes);
+        Err(reason) if is_demanded || limit.is_some() => return Err(reason),
+        Err(reason) => sandbox.lacks = Some(reason),
     }
     if let Some(socket) = private.socket()? {
         environment.insert(SOCKET_VARIABLE.into(), socket.clone().into_os_string());
@@ -191,6 +206,28 @@ pub fn of_child(
     environment.insert(INSIDE_VARIABLE.into(), settings.store.clone().into_os_string());
     sandbox.keeps = keeps.into_iter().map(PathBuf::into_os_string).collect();
     Ok(Some(Confined { sandbox: Box::new(sandbox), scopes, credentials }))
+}
+
+/// What is opened for writing, and the private directories of the child.
+fn writable(
+    settings: &SandboxSettings,
+    wanted: &Wanted<'_>,
+    (workspace, private): (&Path, &Private),
+) -> Result<(paths::Opened, Private), String> {
+    let made = private.make()?;
+    let mut opened = paths::opened(workspace, wanted.writes.iter().chain(wanted.scratch))?;
+    let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
+    if let Some(outside) = limit.and_then(|limit| opened.outside(limit)) {
+        return Err(format!("{} cannot be written by the task that started the run", outside.display()));
+    }
+    if let Some(reason) = git::refusal(workspace, wanted.git) {
+        return Err(reason);
+    }
+    opened.directories.extend([made.home.clone(), made.temporary.clone()]);
+    opened.pin_above(&settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone()));
+    // The store may be in the workspace, and the private directories are beside it.
+    opened.held.retain(|held| !made.home.starts_with(held));
+    Ok((opened, made))
 }
 
 #[cfg(test)]

@@ -188,6 +188,7 @@ pub(crate) fn prepare(
     let mut spec = LaunchSpec::new(argv, place.workspace.to_owned(), marker);
     spec.env = environment.variables;
     spec.confinement.namespace = place.wanted.namespace;
+    place.sandbox.forget_checks(place.task);
     let private = place.sandbox.private_of_checks(place.task);
     let directories = (place.workspace, &private);
     let confined = sandbox::of_child(place.sandbox, &place.wanted, directories, (&spec.argv, &mut spec.env));

@@ -49,6 +49,8 @@ pub(crate) struct CheckPlan {
     scopes: Vec<Scope>,
     /// Whether they get a pid namespace of their own, as their task does.
     namespace: Namespace,
+    /// Their task in a plan.
+    spec: Option<Box<PlanTask>>,
     pins: Pins,
     source: Source,
 }
@@ -120,6 +122,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             env: part.spec.env.clone(),
             scopes: part.spec.writes.clone(),
             namespace: part.spec.namespace,
+            spec: Some(Box::new(part.spec.clone())),
             pins: pins_of_plan(task, &part.spec, &run),
             source: Source::Plan(Box::new(run)),
         }));
@@ -134,6 +137,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             env: BTreeMap::new(),
             scopes: Vec::new(),
             namespace: Namespace::On,
+            spec: None,
             pins: if own.may_change || own.environment.is_none() {
                 Pins::Free
             } else {
@@ -167,6 +171,7 @@ fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
         env: BTreeMap::new(),
         scopes: Vec::new(),
         namespace: Namespace::On,
+        spec: None,
     }))
 }
 
@@ -255,6 +260,7 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         env: &plan.env,
         scopes: &plan.scopes,
         namespace: plan.namespace,
+        spec: plan.spec.as_deref(),
     };
     let trusted = match &plan.source {
         Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),

@@ -30,6 +30,7 @@ use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Standing, WorktreeRecord};
 use contract::intake::Executors;
 use contract::json::{Value, json};
+use contract::plan::PlanTask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -263,6 +264,8 @@ pub struct CheckJob<'j> {
     pub scopes: &'j [Scope],
     /// Whether they get a pid namespace of their own.
     pub namespace: Namespace,
+    /// Their task in a plan, which also says how they are confined.
+    pub spec: Option<&'j PlanTask>,
 }
 
 /// What a machine knows about an installation besides what is in the store.

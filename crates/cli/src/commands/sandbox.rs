@@ -19,7 +19,7 @@ use super::run::read_document;
 use crate::app::Globals;
 use crate::local::LocalCommand;
 use crate::output::{Output, say};
-use crate::{config, host};
+use crate::{config, exit, host};
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("sandbox test", Surface::Writ)];
 
@@ -57,19 +57,29 @@ pub(crate) fn run(Command::Test(args): &Command, globals: &Globals, _: &Output) 
     }
     let settings = host::sandbox_settings(&host::absolute(host::store_path(globals)?), &config.sandbox);
     let asked = SandboxMode::effective(config.policy.sandbox, task.sandbox);
+    if asked == SandboxMode::Off && args.plan.is_some() {
+        say(
+            "note: this task runs without a sandbox; set `sandbox = \"prefer\"` or `\"enforce\"` in its plan\n",
+        );
+    }
+    if args.plan.is_some() && (task.worktree.is_some() || task.namespace == Namespace::Off) {
+        say(
+            "note: the task itself runs in a clone, or without a namespace; this is the sandbox of the workspace\n",
+        );
+    }
     // What is shown is worth having also where not all of it can be enforced.
     let mode = asked.max(SandboxMode::Prefer);
     let wanted = Wanted { mode, namespace: Namespace::On, ..Wanted::of(&task, None) };
     if let Some(reason) = wanted.refusal(&workspace) {
-        return Err(Error::new(ErrorCode::Denied, format!("this sandbox cannot be had: {reason}")));
+        return Err(Error::new(ErrorCode::Denied, format!("cannot set up the sandbox: {reason}")));
     }
     let mut spec = host::program(args.command.clone());
     let name = format!("test-{}", std::process::id());
     let private = settings.private_of_attempt(&name, "1");
     spec.cwd = workspace.clone();
     let confined = of_child(&settings, &wanted, (&workspace, &private), (&spec.argv, &mut spec.env));
-    let ended =
-        confined.map_err(|reason| Error::new(ErrorCode::Denied, format!("could not confine it: {reason}")));
+    let ended = confined
+        .map_err(|reason| Error::new(ErrorCode::Denied, format!("cannot set up the sandbox: {reason}")));
     let ended = ended.and_then(|confined| {
         spec.confinement.sandbox = confined.map(|confined| confined.sandbox);
         show(spec)
@@ -110,7 +120,10 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
             Report::Stderr(bytes) => drop(std::io::stderr().write_all(&bytes)),
             Report::Exceeded(what) => say(&format!("its processes used {what}, so they were ended\n")),
             Report::Exited(Exit::Code(number)) => code = ExitCode::from(u8::try_from(number).unwrap_or(1)),
-            Report::Exited(Exit::Signal(signal)) => say(&format!("ended by signal {signal}\n")),
+            Report::Exited(Exit::Signal(signal)) => {
+                say(&format!("ended by signal {signal}\n"));
+                code = exit::by_signal(signal);
+            }
             Report::Gone(_) => return Ok(code),
             Report::Fault(fault) => return Err(failed(fault.message)),
             Report::Lost(lost) => return Err(failed(lost.message)),

@@ -21,7 +21,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
-use crate::sandbox::remove_redirection;
+use crate::sandbox::leave_repository;
 use crate::scheduler::wait_after;
 use crate::supervisor::InForce;
 use crate::supervisor::logs::LogWriter;
@@ -40,7 +40,8 @@ impl Dispatcher<'_> {
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
-        live.ended.denied = is_sandboxed.then(|| live.denials.told()).flatten();
+        let denied = is_sandboxed.then(|| live.denials.told()).flatten();
+        live.ended.denied = denied.map(|told| live.hidden.one_line(&told));
         let returned = with_denial(returned.claim, &live.ended);
         let forced = forced_failure(&live.ended, live.timeout);
         let stopped = live.stopped;
@@ -67,12 +68,17 @@ impl Dispatcher<'_> {
     }
 
     /// Removes what an attempt's sandbox leaves behind.
-    fn leave_sandbox(&self, task: usize) {
+    fn leave_sandbox(&mut self, task: usize) {
         let live = &self.live[&task];
         let (id, attempt) = (self.tasks[task].id.as_str(), live.attempt.id.to_string());
         self.settings.sandbox.forget_attempt(id, &attempt);
-        if let Some(was_there) = live.redirection {
-            remove_redirection(self.directory(task), was_there);
+        let shares = |other: &usize| {
+            *other != task && self.directory(*other) == self.directory(task) && self.may_commit(*other)
+        };
+        let is_shared = self.live.keys().any(shares);
+        if self.may_commit(task) && !is_shared && leave_repository(self.directory(task)) {
+            let told = "it made git take its configuration from elsewhere, which was undone".to_owned();
+            self.live_mut(task).withheld.push(told);
         }
     }
 
@@ -336,6 +342,7 @@ impl Dispatcher<'_> {
         self.reload(task)?;
         if self.tasks[task].status.is_terminal() {
             self.forget_watch(task);
+            self.settings.sandbox.forget(self.tasks[task].id.as_str());
         }
         let took = self.cx.now().at.since(live.started_at);
         self.tell_end(task, took);

@@ -217,7 +217,6 @@ impl Dispatcher<'_> {
             outside: None,
             recorder: None,
             denials: Denials::default(),
-            redirection: self.redirection(task),
             took_over,
             snapshot,
             withheld: Vec::new(),
@@ -263,10 +262,11 @@ impl Dispatcher<'_> {
         if wanted.mode != SandboxMode::Enforce {
             return None;
         }
-        let lacks =
-            || self.settings.launcher.sandbox_lacks().map(|lacks| format!("this machine lacks: {lacks}"));
+        let lacks = || {
+            self.settings.launcher.sandbox_lacks().map(|lacks| format!("this machine does not have: {lacks}"))
+        };
         let reason = wanted.refusal(self.directory(task)).or_else(lacks)?;
-        Some(format!("E_PERMISSION_DENIED: the sandbox is demanded, and {reason}"))
+        Some(format!("E_PERMISSION_DENIED: sandbox = \"enforce\" is not possible here: {reason}"))
     }
 
     /// Adds the task's sandbox to the launch, and says who will call from inside it. The error is why it must not be
@@ -290,11 +290,10 @@ impl Dispatcher<'_> {
         Ok(Some(inside))
     }
 
-    /// Whether the repository was redirected before a task that may commit.
-    fn redirection(&self, task: usize) -> Option<bool> {
+    /// Whether the task's sandbox is open for commits.
+    pub(crate) fn may_commit(&self, task: usize) -> bool {
         let wanted = self.wanted(task);
-        let may_commit = wanted.mode != SandboxMode::Off && wanted.git == GitUse::Commit;
-        may_commit.then(|| sandbox::is_redirected(self.directory(task)))
+        wanted.mode != SandboxMode::Off && wanted.git == GitUse::Commit
     }
 
     /// Starts the process of a live task, now or when the machine has what it needs.

@@ -36,6 +36,11 @@ pub(super) fn protect(
                 std::fs::create_dir_all(&directory).map_err(|error| named(&directory, error))?;
                 sandbox.read_only.push(directory.into_os_string());
             }
+            let redirection = workspace.join(REDIRECTION);
+            if !redirection.exists() {
+                std::fs::write(&redirection, TO_ITSELF).map_err(|error| named(&redirection, error))?;
+            }
+            sandbox.read_only.push(redirection.into_os_string());
             for file in configurations(&repository) {
                 let made = std::fs::OpenOptions::new().create(true).append(true).open(&file);
                 made.map_err(|error| named(&file, error))?;
@@ -56,7 +61,14 @@ const NOT_A_DIRECTORY: &str = "`.git` is not a directory, so commits in a sandbo
 pub(super) fn refusal(workspace: &Path, allowed: GitUse) -> Option<String> {
     let found = std::fs::symlink_metadata(workspace.join(".git"));
     let is_other = found.is_ok_and(|found| !found.is_dir());
-    (allowed == GitUse::Commit && is_other).then(|| NOT_A_DIRECTORY.to_owned())
+    match allowed {
+        GitUse::Read => None,
+        GitUse::Commit if is_other => Some(NOT_A_DIRECTORY.to_owned()),
+        GitUse::Commit if is_redirected(workspace) => {
+            Some(format!("`{REDIRECTION}` makes git take its configuration from elsewhere; remove it"))
+        }
+        GitUse::Commit => None,
+    }
 }
 
 /// The files that git obeys in this repository, or would obey if they were there.
@@ -68,15 +80,20 @@ fn configurations(repository: &Path) -> Vec<PathBuf> {
     [config].into_iter().chain(of_worktree).collect()
 }
 
-/// What would make git take its configuration and hooks from another directory. No commit makes it.
+/// What makes git take its configuration and hooks from the directory that it names.
 const REDIRECTION: &str = ".git/commondir";
+/// It names the repository itself. Such a file changes nothing, and in a sandbox nobody can replace it.
+const TO_ITSELF: &[u8] = b".\n";
 
-/// Whether the repository is redirected.
-pub(crate) fn is_redirected(workspace: &Path) -> bool {
-    workspace.join(REDIRECTION).exists()
+/// Whether git takes its configuration from elsewhere.
+fn is_redirected(workspace: &Path) -> bool {
+    std::fs::read(workspace.join(REDIRECTION)).is_ok_and(|found| found != TO_ITSELF)
 }
 
-/// Removes a redirection of the repository that appeared while a task could write to it. Says whether there was one.
-pub(crate) fn remove_redirection(workspace: &Path, was_there: bool) -> bool {
-    !was_there && std::fs::remove_file(workspace.join(REDIRECTION)).is_ok()
+/// Removes what [`protect`] left for a task that may commit. True if the task could put something else in its place,
+/// as it can where the system has no mounts for it.
+pub(crate) fn leave(workspace: &Path) -> bool {
+    let was_redirected = is_redirected(workspace);
+    std::fs::remove_file(workspace.join(REDIRECTION)).ok();
+    was_redirected
 }

@@ -36,6 +36,27 @@ const CREDENTIALS: &[&str] = &[
     ".codex/auth.json",
     ".gemini/oauth_creds.json",
     ".local/share/opencode/auth.json",
+    ".claude.json",
+    ".pgpass",
+    ".my.cnf",
+    ".vault-token",
+    ".s3cfg",
+    ".boto",
+    ".dockercfg",
+    ".gem/credentials",
+    ".terraform.d/credentials.tfrc.json",
+    ".config/rclone",
+    ".config/github-copilot",
+    ".config/hub",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
+    ".bash_history",
+    ".zsh_history",
+    ".psql_history",
+    ".mysql_history",
+    ".python_history",
+    ".node_repl_history",
 ];
 
 /// What scopes open for writing.
@@ -63,6 +84,14 @@ pub(super) fn opened<'s>(
         let real = existing.canonicalize().map_err(|error| format!("{}: {error}", existing.display()))?;
         if !scope.is_absolute() && !real.starts_with(workspace) {
             return Err(format!("`{}` leads out of the workspace", scope.as_str()));
+        }
+        // A link that an earlier task made must not open more than the name says.
+        if !scope.is_absolute() && real != existing {
+            return Err(format!(
+                "`{}` leads through a link to {}; name what it leads to",
+                scope.as_str(),
+                real.display()
+            ));
         }
         let rest = path.strip_prefix(existing).expect("BUG: it is one of its ancestors");
         if rest.as_os_str().is_empty() {

@@ -62,6 +62,12 @@ impl SandboxSettings {
         Private { home: directory.join("home"), temporary: directory.join("tmp"), socket: None }
     }
 
+    /// Removes what an earlier check left in its directories: it ran what the task had written.
+    pub(crate) fn forget_checks(&self, task: &str) {
+        let home = self.private_of_checks(task).home;
+        home.parent().into_iter().for_each(|place| self.remove(place));
+    }
+
     /// Removes all private directories of a task that will not run again.
     pub fn forget(&self, task: &str) {
         self.remove(&self.root.join(end_of(task, TASK_NAME_LENGTH)));

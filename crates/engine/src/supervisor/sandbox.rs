@@ -47,6 +47,9 @@ pub struct Sandbox {
     pub is_demanded: bool,
     /// Directories and files that can be written. `None`: writing is not confined.
     pub writes: Option<Vec<OsString>>,
+    /// Why writing is not confined although it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
     /// Paths that stay reachable where a directory above them is covered, as they were written.
     pub keeps: Vec<OsString>,
     /// Directories and files that cannot be written although they are inside one that can.

@@ -76,6 +76,9 @@ fn unshares(denies_internet: bool, has_namespace: bool) -> UnshareFlags {
 
 /// Directories are held by the rules; what is read-only inside them by mounts.
 fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, mounts: &Part) -> Part {
+    if let Some(lacks) = &sandbox.lacks {
+        return Part::Refused(lacks.clone());
+    }
     match (&sandbox.writes, rules) {
         (None, _) => Part::Off("the task does not say what it writes".to_owned()),
         (Some(_), Err(reason)) => Part::Refused(reason.clone()),
