@@ -5,6 +5,7 @@ mod apply;
 mod call;
 pub(crate) mod everywhere;
 mod handle;
+mod inside;
 mod install;
 mod session;
 mod show;

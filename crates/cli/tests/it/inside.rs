@@ -242,3 +242,16 @@ fn runs_from_inside_end_with_their_starter_and_are_not_nested_too_deep() {
         "{reasons}"
     );
 }
+
+#[test]
+fn a_session_in_a_sandbox_is_told_about_its_task_by_its_hooks() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let script = "echo '{}' | @W hook session-start --client claude > src/told && test -s src/told";
+    let task = only_task(&run(&cli, "", "title = \"Write the parser\"", script));
+    assert_eq!(task["status"], "done", "{task} {}", cli.run(["logs", "a"]));
+    let told = std::fs::read_to_string(cli.project().join("src/told")).unwrap();
+    assert!(told.contains("Write the parser"), "{told}");
+}

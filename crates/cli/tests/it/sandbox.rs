@@ -333,8 +333,88 @@ fn commits_need_permission_and_never_reach_hooks_or_configuration() {
         let task = run_with_tools(&cli, allowed, everything, way);
         assert_eq!(task["status"], "failed", "{way}: {task}");
     }
-    run_with_tools(&cli, allowed, everything, "mkdir x && echo ../x > .git/commondir");
-    assert!(!project.join(".git/commondir").exists());
+    for way in ["echo ../x > .git/commondir", "rm .git/commondir", "echo x > x; mv x .git/commondir"] {
+        let task = run_with_tools(&cli, allowed, everything, way);
+        assert_eq!(task["status"], "failed", "{way}: {task}");
+        assert!(!project.join(".git/commondir").exists(), "{way}");
+    }
+    // One that was there before is not writ's to judge.
+    std::fs::write(project.join(".git/commondir"), "../elsewhere\n").unwrap();
+    let refused = run_with_tools(&cli, allowed, everything, "true");
+    assert!(refused["reason"].as_str().unwrap().contains("configuration from elsewhere"), "{refused}");
+}
+
+#[test]
+fn a_link_opens_no_more_for_writing_than_its_name_says() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src/deep")).unwrap();
+    let task = |id: &str, more: &str, script: &str| {
+        format!("[[task]]\nid = \"{id}\"\nshell = true\n{more}\ncommand = \"{script}\"\n")
+    };
+    let first = task("a", SRC, "rmdir src/deep && ln -s .. src/deep");
+    let second = task("b", "depends_on = [\"a\"]\nwrites = [\"src/deep\"]", "echo x > other");
+    let head = format!("objective = \"Try it\"\nworkspace = \".\"\n{ENFORCED}\n");
+    write_plan(&cli, &(head + &first + &second));
+    let output = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    let refused = output.json()["data"]["tasks"][1].clone();
+    assert_eq!(refused["status"], "failed", "{refused}");
+    assert!(refused["reason"].as_str().unwrap().contains("through a link"), "{refused}");
+    assert!(!cli.project().join("other").exists());
+}
+
+#[test]
+fn checks_that_a_verb_runs_are_confined_as_their_plan_says() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    let task = "writes = [\"src\"]\nscratch = [\"target\"]\n\
+                checks = [{ command = [\"sh\", \"-c\", \"mkdir -p target && touch target/x && touch outside\"] }]";
+    write_plan(&cli, &plan(ENFORCED, task, "false"));
+    let failed = only_task(&cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run());
+    let id = failed["id"].as_str().unwrap();
+    let words = ["task", "complete", "--id", id, "--outcome", "done", "--summary", "s"];
+    let refused = cli.run(words.iter().chain(&["--agent", "ann", "--request-id", "r"]));
+    assert!(!refused.status.success(), "{refused}");
+    assert!(cli.project().join("target/x").exists() && !cli.project().join("outside").exists());
+}
+
+#[test]
+fn what_a_preferred_sandbox_lacks_is_reported_and_fails_nothing() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project()).unwrap();
+    std::fs::write(cli.project().join(".git"), "gitdir: elsewhere\n").unwrap();
+    let head = "sandbox = \"prefer\"\ngit = \"commit\"";
+    let task = only_task(&run(&cli, head, SRC, "echo x > src/file"));
+    assert_eq!(task["status"], "done", "{task}");
+    let shown = cli.run(["runs", "show", "@last"]).success().stdout.clone();
+    assert!(shown.contains("`.git` is not a directory"), "{shown}");
+}
+
+#[test]
+fn a_denied_path_does_not_tell_a_secret() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    let secret = "hunter2-is-not-a-good-password";
+    let task = format!("{SRC}\nenv = {{ WORD = \"env:MY_WORD\" }}");
+    write_plan(&cli, &plan(ENFORCED, &task, "echo x > /etc/$WORD"));
+    let call = cli.call(["run", "plan.toml", "--output", "json"]).env("MY_WORD", secret);
+    let output = call.deadline(SOON).run();
+    assert_eq!(only_task(&output)["code"], "E_PERMISSION_DENIED", "{output}");
+    let exported = cli.run(["export"]);
+    for text in [&output.stdout, &output.stderr, &exported.stdout] {
+        assert!(!text.contains(secret), "{text}");
+    }
 }
 
 #[test]

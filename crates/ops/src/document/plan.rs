@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use contract::domain::confinement::{GitUse, NetworkUse, SandboxMode};
 use contract::domain::limits;
 use contract::domain::pins::{self, Digests, Role};
 use contract::domain::scope::Scope;
@@ -76,7 +77,9 @@ impl Answer {
             let wanted: Vec<&str> = wanted.into_iter().collect();
             let found = if wanted.is_empty() { Digests::new() } else { digests(workspace, &wanted) };
             let missing = missing_pins(index, task, &found);
-            missing.into_iter().chain(warning(index, task, workspace, (&paths, &found)))
+            let unconfined = without_sandbox(index, task);
+            let written = warning(index, task, workspace, (&paths, &found));
+            missing.into_iter().chain(unconfined).chain(written)
         };
         Self {
             kind: understood.intake.kind.as_str().to_owned(),
@@ -103,6 +106,20 @@ fn missing_pins(index: usize, task: &PlanTask, found: &Digests) -> Vec<Warning> 
         })
     };
     task.pins.iter().enumerate().filter_map(missing).collect()
+}
+
+/// What a task may reach is held by its sandbox alone.
+fn without_sandbox(index: usize, task: &PlanTask) -> Option<Warning> {
+    let field = match (task.network, task.git) {
+        (NetworkUse::None | NetworkUse::Restricted, _) => "network",
+        (NetworkUse::Full, GitUse::Commit) => "git",
+        (NetworkUse::Full, GitUse::Read) => return None,
+    };
+    (task.sandbox == Some(SandboxMode::Off)).then(|| Warning {
+        path: format!("$.task[{index}].{field}"),
+        rule: "no_sandbox".to_owned(),
+        message: "has no effect, because the task has no sandbox".to_owned(),
+    })
 }
 
 /// The task may write what its checks use: if it does, its done is only claimed.

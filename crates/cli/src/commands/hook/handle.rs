@@ -23,7 +23,7 @@ use crate::hooks::handling::{Act, Handler, Input};
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::persona::{self, Persona};
-use crate::{crash, env, host, project};
+use crate::{crash, env, host, inside, project};
 
 /// How long an agent program may take to tell what happened.
 const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -113,6 +113,9 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
     let act = handler.act(input);
     if act == Act::Nothing {
         return Ok(None);
+    }
+    if let Some(socket) = inside::socket(globals) {
+        return super::inside::work(&socket, act, &key(handler, input, globals, None)?);
     }
     let mut cx = host::open(globals)?;
     cx.wait_at_most(BUSY_WAIT_MAX)?;

@@ -117,7 +117,7 @@ impl Session<'_> {
 }
 
 /// The same call's key for a second step of its work.
-fn with_suffix(key: &Key, suffix: &str) -> Result<Key> {
+pub(super) fn with_suffix(key: &Key, suffix: &str) -> Result<Key> {
     let id = format!("{}_{suffix}", key.request_id.as_str());
     let request_id =
         RequestId::parse(&id).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
