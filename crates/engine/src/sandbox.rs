@@ -130,13 +130,14 @@ pub fn of_child(
         return Err("there is no place for its private directories".to_owned());
     }
     let real = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
+    let store = settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone());
     let credentials = settings.credentials_of(argv);
     let mut keeps = paths::programs(argv, environment);
     keeps.extend([workspace.to_owned(), real.clone()]);
     keeps.extend(wanted.origin.map(Path::to_owned));
     let mut sandbox = Sandbox {
         is_demanded,
-        hidden: paths::hidden(settings, &credentials),
+        hidden: paths::hidden(settings, &store, &credentials),
         network: wanted.network,
         limits: settings.limits,
         ..Sandbox::default()
@@ -146,7 +147,7 @@ pub fn of_child(
         let mut opened = paths::opened(&real, wanted.writes.iter().chain(wanted.scratch))?;
         opened.directories.extend([private.home.clone(), private.temporary.clone()]);
         keeps.extend(environment::make_private(settings, &credentials, &private, environment));
-        opened.pin_above(&settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone()));
+        opened.pin_above(&store);
         // The store may be in the workspace, and the private directories are beside it.
         opened.held.retain(|held| !private.home.starts_with(held));
         keeps.extend([private.home, private.temporary]);
