@@ -217,6 +217,8 @@ fn sockets_of_others_cannot_be_reached() {
         let outcome = world.escape(way, &word);
         assert!(outcome.is_stopped(), "{way} {word}: {} {:?}", outcome.printed, outcome.fault);
     }
+    // Local ones, and of the kernel's own the one that lists addresses.
+    assert_eq!(world.escape("sockets", "").printed, "1 16, 1 of 16\n");
     // The same calls work outside, so it is the sandbox that stops them.
     assert!(std::net::TcpStream::connect(tcp.local_addr().unwrap()).is_ok());
 }
@@ -230,6 +232,8 @@ fn the_network_is_open_unless_it_is_closed() {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let outcome = world.escape("tcp", &tcp.local_addr().unwrap().to_string());
     assert_eq!(outcome.exit, Some(Exit::Code(0)), "{}", outcome.printed);
+    assert_eq!(world.escape("sockets", "").printed, "1 2 10 16, 32 of 16\n");
+    assert!(world.escape("raw", "").is_stopped());
 }
 
 #[test]
@@ -244,7 +248,8 @@ fn other_processes_and_the_kernel_cannot_be_reached() {
         assert!(outcome.is_stopped(), "signal {word}: {} {:?}", outcome.printed, outcome.fault);
     }
     // Each of them would fail with another error, or not at all, without the filter.
-    for (way, word) in [("trace", "1"), ("io_uring", ""), ("keys", ""), ("bpf", ""), ("users", "")] {
+    let ways = [("trace", "1"), ("io_uring", ""), ("keys", ""), ("bpf", ""), ("users", ""), ("clone", "")];
+    for (way, word) in ways {
         let outcome = world.escape(way, word);
         assert_eq!(
             outcome.printed,
@@ -252,6 +257,11 @@ fn other_processes_and_the_kernel_cannot_be_reached() {
             "{:?}",
             outcome.fault
         );
+    }
+    let is_other_abi_known = cfg!(target_arch = "x86_64");
+    for way in ["clone3"].into_iter().chain(is_other_abi_known.then_some("other_abi")) {
+        let said = world.escape(way, "").printed;
+        assert_eq!(said, format!("{way}: Function not implemented (os error 38)\n"));
     }
     // Shared memory and message queues of others have names that are no paths.
     let own = world.run("readlink /proc/self/ns/ipc").printed;

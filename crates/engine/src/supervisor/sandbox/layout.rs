@@ -37,7 +37,7 @@ pub(in crate::supervisor) fn lay_out(
     let wanted =
         Wanted { writes: writes.as_deref(), denies_tcp: denies_internet, takes_less: !sandbox.is_demanded };
     let rules = files::rules(&wanted);
-    let programs = syscalls::programs(denies_internet);
+    let program = syscalls::program(denies_internet);
     let pid_max = pid_max(sandbox, has_namespace);
     let in_force = SandboxInForce {
         files: file_part(sandbox, &rules, &store),
@@ -47,31 +47,27 @@ pub(in crate::supervisor) fn lay_out(
             Ok(rules) => rules.lacks.clone().map_or(Part::On, Part::Refused),
             Err(reason) => Part::Refused(reason.clone()),
         },
-        syscalls: programs.as_ref().err().cloned().map_or(Part::On, Part::Refused),
-        network: network_part(sandbox.network, programs.is_ok()),
+        syscalls: program.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        network: network_part(sandbox.network, program.is_ok()),
         limits: pid_max.as_ref().err().cloned().map_or(Part::On, Part::Refused),
     };
     let missing = in_force.missing();
     if sandbox.is_demanded && !missing.is_empty() {
         return Err(missing.join("; "));
     }
+    // A network of its own takes the kernel as long as all the rest, and adds nothing where no socket can be made that
+    // reaches a network, and no abstract one of others can be reached.
+    let is_closed = in_force.signals == Part::On && in_force.syscalls == Part::On;
+    let network = if denies_internet && !is_closed { UnshareFlags::NEWNET } else { UnshareFlags::empty() };
     let barrier = Barrier {
         rules: rules.ok(),
-        programs: programs.unwrap_or_default(),
-        unshares: unshares(denies_internet, has_namespace),
+        program: program.ok(),
+        // Shared memory and message queues have names that no rule about files covers.
+        unshares: if has_namespace { UnshareFlags::NEWIPC | network } else { UnshareFlags::empty() },
         drops_capabilities: has_namespace,
         pid_max: pid_max.ok(),
     };
     Ok((barrier, in_force))
-}
-
-/// Shared memory and message queues have names that no rule about files covers.
-fn unshares(denies_internet: bool, has_namespace: bool) -> UnshareFlags {
-    match (has_namespace, denies_internet) {
-        (false, _) => UnshareFlags::empty(),
-        (true, false) => UnshareFlags::NEWIPC,
-        (true, true) => UnshareFlags::NEWIPC | UnshareFlags::NEWNET,
-    }
 }
 
 /// Directories are held by the rules; what is read-only inside them by mounts.
@@ -171,7 +167,7 @@ fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {
         mounts::hide(Path::new(path), keeps).map_err(|error| named(path, error))?;
     }
     for disk in devices::disks() {
-        mounts::hide(&disk, &[]).map_err(|error| format!("{}: {error}", disk.display()))?;
+        mounts::hide_file(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
     }
     for path in &sandbox.pinned {
         mounts::pin(Path::new(path)).map_err(|error| named(path, error))?;
@@ -186,7 +182,7 @@ fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {
 fn hide_socket(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::FileTypeExt;
     if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
-        return mounts::hide(path, &[]).map_err(|error| format!("{}: {error}", path.display()));
+        return mounts::hide_file(path).map_err(|error| format!("{}: {error}", path.display()));
     }
     Ok(())
 }

@@ -101,17 +101,21 @@ pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
         FileType::Directory => cover(path, Cover::Veil, keeps),
         // It leads to something that is hidden under its own name.
         FileType::Symlink => Ok(()),
-        _ => {
-            rustix::mount::mount_bind(VEIL, path)?;
-            make_read_only(path, Depth::This)
-        }
+        _ => hide_file(path),
     }
+}
+
+/// Hides what is there and neither a directory nor a link.
+pub(super) fn hide_file(path: &Path) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind(VEIL, path)?)
 }
 
 /// Makes the file that hides others. The directory it is in was covered before.
 pub(super) fn make_veil() -> io::Result<()> {
-    let made = OpenOptions::new().create_new(true).write(true).mode(0o000).open(VEIL);
-    made.map(drop)
+    drop(OpenOptions::new().create_new(true).write(true).mode(0o000).open(VEIL)?);
+    // Read-only once, and so is every mount of it.
+    rustix::mount::mount_bind(VEIL, VEIL)?;
+    make_read_only(Path::new(VEIL), Depth::This)
 }
 
 /// Keeps everybody from writing to a file or a directory.
