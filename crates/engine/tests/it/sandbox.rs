@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
@@ -154,6 +154,45 @@ fn nothing_outside_the_open_part_can_be_written() {
             "{way}"
         );
     }
+}
+
+#[test]
+fn what_is_about_a_file_can_be_changed_in_the_open_part_only() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    fs::create_dir(world.path("work/open/directory")).unwrap();
+    let about = || {
+        let found = fs::metadata(world.path("work/closed/file")).unwrap();
+        (found.mode(), found.mtime(), found.uid(), found.gid())
+    };
+    let before = about();
+    for way in ["chmod 777 FILE", "touch -d 2001-01-01 FILE", "chown $(id -u):$(id -g) FILE"] {
+        for open in ["open/file", "open/directory"] {
+            let outcome = world.run(&format!(": >> open/file; {}", way.replace("FILE", open)));
+            assert_eq!(outcome.exit, Some(Exit::Code(0)), "{way}: {}", outcome.printed);
+        }
+        for closed in ["closed/file", "closed"] {
+            let outcome = world.run(&way.replace("FILE", closed));
+            assert!(outcome.is_stopped(), "{way} {closed}");
+            assert!(outcome.printed.contains("Read-only file system"), "{way} {closed}: {}", outcome.printed);
+        }
+    }
+    assert_eq!(about(), before);
+}
+
+#[test]
+fn files_can_be_moved_within_a_tree_also_where_a_part_of_it_is_named_too() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    fs::create_dir_all(world.path("work/open/inner")).unwrap();
+    world.sandbox.writes = Some(vec![world.path("work/open/inner").into(), world.path("work/open").into()]);
+    // A hard link cannot lead from one mount to another.
+    let outcome = world.run("echo x > open/a && ln open/a open/inner/b && ln open/inner/b open/c");
+    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
 }
 
 #[test]
