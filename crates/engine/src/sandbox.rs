@@ -164,24 +164,22 @@ pub fn of_child(
         SandboxMode::Prefer => false,
         SandboxMode::Enforce => true,
     };
-    if settings.root.as_os_str().is_empty() {
-        return Err("there is no place for its private directories".to_owned());
-    }
     let real = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
+    let store = settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone());
     let credentials = settings.credentials_of(argv);
     let mut keeps = paths::programs(argv, environment);
     keeps.extend([workspace.to_owned(), real.clone()]);
     keeps.extend(wanted.origin.map(Path::to_owned));
     let mut sandbox = Sandbox {
         is_demanded,
-        hidden: paths::hidden(settings, &credentials),
+        hidden: paths::hidden(settings, &store, &credentials),
         network: wanted.network,
         limits: settings.limits,
         ..Sandbox::default()
     };
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
     let is_confined = is_demanded || !wanted.writes.is_empty() || limit.is_some();
-    let confined = is_confined.then(|| writable(settings, wanted, (&real, private)));
+    let confined = is_confined.then(|| writable(settings, wanted, (&real, &store), private));
     let mut scopes = None;
     match confined.transpose() {
         Ok(None) => {}
@@ -212,8 +210,12 @@ pub fn of_child(
 fn writable(
     settings: &SandboxSettings,
     wanted: &Wanted<'_>,
-    (workspace, private): (&Path, &Private),
+    (workspace, store): (&Path, &Path),
+    private: &Private,
 ) -> Result<(paths::Opened, Private), String> {
+    if settings.root.as_os_str().is_empty() {
+        return Err("there is no place for its private directories".to_owned());
+    }
     let made = private.make()?;
     let mut opened = paths::opened(workspace, wanted.writes.iter().chain(wanted.scratch))?;
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
@@ -224,7 +226,7 @@ fn writable(
         return Err(reason);
     }
     opened.directories.extend([made.home.clone(), made.temporary.clone()]);
-    opened.pin_above(&settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone()));
+    opened.pin_above(store);
     // The store may be in the workspace, and the private directories are beside it.
     opened.held.retain(|held| !made.home.starts_with(held));
     Ok((opened, made))

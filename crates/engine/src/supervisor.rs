@@ -204,7 +204,12 @@ impl Handle {
         self.request(&ToShim::Kill, Request::Kill);
     }
 
-    /// Waits until the last report was handed over.
+    /// Whether nothing would have to be waited for any more.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until the last report was handed over and the shim has ended.
     pub fn join(self) {
         let Self { control, requester, thread, .. } = self;
         // A sink that panicked has ended its thread; the shim then saw its pipe close and ended the executor.

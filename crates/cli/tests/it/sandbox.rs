@@ -62,6 +62,35 @@ fn a_write_outside_is_stopped_and_reported_with_its_path() {
 }
 
 #[test]
+fn what_is_about_a_file_outside_cannot_be_changed_either() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    for name in ["src/file", "other"] {
+        std::fs::write(cli.project().join(name), "as it was").unwrap();
+    }
+    let attribute = "python3 -c 'import os, sys; os.setxattr(sys.argv[1], \"user.writ\", b\"x\")' FILE";
+    let mut ways = vec!["chmod 777 FILE", "touch -d 2001-01-01 FILE"];
+    // Not every file system has them.
+    ways.extend(has_attributes(&cli.project().join("src/file"), attribute).then_some(attribute));
+    for way in ways {
+        let done = only_task(&run(&cli, ENFORCED, SRC, &way.replace("FILE", "src/file")));
+        assert_eq!(done["status"], "done", "{way}: {done}");
+        let failed = only_task(&run(&cli, ENFORCED, SRC, &way.replace("FILE", "other")));
+        assert_eq!(failed["code"], "E_PERMISSION_DENIED", "{way}: {failed}");
+        assert!(failed["reason"].as_str().unwrap().contains("`other`"), "{way}: {failed}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "what a file system can do is a matter of this machine")]
+fn has_attributes(file: &Path, way: &str) -> bool {
+    let way = way.replace("FILE", &file.display().to_string());
+    Command::new("sh").args(["-c", &way]).output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
 fn a_file_in_writes_can_be_replaced_and_what_is_beside_it_cannot() {
     let cli = Cli::writ();
     if !has_sandbox(&cli) {
@@ -117,7 +146,8 @@ fn where_the_system_refuses_namespaces_a_demanded_sandbox_is_refused_and_a_prefe
     let preferred = only_task(&output);
     assert_eq!(preferred["code"], "E_PERMISSION_DENIED", "{preferred}");
     let confinement = &preferred["confinement"];
-    assert_eq!(confinement["sandbox.files"], "on", "{confinement}");
+    let files = confinement["sandbox.files"].as_str().unwrap();
+    assert!(files.starts_with("refused: permissions, times and attributes"), "{confinement}");
     assert!(confinement["sandbox.store"].as_str().unwrap().starts_with("refused: "), "{confinement}");
     assert!(cli.project().join("src/file").exists() && !cli.project().join("other").exists());
     let looked = without_namespaces(&cli, &["doctor"]);

@@ -21,6 +21,9 @@ use crate::supervisor::{
 /// One of output has up to 64 KiB.
 const REPORTS_MAX: usize = 16;
 
+/// Shims that may still be ending while the work goes on.
+const ENDED_MAX: usize = 8;
+
 /// Monotonic times are counted from here.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -83,7 +86,13 @@ impl Launcher for ShimProgram {
 
     fn children(&self) -> Box<dyn Children> {
         let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
-        Box::new(Supervised { shim: self.clone(), handles: BTreeMap::new(), sender, reports })
+        Box::new(Supervised {
+            shim: self.clone(),
+            handles: BTreeMap::new(),
+            ended: Vec::new(),
+            sender,
+            reports,
+        })
     }
 }
 
@@ -108,6 +117,8 @@ pub fn sandbox_here(shim: &ShimProgram) -> Result<SandboxInForce, RunError> {
 struct Supervised {
     shim: ShimProgram,
     handles: BTreeMap<u64, Handle>,
+    /// Those whose last report has come. Their shims are about to end.
+    ended: Vec<Handle>,
     sender: SyncSender<(u64, Report)>,
     reports: Receiver<(u64, Report)>,
 }
@@ -115,8 +126,22 @@ struct Supervised {
 impl Supervised {
     fn note_end(&mut self, number: u64, report: &Report) {
         if report.is_last() {
-            self.handles.remove(&number).into_iter().for_each(Handle::join);
+            self.ended.extend(self.handles.remove(&number));
+            self.join_ended();
         }
+    }
+
+    /// Joins those that are through, and all if there are too many.
+    fn join_ended(&mut self) {
+        let is_crowded = self.ended.len() > ENDED_MAX;
+        let through = self.ended.extract_if(.., |handle| is_crowded || handle.is_finished());
+        through.for_each(Handle::join);
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.ended.drain(..).for_each(Handle::join);
     }
 }
 

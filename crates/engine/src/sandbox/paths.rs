@@ -168,24 +168,26 @@ pub(super) fn programs(argv: &[OsString], environment: &BTreeMap<OsString, OsStr
     directories.extend(program.and_then(Path::parent).map(Path::to_owned));
     // A directory such as `/` or `/tmp` itself would keep everything.
     directories.retain(|directory| directory.is_absolute() && directory.components().count() > 2);
+    directories.sort();
+    directories.dedup();
     let real = directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect::<Vec<_>>();
     directories.extend(real);
     directories
 }
 
 /// The store with its key, logs and indexes, and the user's credentials.
-pub(super) fn hidden(settings: &SandboxSettings, readable: &[PathBuf]) -> Vec<OsString> {
+pub(super) fn hidden(settings: &SandboxSettings, store: &Path, readable: &[PathBuf]) -> Vec<OsString> {
     let declared = |path: &Path| readable.iter().any(|open| path.starts_with(open));
     let home = settings.home.iter();
     let credentials = home.flat_map(|home| CREDENTIALS.iter().map(|name| home.join(name)));
-    // A link is hidden where it leads. What is not there needs no hiding.
-    let credentials = credentials.filter(|path| !declared(path)).filter_map(|path| path.canonicalize().ok());
-    store(&settings.store).into_iter().chain(credentials).map(PathBuf::into_os_string).collect()
+    // What is not there needs no hiding, and one look is enough to see that. A link is hidden where it leads.
+    let there = credentials.filter(|path| !declared(path) && path.symlink_metadata().is_ok());
+    let there = there.filter_map(|path| path.canonicalize().ok());
+    of_store(store).into_iter().chain(there).map(PathBuf::into_os_string).collect()
 }
 
 /// The store's directory if nothing else is in it, and else everything that begins with the store's name.
-fn store(store: &Path) -> Vec<PathBuf> {
-    let store = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+fn of_store(store: &Path) -> Vec<PathBuf> {
     let (Some(directory), Some(name)) = (store.parent(), store.file_name()) else { return Vec::new() };
     let is_of_store = |entry: &OsStr| entry.as_encoded_bytes().starts_with(name.as_encoded_bytes());
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

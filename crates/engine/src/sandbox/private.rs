@@ -1,5 +1,6 @@
 //! Private directories of tasks and checks, and their end.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -82,7 +83,7 @@ impl SandboxSettings {
 
     /// What cannot be removed is in nobody's way.
     fn remove(&self, tree: &Path) {
-        if !self.root.as_os_str().is_empty() && tree.exists() {
+        if !self.root.as_os_str().is_empty() {
             remove_tree(tree).ok();
         }
     }
@@ -97,6 +98,12 @@ fn end_of(id: &str, length: usize) -> &str {
 /// neither the stack nor the number of open files grows with it.
 fn remove_tree(tree: &Path) -> std::io::Result<()> {
     let mut moved: u64 = 0;
+    // Most are empty, or not there.
+    let is_left =
+        |removed: std::io::Result<()>| removed.is_err_and(|error| error.kind() != ErrorKind::NotFound);
+    if !is_left(std::fs::remove_dir(tree)) {
+        return Ok(());
+    }
     let mut waiting = vec![tree.to_owned()];
     while let Some(directory) = waiting.pop() {
         // Somebody may have taken away the right to empty it.
@@ -104,6 +111,9 @@ fn remove_tree(tree: &Path) -> std::io::Result<()> {
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
+                if !is_left(std::fs::remove_dir(entry.path())) {
+                    continue;
+                }
                 let mut name = tree.as_os_str().to_owned();
                 name.push(format!("-{moved}"));
                 moved += 1;

@@ -69,8 +69,10 @@ impl Reader {
                 Ok(FromShim::Exceeded(what)) => Report::Exceeded(what),
                 Ok(FromShim::Exited(exit)) => Report::Exited(exit),
                 Ok(FromShim::Gone(gone)) => {
+                    sink(Report::Gone(gone));
+                    // Everything that matters has ended. The kernel takes its time for what is left of the namespaces.
                     end_shim(&mut self.shim);
-                    return sink(Report::Gone(gone));
+                    return;
                 }
                 Ok(FromShim::Fault(fault)) => {
                     end_shim(&mut self.shim);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
@@ -157,6 +157,45 @@ fn nothing_outside_the_open_part_can_be_written() {
 }
 
 #[test]
+fn what_is_about_a_file_can_be_changed_in_the_open_part_only() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    fs::create_dir(world.path("work/open/directory")).unwrap();
+    let about = || {
+        let found = fs::metadata(world.path("work/closed/file")).unwrap();
+        (found.mode(), found.mtime(), found.uid(), found.gid())
+    };
+    let before = about();
+    for way in ["chmod 777 FILE", "touch -d 2001-01-01 FILE", "chown $(id -u):$(id -g) FILE"] {
+        for open in ["open/file", "open/directory"] {
+            let outcome = world.run(&format!(": >> open/file; {}", way.replace("FILE", open)));
+            assert_eq!(outcome.exit, Some(Exit::Code(0)), "{way}: {}", outcome.printed);
+        }
+        for closed in ["closed/file", "closed"] {
+            let outcome = world.run(&way.replace("FILE", closed));
+            assert!(outcome.is_stopped(), "{way} {closed}");
+            assert!(outcome.printed.contains("Read-only file system"), "{way} {closed}: {}", outcome.printed);
+        }
+    }
+    assert_eq!(about(), before);
+}
+
+#[test]
+fn files_can_be_moved_within_a_tree_also_where_a_part_of_it_is_named_too() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    fs::create_dir_all(world.path("work/open/inner")).unwrap();
+    world.sandbox.writes = Some(vec![world.path("work/open/inner").into(), world.path("work/open").into()]);
+    // A hard link cannot lead from one mount to another.
+    let outcome = world.run("echo x > open/a && ln open/a open/inner/b && ln open/inner/b open/c");
+    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
+}
+
+#[test]
 fn what_is_read_only_or_hidden_inside_the_open_part_stays_so() {
     if !has_sandbox() {
         return;
@@ -217,6 +256,8 @@ fn sockets_of_others_cannot_be_reached() {
         let outcome = world.escape(way, &word);
         assert!(outcome.is_stopped(), "{way} {word}: {} {:?}", outcome.printed, outcome.fault);
     }
+    // Local ones, and of the kernel's own the one that lists addresses.
+    assert_eq!(world.escape("sockets", "").printed, "1 16, 1 of 16\n");
     // The same calls work outside, so it is the sandbox that stops them.
     assert!(std::net::TcpStream::connect(tcp.local_addr().unwrap()).is_ok());
 }
@@ -230,6 +271,8 @@ fn the_network_is_open_unless_it_is_closed() {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let outcome = world.escape("tcp", &tcp.local_addr().unwrap().to_string());
     assert_eq!(outcome.exit, Some(Exit::Code(0)), "{}", outcome.printed);
+    assert_eq!(world.escape("sockets", "").printed, "1 2 10 16, 32 of 16\n");
+    assert!(world.escape("raw", "").is_stopped());
 }
 
 #[test]
@@ -244,7 +287,8 @@ fn other_processes_and_the_kernel_cannot_be_reached() {
         assert!(outcome.is_stopped(), "signal {word}: {} {:?}", outcome.printed, outcome.fault);
     }
     // Each of them would fail with another error, or not at all, without the filter.
-    for (way, word) in [("trace", "1"), ("io_uring", ""), ("keys", ""), ("bpf", ""), ("users", "")] {
+    let ways = [("trace", "1"), ("io_uring", ""), ("keys", ""), ("bpf", ""), ("users", ""), ("clone", "")];
+    for (way, word) in ways {
         let outcome = world.escape(way, word);
         assert_eq!(
             outcome.printed,
@@ -252,6 +296,11 @@ fn other_processes_and_the_kernel_cannot_be_reached() {
             "{:?}",
             outcome.fault
         );
+    }
+    let is_other_abi_known = cfg!(target_arch = "x86_64");
+    for way in ["clone3"].into_iter().chain(is_other_abi_known.then_some("other_abi")) {
+        let said = world.escape(way, "").printed;
+        assert_eq!(said, format!("{way}: Function not implemented (os error 38)\n"));
     }
     // Shared memory and message queues of others have names that are no paths.
     let own = world.run("readlink /proc/self/ns/ipc").printed;

@@ -39,7 +39,6 @@ const WALLS: &[(&str, &[&str])] = &[
     ("hmac", &["store"]),
     ("libc", &["engine"]),
     ("landlock", &["engine"]),
-    ("seccompiler", &["engine"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];

@@ -16,6 +16,7 @@ pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
         "udp" => UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"x", word)).map(drop),
         "raw" => call(libc::SYS_socket, [libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP]),
         "packet" => call(libc::SYS_socket, [libc::AF_PACKET, libc::SOCK_RAW, 0]),
+        "sockets" => tell_sockets(),
         "abstract" => {
             SocketAddr::from_abstract_name(word).and_then(|at| UnixStream::connect_addr(&at)).map(drop)
         }
@@ -26,6 +27,9 @@ pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
         "keys" => call(libc::SYS_keyctl, [0, -3, 0]),
         "bpf" => call(libc::SYS_bpf, [0, 0, 0]),
         "users" => call(libc::SYS_unshare, [libc::CLONE_NEWUSER, 0, 0]),
+        "clone" => call(libc::SYS_clone, [libc::CLONE_NEWUSER, 0, 0]),
+        "clone3" => call(libc::SYS_clone3, [0, 0, 0]),
+        "other_abi" => call(libc::SYS_getpid | 0x4000_0000, [0, 0, 0]),
         "descriptor" => write_to(number(word)),
         "memory" => use_memory(),
         "processes" => use_processes(),
@@ -49,6 +53,17 @@ fn call(number: i64, arguments: [i32; 3]) -> io::Result<()> {
     // SAFETY: none of these calls writes to memory of this process with these arguments.
     let answer = unsafe { libc::syscall(number, first, second, third, 0, 0) };
     if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Prints the domains of which a socket could be made if the system had them, and the kernel's own kinds of sockets.
+fn tell_sockets() -> io::Result<()> {
+    let is_open = |domain: i32, protocol: i32| {
+        let made = call(libc::SYS_socket, [domain, libc::SOCK_DGRAM, protocol]);
+        made.err().and_then(|error| error.raw_os_error()) != Some(libc::EACCES)
+    };
+    let domains: Vec<String> = (0..64).filter(|domain| is_open(*domain, 0)).map(|n| n.to_string()).collect();
+    let kernel = (0..32).filter(|protocol| is_open(libc::AF_NETLINK, *protocol)).count();
+    writeln!(io::stdout(), "{}, {kernel} of {}", domains.join(" "), libc::AF_NETLINK)
 }
 
 fn write_to(descriptor: i32) -> io::Result<()> {

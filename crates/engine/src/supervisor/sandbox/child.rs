@@ -8,11 +8,12 @@ use std::process::Command;
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use rustix::thread::{CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, unshare_unsafe};
-use seccompiler::BpfProgram;
+use rustix::thread::{
+    CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, set_no_new_privs, unshare_unsafe,
+};
 
 use super::files::Rules;
-use super::syscalls;
+use super::syscalls::{self, Program};
 
 /// What root inside keeps: what a build does to files, and changing users.
 const CAPABILITIES_KEPT: CapabilitySet = CapabilitySet::CHOWN
@@ -30,7 +31,7 @@ const FIRST_OTHER_DESCRIPTOR: u32 = 3;
 /// Everything that is prepared for the executor's process.
 pub(in crate::supervisor) struct Barrier {
     pub(super) rules: Option<Rules>,
-    pub(super) programs: Vec<BpfProgram>,
+    pub(super) program: Option<Program>,
     /// The namespaces that are new for it: one without any network, one without shared memory of others.
     pub(super) unshares: UnshareFlags,
     /// Whether it is in a namespace in which it may do more than its program will.
@@ -92,7 +93,8 @@ impl Barrier {
         begin(Step::Landlock)?;
         self.rules.map_or(Ok(()), Rules::apply)?;
         begin(Step::Seccomp)?;
-        self.programs.iter().try_for_each(syscalls::load)?;
+        set_no_new_privs(true)?;
+        self.program.iter().try_for_each(syscalls::put_in_force)?;
         Ok(begin(Step::Program)?)
     }
 }

@@ -14,6 +14,8 @@ use super::{Part, Sandbox, SandboxInForce, devices, sockets, syscalls};
 
 const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
+/// What programs may write to whatever their scope is, if nothing else forbids it.
+const ALWAYS_WRITABLE: [&str; 3] = ["/proc", "/dev/pts", SHARED_MEMORY];
 const RESOLVER: &str = "/etc/resolv.conf";
 /// Pids that the kernel does not give to processes of users once they have wrapped around.
 const PIDS_RESERVED: u32 = 300;
@@ -29,61 +31,59 @@ pub(in crate::supervisor) fn lay_out(
 ) -> Result<(Barrier, SandboxInForce), String> {
     let mut writes = sandbox.writes.clone();
     let has_namespace = namespace.is_ok();
-    let (store, sockets) = match &namespace {
+    let Mounted { rest, store, sockets } = match &namespace {
         Ok(()) => lay_mounts(sandbox, &mut writes, bound),
-        Err(reason) => (Part::Refused(reason.clone()), Part::Refused(reason.clone())),
+        Err(reason) => Mounted::refused(reason),
     };
     let denies_internet = sandbox.network == NetworkUse::None;
     let wanted =
         Wanted { writes: writes.as_deref(), denies_tcp: denies_internet, takes_less: !sandbox.is_demanded };
     let rules = files::rules(&wanted);
-    let programs = syscalls::programs(denies_internet);
+    let program = syscalls::program(denies_internet);
     let pid_max = pid_max(sandbox, has_namespace);
     let in_force = SandboxInForce {
-        files: file_part(sandbox, &rules, &store),
+        files: file_part(sandbox, &rules, &rest),
         store,
         sockets,
         signals: match &rules {
             Ok(rules) => rules.lacks.clone().map_or(Part::On, Part::Refused),
             Err(reason) => Part::Refused(reason.clone()),
         },
-        syscalls: programs.as_ref().err().cloned().map_or(Part::On, Part::Refused),
-        network: network_part(sandbox.network, programs.is_ok()),
+        syscalls: program.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        network: network_part(sandbox.network, program.is_ok()),
         limits: pid_max.as_ref().err().cloned().map_or(Part::On, Part::Refused),
     };
     let missing = in_force.missing();
     if sandbox.is_demanded && !missing.is_empty() {
         return Err(missing.join("; "));
     }
+    // A network of its own takes the kernel as long as all the rest, and adds nothing where no socket can be made that
+    // reaches a network, and no abstract one of others can be reached.
+    let is_closed = in_force.signals == Part::On && in_force.syscalls == Part::On;
+    let network = if denies_internet && !is_closed { UnshareFlags::NEWNET } else { UnshareFlags::empty() };
     let barrier = Barrier {
         rules: rules.ok(),
-        programs: programs.unwrap_or_default(),
-        unshares: unshares(denies_internet, has_namespace),
+        program: program.ok(),
+        // Shared memory and message queues have names that no rule about files covers.
+        unshares: if has_namespace { UnshareFlags::NEWIPC | network } else { UnshareFlags::empty() },
         drops_capabilities: has_namespace,
         pid_max: pid_max.ok(),
     };
     Ok((barrier, in_force))
 }
 
-/// Shared memory and message queues have names that no rule about files covers.
-fn unshares(denies_internet: bool, has_namespace: bool) -> UnshareFlags {
-    match (has_namespace, denies_internet) {
-        (false, _) => UnshareFlags::empty(),
-        (true, false) => UnshareFlags::NEWIPC,
-        (true, true) => UnshareFlags::NEWIPC | UnshareFlags::NEWNET,
-    }
-}
-
-/// Directories are held by the rules; what is read-only inside them by mounts.
-fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, mounts: &Part) -> Part {
+/// What is in files is held by the rules; what is about them, and what is read-only in open directories, by mounts.
+fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, rest: &Part) -> Part {
     if let Some(lacks) = &sandbox.lacks {
         return Part::Refused(lacks.clone());
     }
-    match (&sandbox.writes, rules) {
-        (None, _) => Part::Off("the task does not say what it writes".to_owned()),
-        (Some(_), Err(reason)) => Part::Refused(reason.clone()),
-        (Some(_), Ok(_)) if !sandbox.read_only.is_empty() && mounts.is_refused() => mounts.clone(),
-        (Some(_), Ok(_)) => Part::On,
+    match (&sandbox.writes, rules, rest) {
+        (None, _, _) => Part::Off("the task does not say what it writes".to_owned()),
+        (Some(_), Err(reason), _) => Part::Refused(reason.clone()),
+        (Some(_), Ok(_), Part::Refused(reason)) => Part::Refused(format!(
+            "permissions, times and attributes of files elsewhere can be changed: {reason}"
+        )),
+        (Some(_), Ok(_), Part::On | Part::Off(_)) => Part::On,
     }
 }
 
@@ -116,30 +116,56 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether what must be hidden is hidden, and whether sockets of others are.
-fn lay_mounts(
-    sandbox: &Sandbox,
-    writes: &mut Option<Vec<OsString>>,
-    bound: Option<Vec<PathBuf>>,
-) -> (Part, Part) {
+/// What the mounts achieve.
+struct Mounted {
+    /// Everything is read-only but what can be written.
+    rest: Part,
+    /// What must be hidden is hidden.
+    store: Part,
+    /// So are sockets of others.
+    sockets: Part,
+}
+
+impl Mounted {
+    fn refused(reason: &str) -> Self {
+        let part = || Part::Refused(reason.to_owned());
+        Self { rest: part(), store: part(), sockets: part() }
+    }
+}
+
+fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Option<Vec<PathBuf>>) -> Mounted {
     let mut keeps: Vec<PathBuf> = sandbox.keeps.iter().map(PathBuf::from).collect();
     // The system's own list of name servers is often in a directory that will be covered.
     keeps.extend(std::fs::canonicalize(RESOLVER));
     // An outer path first, because it brings the inner ones along.
     keeps.sort();
-    let covered = cover_directories(&keeps, writes);
-    let hidden = covered.as_ref().map_err(Clone::clone).and_then(|()| hide_all(sandbox, &keeps));
-    let sockets = match (covered, bound) {
-        (Err(reason), _) => Part::Refused(reason),
-        (Ok(()), None) => Part::Refused("too many sockets are open on this machine".to_owned()),
-        (Ok(()), Some(bound)) => {
+    if let Err(reason) = cover_directories(&keeps, writes) {
+        return Mounted::refused(&reason);
+    }
+    let part = |done: Result<(), String>| done.err().map_or(Part::On, Part::Refused);
+    let store = part(hide_all(sandbox, &keeps));
+    let sockets = part(match bound {
+        None => Err("too many sockets are open on this machine".to_owned()),
+        Some(bound) => {
             let is_own =
                 |path: &&PathBuf| sandbox.socket.as_deref().is_some_and(|own| path.as_os_str() == own);
             let others = bound.iter().filter(|path| !is_own(path));
-            others.map(PathBuf::as_path).try_for_each(hide_socket).err().map_or(Part::On, Part::Refused)
+            others.map(PathBuf::as_path).try_for_each(hide_socket)
         }
+    });
+    // At last, because it moves what was mounted before.
+    let rest = match (writes, &store) {
+        (None, _) => Part::On,
+        (Some(_), Part::Refused(reason)) => Part::Refused(reason.clone()),
+        (Some(writes), Part::On | Part::Off(_)) => part(leave_writable(writes)),
     };
-    (hidden.err().map_or(Part::On, Part::Refused), sockets)
+    Mounted { rest, store, sockets }
+}
+
+fn leave_writable(writes: &[OsString]) -> Result<(), String> {
+    let always = ALWAYS_WRITABLE.map(PathBuf::from).into_iter().filter(|path| is_own_directory(path));
+    let open: Vec<PathBuf> = writes.iter().map(PathBuf::from).chain(always).collect();
+    mounts::leave_writable(&open).map_err(|error| format!("a read-only mount of everything else: {error}"))
 }
 
 fn cover_directories(keeps: &[PathBuf], writes: &mut Option<Vec<OsString>>) -> Result<(), String> {
@@ -177,7 +203,7 @@ fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {
         mounts::hide(Path::new(path), keeps).map_err(|error| named(path, error))?;
     }
     for disk in devices::disks() {
-        mounts::hide(&disk, &[]).map_err(|error| format!("{}: {error}", disk.display()))?;
+        mounts::hide_file(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
     }
     for path in &sandbox.pinned {
         mounts::pin(Path::new(path)).map_err(|error| named(path, error))?;
@@ -192,7 +218,7 @@ fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {
 fn hide_socket(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::FileTypeExt;
     if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
-        return mounts::hide(path, &[]).map_err(|error| format!("{}: {error}", path.display()));
+        return mounts::hide_file(path).map_err(|error| format!("{}: {error}", path.display()));
     }
     Ok(())
 }

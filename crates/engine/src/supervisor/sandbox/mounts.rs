@@ -1,5 +1,5 @@
-//! Mounts of one namespace: empty directories over those with sockets, veils over what must not be seen, and read-only
-//! parts of what can be written.
+//! Mounts of one namespace: empty directories over those with sockets, veils over what must not be seen, and everything
+//! read-only but what can be written.
 
 #![expect(unsafe_code, reason = "mount_setattr has no safe form")]
 
@@ -89,9 +89,41 @@ impl<'k> Kept<'k> {
             DirBuilder::new().recursive(true).mode(0o755).create(above)?;
             OpenOptions::new().create(true).append(true).mode(0o600).open(self.path)?;
         }
+        self.attach()
+    }
+
+    /// Over what is at its path.
+    fn attach(self) -> io::Result<()> {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         Ok(rustix::mount::move_mount(&self.tree, c"", CWD, self.path, flags)?)
     }
+}
+
+/// Makes everything read-only but these directories, which keep what is mounted in them as it is: nobody can change even
+/// permissions, times or attributes of other files.
+pub(super) fn leave_writable(open: &[PathBuf]) -> io::Result<()> {
+    if open.iter().any(|path| path == Path::new("/")) {
+        return Ok(());
+    }
+    let mut kept = Vec::new();
+    for path in outermost(open) {
+        kept.extend(Kept::take(path)?);
+    }
+    make_read_only(Path::new("/"), Depth::Whole)?;
+    kept.into_iter().try_for_each(Kept::attach)
+}
+
+/// Those that are in none of the others. Files cannot be moved from one mount to another, so there is one for each tree.
+fn outermost(paths: &[PathBuf]) -> Vec<&Path> {
+    let mut sorted: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    sorted.sort_unstable();
+    let mut outer: Vec<&Path> = Vec::new();
+    for path in sorted {
+        if !outer.last().is_some_and(|last| path.starts_with(last)) {
+            outer.push(path);
+        }
+    }
+    outer
 }
 
 /// Hides a file or a directory. What is at one of `keeps` inside stays reachable. Does nothing where nothing is.
@@ -101,17 +133,21 @@ pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
         FileType::Directory => cover(path, Cover::Veil, keeps),
         // It leads to something that is hidden under its own name.
         FileType::Symlink => Ok(()),
-        _ => {
-            rustix::mount::mount_bind(VEIL, path)?;
-            make_read_only(path, Depth::This)
-        }
+        _ => hide_file(path),
     }
+}
+
+/// Hides what is there and neither a directory nor a link.
+pub(super) fn hide_file(path: &Path) -> io::Result<()> {
+    Ok(rustix::mount::mount_bind(VEIL, path)?)
 }
 
 /// Makes the file that hides others. The directory it is in was covered before.
 pub(super) fn make_veil() -> io::Result<()> {
-    let made = OpenOptions::new().create_new(true).write(true).mode(0o000).open(VEIL);
-    made.map(drop)
+    drop(OpenOptions::new().create_new(true).write(true).mode(0o000).open(VEIL)?);
+    // Read-only once, and so is every mount of it.
+    rustix::mount::mount_bind(VEIL, VEIL)?;
+    make_read_only(Path::new(VEIL), Depth::This)
 }
 
 /// Keeps everybody from writing to a file or a directory.
@@ -157,4 +193,22 @@ fn make_read_only(path: &Path, depth: Depth) -> io::Result<()> {
         )
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tree_is_mounted_once() {
+        let cases = [
+            (&["/w/src", "/w/target", "/h"][..], &["/h", "/w/src", "/w/target"][..]),
+            (&["/w/src/a", "/w", "/w/src", "/w-2"], &["/w", "/w-2"]),
+            (&["/w", "/w"], &["/w"]),
+        ];
+        for (paths, expected) in cases {
+            let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+            assert_eq!(outermost(&paths), expected.iter().map(Path::new).collect::<Vec<_>>());
+        }
+    }
 }

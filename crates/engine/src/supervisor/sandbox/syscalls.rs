@@ -1,15 +1,16 @@
 //! The seccomp filter: calls that no rule about files or namespaces covers.
+//!
+//! It is one short program, because the kernel translates it at each start and runs it for every number of a call.
 
-use std::collections::BTreeMap;
+#![expect(unsafe_code, reason = "seccomp has no safe form")]
+
 use std::io;
+use std::mem::offset_of;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, sock_filter,
-};
+use libc::{c_long, seccomp_data, sock_filter, sock_fprog};
 
 /// Refused whatever their arguments are.
-const REFUSED: &[i64] = &[
+const REFUSED: &[c_long] = &[
     // These work around rules about files and sockets.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -56,90 +57,133 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Kinds of sockets that reach past the network: raw frames, virtual machines, the kernel's ciphers, Bluetooth.
-const REFUSED_DOMAINS: &[i32] = &[libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG, libc::AF_BLUETOOTH];
+/// The only kinds of sockets, besides those of the internet. Others reach past the network: raw frames, virtual machines,
+/// the kernel's ciphers, Bluetooth, and TCP under other names.
+const LOCAL_DOMAIN: i32 = libc::AF_UNIX;
+/// Programs ask the kernel for their addresses with it.
+const KERNEL_DOMAIN: i32 = libc::AF_NETLINK;
+const INTERNET_DOMAINS: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 
 /// The lower bits of a socket's type; the others are flags.
-const TYPE_MASK: u64 = 0xf;
+const TYPE_MASK: u32 = 0xf;
 /// Calls of the x32 ABI have this bit, and numbers that no rule here knows.
 #[cfg(target_arch = "x86_64")]
 const X32_BIT: u32 = 0x4000_0000;
 
-/// The programs for the kernel, in the order in which they are loaded.
-pub(super) fn programs(denies_internet: bool) -> Result<Vec<BpfProgram>, String> {
-    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|&call| (call, Vec::new())).collect();
-    refused.insert(libc::SYS_socket, sockets(denies_internet)?);
-    let new_users = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
-    for call in [libc::SYS_unshare, libc::SYS_clone] {
-        let flagged = condition(0, SeccompCmpOp::MaskedEq(new_users), new_users)?;
-        refused.insert(call, vec![rule(vec![flagged])?]);
-    }
-    let denied = filter(refused, libc::EACCES)?;
-    // Its flags are behind a pointer. Everybody falls back to `clone`.
-    let unknown = filter(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
-    Ok(vec![known_numbers_only(unknown), denied])
-}
-
-/// Loads a program for this process permanently.
-pub(super) fn load(program: &BpfProgram) -> io::Result<()> {
-    seccompiler::apply_filter(program).map_err(|_| io::Error::last_os_error())
-}
-
-fn sockets(denies_internet: bool) -> Result<Vec<SeccompRule>, String> {
-    let domain = |domain: i32| condition(0, SeccompCmpOp::Eq, u64::from(domain.cast_unsigned()));
-    let mut rules = Vec::new();
-    for refused in REFUSED_DOMAINS {
-        rules.push(rule(vec![domain(*refused)?])?);
-    }
-    for internet in [libc::AF_INET, libc::AF_INET6] {
-        let raw = u64::from(libc::SOCK_RAW.cast_unsigned());
-        let is_raw = condition(1, SeccompCmpOp::MaskedEq(TYPE_MASK), raw)?;
-        let conditions =
-            if denies_internet { vec![domain(internet)?] } else { vec![domain(internet)?, is_raw] };
-        rules.push(rule(conditions)?);
-    }
-    Ok(rules)
-}
-
-fn condition(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value).map_err(told)
-}
-
-fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, String> {
-    SeccompRule::new(conditions).map_err(told)
-}
-
-fn filter(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, String> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(told)?;
-    let answer = SeccompAction::Errno(errno.cast_unsigned());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch).map_err(told)?;
-    BpfProgram::try_from(filter).map_err(told)
-}
-
-/// The same program behind a door that refuses calls of another ABI of this processor.
+/// How the kernel names this processor. Calls of another one, as 32-bit programs make them, end the process.
 #[cfg(target_arch = "x86_64")]
-fn known_numbers_only(program: BpfProgram) -> BpfProgram {
-    let refuse = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
-    let instruction = |code: u32, jt: u8, jf: u8, k: u32| sock_filter {
-        code: u16::try_from(code).expect("BUG: codes have 16 bits"),
-        jt,
-        jf,
-        k,
-    };
-    let door = [
-        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        instruction(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
-        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, refuse),
+const PROCESSOR: Option<u32> = Some(0xc000_003e);
+#[cfg(target_arch = "aarch64")]
+const PROCESSOR: Option<u32> = Some(0xc000_00b7);
+#[cfg(target_arch = "riscv64")]
+const PROCESSOR: Option<u32> = Some(0xc000_00f3);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+const PROCESSOR: Option<u32> = None;
+
+/// A program for the kernel.
+pub(super) struct Program(Vec<sock_filter>);
+
+/// The program, or why there is none.
+pub(super) fn program(denies_internet: bool) -> Result<Program, String> {
+    let processor = PROCESSOR.ok_or("seccomp: this processor is not known")?;
+    let mut code = vec![
+        load(offset_of!(seccomp_data, arch)),
+        if_equal(processor, 1),
+        answer(libc::SECCOMP_RET_KILL_PROCESS),
+        load(offset_of!(seccomp_data, nr)),
     ];
-    door.into_iter().chain(program).collect()
+    #[cfg(target_arch = "x86_64")]
+    code.extend([jump(libc::BPF_JGE, X32_BIT, 0, 1), answer(errno(libc::ENOSYS))]);
+    // Its flags are behind a pointer. Everybody falls back to `clone`.
+    code.extend([unless_equal(number(libc::SYS_clone3), 1), answer(errno(libc::ENOSYS))]);
+    for call in [libc::SYS_unshare, libc::SYS_clone] {
+        let has_new_users = jump(libc::BPF_JSET, libc::CLONE_NEWUSER.cast_unsigned(), 0, 1);
+        code.extend(of_call(call, vec![load(argument(0)), has_new_users, denied(), allowed()]));
+    }
+    code.extend(of_call(libc::SYS_socket, sockets(denies_internet)));
+    let refused = u8::try_from(REFUSED.len()).map_err(|_| "seccomp: too many calls")?;
+    // Each jumps behind the last one, over the answer for the others.
+    code.extend(REFUSED.iter().zip(0..).map(|(call, at)| if_equal(number(*call), refused - at)));
+    code.extend([allowed(), denied()]);
+    Ok(Program(code))
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn known_numbers_only(program: BpfProgram) -> BpfProgram {
-    program
+/// What follows if it is this call.
+fn of_call(call: c_long, block: Vec<sock_filter>) -> Vec<sock_filter> {
+    let length = u8::try_from(block.len()).expect("BUG: a block is a few instructions");
+    std::iter::once(unless_equal(number(call), length)).chain(block).collect()
 }
 
-fn told(error: impl std::fmt::Display) -> String {
-    format!("seccomp: {error}")
+fn sockets(denies_internet: bool) -> Vec<sock_filter> {
+    let mut code = vec![load(argument(0)), unless_equal(LOCAL_DOMAIN.cast_unsigned(), 1), allowed()];
+    if denies_internet {
+        // Of the kernel's own sockets those that list addresses.
+        code.push(unless_equal(KERNEL_DOMAIN.cast_unsigned(), 3));
+        code.extend([load(argument(2)), unless_equal(libc::NETLINK_ROUTE.cast_unsigned(), 1)]);
+        code.extend([allowed(), denied()]);
+        return code;
+    }
+    code.extend([unless_equal(KERNEL_DOMAIN.cast_unsigned(), 1), allowed()]);
+    let [four, six] = INTERNET_DOMAINS.map(i32::cast_unsigned);
+    code.extend([if_equal(four, 2), if_equal(six, 1), denied(), load(argument(1))]);
+    code.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, TYPE_MASK));
+    code.extend([unless_equal(libc::SOCK_RAW.cast_unsigned(), 1), denied(), allowed()]);
+    code
+}
+
+/// Loads a program for this process permanently. It must have given up new privileges before.
+pub(super) fn put_in_force(program: &Program) -> io::Result<()> {
+    let length = u16::try_from(program.0.len()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let whole = sock_fprog { len: length, filter: program.0.as_ptr().cast_mut() };
+    // SAFETY: the kernel reads the program, which outlives the call, and writes nothing.
+    let done =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const whole) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn number(call: c_long) -> u32 {
+    u32::try_from(call).expect("BUG: calls have small numbers")
+}
+
+/// Where the lower half of an argument is. All processors here have it first.
+fn argument(index: usize) -> usize {
+    offset_of!(seccomp_data, args) + index * size_of::<u64>()
+}
+
+fn load(offset: usize) -> sock_filter {
+    let offset = u32::try_from(offset).expect("BUG: a small structure");
+    instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset)
+}
+
+/// Leaves out so many instructions if the value is this one.
+fn if_equal(value: u32, skipped: u8) -> sock_filter {
+    jump(libc::BPF_JEQ, value, skipped, 0)
+}
+
+fn unless_equal(value: u32, skipped: u8) -> sock_filter {
+    jump(libc::BPF_JEQ, value, 0, skipped)
+}
+
+fn jump(how: u32, value: u32, if_so: u8, if_not: u8) -> sock_filter {
+    instruction(libc::BPF_JMP | how | libc::BPF_K, if_so, if_not, value)
+}
+
+fn denied() -> sock_filter {
+    answer(errno(libc::EACCES))
+}
+
+fn allowed() -> sock_filter {
+    answer(libc::SECCOMP_RET_ALLOW)
+}
+
+fn errno(errno: i32) -> u32 {
+    libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()
+}
+
+fn answer(answer: u32) -> sock_filter {
+    instruction(libc::BPF_RET | libc::BPF_K, 0, 0, answer)
+}
+
+fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code: u16::try_from(code).expect("BUG: codes have 16 bits"), jt, jf, k }
 }
