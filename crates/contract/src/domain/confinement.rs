@@ -30,9 +30,9 @@ words! {
     #[derive(Default)]
     SandboxMode {
         /// Not at all.
-        #[default]
         Off = "off",
-        /// As far as the system can; the rest is said.
+        /// As far as the system can; the rest is reported.
+        #[default]
         Prefer = "prefer",
         /// Completely, or the task is refused before it starts.
         Enforce = "enforce",
@@ -104,7 +104,7 @@ mod tests {
     fn the_stricter_of_configuration_and_plan_holds() {
         use SandboxMode::{Enforce, Off, Prefer};
         let cases = [
-            (None, None, Off),
+            (None, None, Prefer),
             (None, Some(Prefer), Prefer),
             (Some(Prefer), None, Prefer),
             (Some(Prefer), Some(Off), Prefer),

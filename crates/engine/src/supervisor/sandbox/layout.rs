@@ -16,6 +16,8 @@ const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What programs may write to whatever their scope is, if nothing else forbids it.
 const ALWAYS_WRITABLE: [&str; 3] = ["/proc", "/dev/pts", SHARED_MEMORY];
+const TERMINALS: &str = "/dev/pts";
+const TERMINAL_MAKER: &str = "/dev/ptmx";
 const RESOLVER: &str = "/etc/resolv.conf";
 /// Pids that the kernel does not give to processes of users once they have wrapped around.
 const PIDS_RESERVED: u32 = 300;
@@ -177,6 +179,10 @@ fn cover_directories(keeps: &[PathBuf], writes: &mut Option<Vec<OsString>>) -> R
     mounts::make_veil().map_err(|error| format!("a file in /run: {error}"))?;
     if is_own_directory(Path::new(SHARED_MEMORY)) {
         cover(Path::new(SHARED_MEMORY), Cover::Shared, keeps)?;
+    }
+    // Those of others could be read and written to.
+    if is_own_directory(Path::new(TERMINALS)) && mounts::new_terminals(TERMINALS, TERMINAL_MAKER).is_err() {
+        cover(Path::new(TERMINALS), Cover::Veil, keeps)?;
     }
     // Where writing is not confined, files in the usual directory are the task's result as any others.
     let Some(writes) = writes else { return Ok(()) };

@@ -99,6 +99,18 @@ impl<'k> Kept<'k> {
     }
 }
 
+/// Puts terminals of its own over those of the machine.
+pub(super) fn new_terminals(directory: &str, maker: &str) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    let options = c"newinstance,ptmxmode=0666,mode=0620";
+    rustix::mount::mount(c"devpts", directory, c"devpts", flags, Some(options))?;
+    // Where it is a link, it leads into the directory.
+    if std::fs::symlink_metadata(maker).is_ok_and(|found| !found.is_symlink()) {
+        rustix::mount::mount_bind(Path::new(directory).join("ptmx"), maker)?;
+    }
+    Ok(())
+}
+
 /// Makes everything read-only but these directories, which keep what is mounted in them as it is: nobody can change even
 /// permissions, times or attributes of other files.
 pub(super) fn leave_writable(open: &[PathBuf]) -> io::Result<()> {
