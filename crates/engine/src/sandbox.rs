@@ -169,6 +169,10 @@ pub fn of_child(
     let credentials = settings.credentials_of(argv);
     let mut keeps = paths::programs(argv, environment);
     keeps.extend([workspace.to_owned(), real.clone()]);
+    // What a program in a sandbox names was written by that program.
+    if wanted.ceiling.is_none() {
+        keeps.extend(paths::temporary_files(argv));
+    }
     keeps.extend(wanted.origin.map(Path::to_owned));
     let mut sandbox = Sandbox {
         is_demanded,

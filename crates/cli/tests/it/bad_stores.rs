@@ -184,8 +184,10 @@ fn what_is_still_in_the_log_of_a_store_is_read_from_a_read_only_disk() {
 fn a_run_whose_disk_fills_up_stops_with_a_reason_and_is_finished_when_there_is_space() {
     // The first child takes the last byte, so that nothing of what it did can be written down.
     let fills = "head -c 9m /dev/zero > $DISK/ballast; touch filled; exit 0";
-    let first =
-        with(shell("first", fills), json!({"checks": [{"command": "filled", "expects": "FILE_EXISTS"}]}));
+    let first = with(
+        shell("first", fills),
+        json!({"sandbox": "off", "checks": [{"command": "filled", "expects": "FILE_EXISTS"}]}),
+    );
     let second = with(scripted("second", "append order.txt x"), json!({"depends_on": ["first"]}));
     let script = format!(
         "printf '%s' '{}' > plan.json

@@ -121,8 +121,8 @@ fn an_executor_inside_a_run_cannot_decide_although_it_opens_a_terminal() {
     let writ = env!("CARGO_BIN_EXE_writ");
     let inside =
         format!("script -qec '{writ} approval grant {id}' /dev/null > said.txt 2>&1 < /dev/null; true");
-    let plan =
-        json!({"objective": "o", "workspace": ".", "task": [{"id": "a", "command": ["sh", "-c", inside]}]});
+    let plan = json!({"objective": "o", "workspace": ".", "task": [{"id": "a", "sandbox": "off",
+        "command": ["sh", "-c", inside]}]});
     cli.scratch().write("project/inside.json", plan.to_string());
     cli.run(["run", "inside.json"]).success();
     let said = std::fs::read_to_string(cli.project().join("said.txt")).unwrap();

@@ -175,6 +175,12 @@ pub(super) fn programs(argv: &[OsString], environment: &BTreeMap<OsString, OsStr
     directories
 }
 
+/// Files for temporary use that the command names: its author wants them to be read.
+pub(super) fn temporary_files(argv: &[OsString]) -> impl Iterator<Item = PathBuf> {
+    let named = argv.iter().map(PathBuf::from).filter(|path| path.starts_with("/tmp"));
+    named.filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file()))
+}
+
 /// The store with its key, logs and indexes, and the user's credentials.
 pub(super) fn hidden(settings: &SandboxSettings, store: &Path, readable: &[PathBuf]) -> Vec<OsString> {
     let declared = |path: &Path| readable.iter().any(|open| path.starts_with(open));
