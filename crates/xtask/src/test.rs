@@ -13,7 +13,7 @@ after the run, and the tests that need them fail and say so.
 
 `--agents` runs the tests with real agent programs instead: Claude Code, Codex, Gemini CLI and OpenCode
 talk to a stub model on this machine. Pinned versions are installed from npm into the user's cache
-directory (`$XDG_CACHE_HOME/writ-agents`, 1.1 GB) the first time. Needs npm, node and python3.";
+directory (`$XDG_CACHE_HOME/writ-agents`, 1.4 GB) the first time. Needs npm, node, python3 and pip.";
 
 /// A program and its Debian package.
 pub(crate) type Program = (&'static str, &'static str);

@@ -124,6 +124,16 @@ pub(crate) fn script(steps: Value) -> String {
     format!("STUB{}", json!([steps]))
 }
 
+/// A step: a program's shell tool with a command.
+pub(crate) fn shell(program: &str, command: &str) -> Value {
+    match program {
+        "claude" => json!({"tool": "Bash", "args": {"command": command}}),
+        "codex" => json!({"tool": "exec_command", "args": {"cmd": command}}),
+        "gemini" => json!({"tool": "run_shell_command", "args": {"command": command}}),
+        _ => json!({"tool": "bash", "args": {"command": command, "description": "work"}}),
+    }
+}
+
 fn collect(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::String(text) => texts.push(text.clone()),

@@ -3,17 +3,7 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::lab::Lab;
-
-/// A program's shell tool with a command.
-fn shell(program: &str, command: &str) -> Value {
-    match program {
-        "claude" => json!({"tool": "Bash", "args": {"command": command}}),
-        "codex" => json!({"tool": "exec_command", "args": {"cmd": command}}),
-        "gemini" => json!({"tool": "run_shell_command", "args": {"command": command}}),
-        _ => json!({"tool": "bash", "args": {"command": command, "description": "work"}}),
-    }
-}
+use crate::lab::{Lab, shell};
 
 /// Loops over one task with this check; the model takes these steps.
 #[track_caller]

@@ -4,5 +4,6 @@
 
 mod lab;
 mod loops;
+mod sandbox;
 mod sessions;
 mod turns;

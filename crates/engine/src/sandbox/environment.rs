@@ -29,6 +29,9 @@ const REMOVED: &[&str] = &[
     "WAYLAND_DISPLAY",
 ];
 
+/// Directories of agent programs in the user's home: they are at the same place in the child's own.
+const MOVED: &[&str] = &["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_CONFIG_DIR"];
+
 /// Toolchains that are found through the home directory: the variable that names each, and where it is there.
 const TOOLCHAINS: &[(&str, &str)] = &[
     ("RUSTUP_HOME", ".rustup"),
@@ -61,6 +64,14 @@ pub(super) fn make_private(
         let tools = TOOL_SETTINGS.iter().map(|name| users.join(name));
         // What an earlier attempt put there could lead the links elsewhere.
         let is_empty = home.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+        for variable in MOVED.iter().map(OsString::from) {
+            let Some(place) = environment.remove(&variable) else { continue };
+            if let Ok(inside) = Path::new(&place).strip_prefix(users) {
+                // Codex wants it to be there. If it cannot be made, it says so itself.
+                is_empty.then(|| std::fs::create_dir_all(home.join(inside)).ok());
+                environment.insert(variable, home.join(inside).into_os_string());
+            }
+        }
         for readable in credentials.iter().cloned().chain(tools).filter(|path| path.exists()) {
             if is_empty {
                 link_into(home, users, &readable);
@@ -88,5 +99,31 @@ fn link_into(home: &Path, users: &Path, readable: &Path) {
     if let Some(above) = link.parent() {
         // A program that misses something says so itself.
         std::fs::create_dir_all(above).and_then(|()| symlink(readable, &link)).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_agent_programs_move_into_the_private_home() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [users, home, temporary] = ["users", "home", "tmp"].map(|name| scratch.path().join(name));
+        for directory in [&users.join("work/.codex"), &home, &temporary] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
+        let configuration = users.join("work/.codex/config.toml");
+        std::fs::write(&configuration, "x").unwrap();
+        let settings = SandboxSettings { home: Some(users.clone()), ..SandboxSettings::default() };
+        let private = Private { home: home.clone(), temporary };
+        let mut environment = BTreeMap::from([
+            (OsString::from("CODEX_HOME"), users.join("work/.codex").into_os_string()),
+            (OsString::from("CLAUDE_CONFIG_DIR"), OsString::from("/elsewhere")),
+        ]);
+        make_private(&settings, &[configuration], &private, &mut environment);
+        assert_eq!(environment[&OsString::from("CODEX_HOME")], home.join("work/.codex"));
+        assert_eq!(environment.get(&OsString::from("CLAUDE_CONFIG_DIR")), None);
+        assert_eq!(std::fs::read_to_string(home.join("work/.codex/config.toml")).unwrap(), "x");
     }
 }

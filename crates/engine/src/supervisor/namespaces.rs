@@ -1,6 +1,8 @@
 //! The pid namespaces of writ that a process is in. The first process of a namespace tells which it is: its name has
 //! its pid outside and its arguments what is around, and nobody inside can change either.
 
+use std::fmt::Display;
+
 use contract::domain::process::{NamespaceInit, ProcessIdentity, Remains};
 
 use super::mark::OwnerIdentity;
@@ -11,8 +13,10 @@ use super::{marked, reap};
 /// as `<namespace>/<pid>/<start time>`, and the name of the namespace in which the shim is, separated by commas.
 pub(super) const OUTSIDE_WORD: &str = "WRIT_OUTSIDE";
 
-/// Before the pid that the first process of a namespace has outside, in its name. A name has up to 15 bytes.
+/// Before the pid that the first process of a namespace has outside, in its name.
 const NAME_PREFIX: &str = "writ:";
+/// Of the name of a process, with the byte that ends it.
+pub(super) const NAME_BYTES_MAX: usize = 16;
 /// Namespaces inside each other. The kernel allows 32.
 const LEVELS_MAX: usize = 32;
 /// The pid that the first process of every namespace has inside.
@@ -40,8 +44,8 @@ pub(super) fn outside_word() -> Option<String> {
 }
 
 /// The name that the first process of a namespace gives itself.
-pub(super) fn name_with(pid: u32) -> String {
-    format!("{NAME_PREFIX}{pid}")
+pub(super) fn name_with(pid: u32) -> impl Display {
+    std::fmt::from_fn(move |f| write!(f, "{NAME_PREFIX}{pid}"))
 }
 
 fn pid_in_name(name: &str) -> Option<u32> {

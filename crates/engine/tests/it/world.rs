@@ -113,7 +113,7 @@ impl Run {
         }
     }
 
-    /// All further reports up to the last one. By then nothing of the executor is alive, nor its shim.
+    /// All further reports up to the last one. By then nothing of the executor is alive; its shim ends at the same time.
     pub(crate) fn finish(self) -> Outcome {
         let mut outcome = Outcome::default();
         loop {
@@ -129,8 +129,12 @@ impl Run {
                 }
             }
         }
-        assert_eq!(alive(&self.token), [], "still alive after the last report");
+        let shim = self.handle.shim_pid();
+        let mut left = alive(&self.token);
+        left.retain(|process| process.pid != shim);
+        assert_eq!(left, [], "still alive after the last report");
         self.handle.join();
+        assert_eq!(alive(&self.token), [], "still alive after its shim was joined");
         outcome
     }
 }

@@ -34,7 +34,8 @@ fn the_cache_is_the_users_and_a_relative_one_is_ignored() {
 #[test]
 fn every_package_is_pinned_to_the_version_it_is_listed_with() {
     for agent in AGENTS {
-        let (_, version) = agent.package.rsplit_once('@').expect("a package with a version");
+        let at = agent.package.rsplit_once("==").or_else(|| agent.package.rsplit_once('@'));
+        let (_, version) = at.expect("a package with a version");
         assert_eq!(version.strip_suffix("-linux-x64").unwrap_or(version), agent.version, "{}", agent.name);
     }
 }

@@ -61,7 +61,8 @@ fn write_plans(setup: &Setup, namespaces: &[&str]) -> Result {
 /// Start-up, migration and the end of the run are in both times and cancel out in the difference.
 fn per_task(setup: &Setup, namespace: &str, round: usize) -> Result<Micros> {
     let took = |count: usize| {
-        let db = format!("{namespace}-{count}-{round}.db");
+        // In a directory of its own, as a user's store is.
+        let db = format!("{namespace}-{count}-{round}/writ.db");
         time(&setup.writ(&db, &["run", &setup.path(&plan_name(count, namespace))])).map(micros)
     };
     let (few, many) = counts(setup);

@@ -9,6 +9,8 @@ use rustix::fs::Access;
 const DIRECTORY: &str = "/dev";
 /// Volumes have directories of their own there, and not more below.
 const DEPTH_MAX: usize = 3;
+/// Terminals, and what is covered. Nobody can make a device there.
+const WITHOUT_DISKS: [&str; 2] = ["/dev/pts", "/dev/shm"];
 /// The machine's memory and ports.
 const MEMORY: [&str; 3] = ["/dev/mem", "/dev/kmem", "/dev/port"];
 
@@ -26,7 +28,7 @@ fn collect(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for (entry, kind) in entries.filter_map(|entry: DirEntry| Some((entry.path(), entry.file_type().ok()?))) {
         if kind.is_block_device() {
             found.push(entry);
-        } else if kind.is_dir() && depth > 1 {
+        } else if kind.is_dir() && depth > 1 && !WITHOUT_DISKS.iter().any(|other| entry == Path::new(other)) {
             collect(&entry, depth - 1, found);
         }
     }

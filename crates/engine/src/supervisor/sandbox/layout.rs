@@ -176,7 +176,7 @@ fn cover_directories(keeps: &[PathBuf], writes: &mut Option<Vec<OsString>>) -> R
             cover(directory, Cover::Plain, keeps)?;
         }
     }
-    mounts::make_veil().map_err(|error| format!("a file in /run: {error}"))?;
+    mounts::make_veils().map_err(|error| format!("a file in /run: {error}"))?;
     if is_own_directory(Path::new(SHARED_MEMORY)) {
         cover(Path::new(SHARED_MEMORY), Cover::Shared, keeps)?;
     }

@@ -17,6 +17,9 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
 /// A file that nobody can read, to be put over others. It is made in a directory that is covered.
 const VEIL: &str = "/run/.writ-veil";
+/// The same for directories.
+const VEIL_DIRECTORY: &str = "/run/.writ-veils";
+const VEIL_DIRECTORY_MODE: u32 = 0o111;
 const MOUNT_ATTR_RDONLY: u64 = 1;
 
 /// What the new directory over another one is for.
@@ -142,7 +145,10 @@ fn outermost(paths: &[PathBuf]) -> Vec<&Path> {
 pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
     let Ok(found) = rustix::fs::lstat(path) else { return Ok(()) };
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::Directory => cover(path, Cover::Veil, keeps),
+        FileType::Directory if keeps.iter().any(|keep| keep.starts_with(path)) => {
+            cover(path, Cover::Veil, keeps)
+        }
+        FileType::Directory => Ok(rustix::mount::mount_bind(VEIL_DIRECTORY, path)?),
         // It leads to something that is hidden under its own name.
         FileType::Symlink => Ok(()),
         _ => hide_file(path),
@@ -154,12 +160,16 @@ pub(super) fn hide_file(path: &Path) -> io::Result<()> {
     Ok(rustix::mount::mount_bind(VEIL, path)?)
 }
 
-/// Makes the file that hides others. The directory it is in was covered before.
-pub(super) fn make_veil() -> io::Result<()> {
+/// Makes what hides files and directories. The directory it is in was covered before.
+pub(super) fn make_veils() -> io::Result<()> {
     drop(OpenOptions::new().create_new(true).write(true).mode(0o000).open(VEIL)?);
+    DirBuilder::new().mode(VEIL_DIRECTORY_MODE).create(VEIL_DIRECTORY)?;
     // Read-only once, and so is every mount of it.
-    rustix::mount::mount_bind(VEIL, VEIL)?;
-    make_read_only(Path::new(VEIL), Depth::This)
+    for veil in [VEIL, VEIL_DIRECTORY] {
+        rustix::mount::mount_bind(veil, veil)?;
+        make_read_only(Path::new(veil), Depth::This)?;
+    }
+    Ok(())
 }
 
 /// Keeps everybody from writing to a file or a directory.

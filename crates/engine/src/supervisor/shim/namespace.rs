@@ -6,12 +6,11 @@
 //! ```
 //! The shim enters the user and mount namespace too, but keeps its own pid, which nobody inside can see or signal.
 
-use std::cell::Cell;
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, PipeReader, PipeWriter, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -23,7 +22,8 @@ use rustix::process::{
 };
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::{identities, raw, raw_pid};
+use super::raw::{self, Ends};
+use super::{identities, raw_pid};
 use crate::supervisor::process_table::{self, Process};
 use crate::supervisor::{namespaces, wait_for};
 
@@ -43,12 +43,8 @@ pub(super) struct Namespace {
 pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
     let (go, goer) = io::pipe()?;
     let (told, teller) = io::pipe()?;
-    let goer = Cell::new(Some(goer));
-    let init = raw::clone_init(|| {
-        // The end of this pipe tells that the shim has died, so only the shim may hold the other end.
-        drop(goer.take());
-        be_init(&go, &teller);
-    });
+    let ends = Ends { go: go.as_raw_fd(), goer: goer.as_raw_fd(), teller: teller.as_raw_fd() };
+    let init = raw::clone_init(be_init, ends);
     drop((go, teller));
     let init = match init {
         Ok(init) => init,
@@ -67,7 +63,6 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
             };
         }
     };
-    let goer = goer.take().expect("BUG: only the child takes it");
     let prepared = prepare(init, goer, &told);
     match prepared.and_then(|doors| doors.enter_user().map(|()| doors)) {
         Ok(doors) => {
@@ -124,20 +119,23 @@ fn prepare(init: Pid, goer: PipeWriter, told: &PipeReader) -> Result<Doors, Stri
 }
 
 /// The life of the first process. Signals from inside do not reach it, and its children are collected by the kernel.
-fn be_init(go: &PipeReader, teller: &PipeWriter) {
+/// Its memory is the shim's, so nothing is allocated.
+fn be_init(ends: &Ends) {
+    // The end of this pipe tells that the shim has died, so only the shim may hold the other end.
+    ends.close_goer();
     raw::ignore_signals();
     // From here on it dies with the shim. If the shim is dead already, the pipe has ended.
     if set_parent_process_death_signal(Some(Signal::KILL)).is_err() {
         return;
     }
-    let Some(pid) = pid_from(go) else { return };
+    let Some(pid) = pid_from(ends.go()) else { return };
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let mounted = rustix::mount::mount(c"proc", c"/proc", c"proc", flags, None);
     let errno = mounted.err().map_or(0, |errno| u8::try_from(errno.raw_os_error()).unwrap_or(u8::MAX));
     if errno == 0 && !is_sealed(pid) {
         return;
     }
-    if rustix::io::write(teller, &[errno]).is_err() || errno != 0 {
+    if rustix::io::write(ends.teller(), &[errno]).is_err() || errno != 0 {
         return;
     }
     raw::close_all();
@@ -149,11 +147,13 @@ fn be_init(go: &PipeReader, teller: &PipeWriter) {
 /// Its name tells those inside which process it is outside. Who can trace it could keep it alive after the shim; its
 /// memory began outside, so even root inside is refused.
 fn is_sealed(pid: u32) -> bool {
-    let name = CString::new(namespaces::name_with(pid)).expect("BUG: a word and a number");
-    rustix::thread::set_name(&name).is_ok() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok()
+    let mut name = [0; namespaces::NAME_BYTES_MAX];
+    let is_written = write!(&mut name[..], "{}", namespaces::name_with(pid)).is_ok();
+    let is_named = CStr::from_bytes_until_nul(&name).is_ok_and(|name| rustix::thread::set_name(name).is_ok());
+    is_written && is_named && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok()
 }
 
-fn pid_from(go: &PipeReader) -> Option<u32> {
+fn pid_from(go: BorrowedFd<'_>) -> Option<u32> {
     let mut bytes = [0; 4];
     loop {
         match rustix::io::read(go, &mut bytes) {

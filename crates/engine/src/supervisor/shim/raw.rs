@@ -1,48 +1,79 @@
 //! The few calls that neither the standard library nor rustix has: a child that begins in new namespaces, and what it
 //! does to be nothing but their first process.
 
-#![expect(unsafe_code, reason = "clone3, close_range and signal have no safe form")]
+#![expect(unsafe_code, reason = "clone, close_range and signal have no safe form")]
+
+use std::mem::ManuallyDrop;
+use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
-/// `struct clone_args` up to `tls`, which every kernel with this call knows.
-#[repr(C)]
-#[derive(Default)]
-struct CloneArguments {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-}
+/// The first process makes a few calls and then waits.
+const STACK_BYTES: usize = 64 * 1024;
+/// What a stack begins at a multiple of.
+const STACK_ALIGNMENT: usize = 16;
 
 /// A child in a user, a pid and a mount namespace of its own. It runs `life`, and ends with it.
-/// The caller has no other thread.
-pub(super) fn clone_init(life: impl FnOnce()) -> Result<Pid, Errno> {
-    let flags = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS).cast_unsigned();
-    let arguments = CloneArguments {
-        flags: u64::from(flags),
-        exit_signal: u64::from(SIGCHLD.cast_unsigned()),
-        ..CloneArguments::default()
-    };
-    // SAFETY: the kernel reads `arguments`, which outlives the call, and writes nothing. Without CLONE_VM the child
-    // has a copy of all memory, as after fork, and since this process has one thread, no lock in it is held.
-    let pid = unsafe {
-        libc::syscall(libc::SYS_clone3, &raw const arguments, std::mem::size_of::<CloneArguments>())
-    };
+///
+/// It has the same memory as this process: a copy would cost more than the namespaces do, because each page that
+/// this process writes to afterwards would be copied too. So `life` must not allocate, panic or change what it is given,
+/// and this process must wait while `life` makes calls that can fail: they have one error number together.
+pub(super) fn clone_init(life: fn(&Ends), ends: Ends) -> Result<Pid, Errno> {
+    let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_VM | SIGCHLD;
+    // Both are needed as long as the child lives, which this process cannot know, and there is only one child.
+    let stack = ManuallyDrop::new(Vec::<u8>::with_capacity(STACK_BYTES)).as_mut_ptr();
+    let born = Box::leak(Box::new(Born { life, ends }));
+    let end = stack.wrapping_add(STACK_BYTES);
+    let top = end.wrapping_sub(end.addr() % STACK_ALIGNMENT);
+    // SAFETY: the stack and the argument are never freed. The child has its own descriptors and signal handlers.
+    // It shares the memory, in which it writes to its own stack only.
+    let pid = unsafe { libc::clone(begin, top.cast(), flags, (&raw mut *born).cast()) };
     match pid {
-        0 => {
-            life();
-            exit()
-        }
         -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
-        pid => Ok(i32::try_from(pid).ok().and_then(Pid::from_raw).expect("BUG: a child has a pid")),
+        pid => Ok(Pid::from_raw(pid).expect("BUG: a child has a pid")),
     }
+}
+
+/// The descriptors that the first process is given, by number: it has its own copies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    /// Tells its pid outside, and ends when this process dies.
+    pub(super) go: RawFd,
+    /// The other end, which the child must not keep open.
+    pub(super) goer: RawFd,
+    pub(super) teller: RawFd,
+}
+
+impl Ends {
+    pub(super) fn close_goer(self) {
+        // SAFETY: nobody in the child believes in it.
+        unsafe { rustix::io::close(self.goer) };
+    }
+
+    pub(super) fn go(&self) -> BorrowedFd<'_> {
+        // SAFETY: the child closes it with everything else when it needs it no more.
+        unsafe { BorrowedFd::borrow_raw(self.go) }
+    }
+
+    pub(super) fn teller(&self) -> BorrowedFd<'_> {
+        // SAFETY: as above.
+        unsafe { BorrowedFd::borrow_raw(self.teller) }
+    }
+}
+
+struct Born {
+    life: fn(&Ends),
+    ends: Ends,
+}
+
+/// Where the child begins.
+extern "C" fn begin(born: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `clone_init` made it for this call and never frees it.
+    let born = unsafe { &*born.cast::<Born>() };
+    (born.life)(&born.ends);
+    exit()
 }
 
 /// Takes back the shim's handlers. To the first process of a namespace, signals without a handler do not come, and the
