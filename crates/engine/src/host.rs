@@ -264,6 +264,7 @@ impl Host for LocalHost {
                 writes: job.scopes,
                 scratch: &[],
                 network: NetworkUse::Full,
+                network_allow: &[],
                 git: GitUse::Read,
                 namespace: job.namespace,
                 origin: None,

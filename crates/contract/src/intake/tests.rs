@@ -84,6 +84,32 @@ fn a_task_may_demand_a_sandbox_and_says_what_it_needs_of_the_network() {
 }
 
 #[test]
+fn a_task_with_restricted_network_names_its_hosts_in_an_extension() {
+    let mut task = aop();
+    let said = |task: &Value| {
+        read_value(task).map(|read| {
+            let task = &read.plan.tasks[0];
+            (task.network, task.network_allow.iter().map(ToString::to_string).collect::<Vec<_>>())
+        })
+    };
+    task["task"]["access"]["network"] = json!("RESTRICTED");
+    assert_eq!(said(&task), Ok((NetworkUse::Restricted, Vec::new())));
+    task["task"]["extensions"] = json!({"x_network_allow": ["example.org:443"]});
+    assert_eq!(said(&task), Ok((NetworkUse::Restricted, vec!["example.org:443".to_owned()])));
+    for (value, expected) in [
+        (json!("example.org:443"), "$.task.extensions.x_network_allow: must be a list"),
+        (json!(["example.org"]), "$.task.extensions.x_network_allow[0]: `example.org`: needs a port"),
+    ] {
+        task["task"]["extensions"] = json!({"x_network_allow": value});
+        let refused = said(&task).unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    task["task"]["extensions"] = json!({"x_network_allow": ["example.org:443"]});
+    task["task"]["access"]["network"] = json!("NONE");
+    assert!(said(&task).unwrap_err().contains("has no effect unless the network is RESTRICTED"));
+}
+
+#[test]
 fn an_unconfigured_agent_is_refused_by_name() {
     let mut task = aop();
     task["target"]["agent_name"] = json!("nobody");

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use contract::domain::network::{Verdict, Visit};
 use contract::domain::time::human_duration;
 
 use super::failure;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::InForce;
+
+/// Denied hosts that a failure names.
+const HOSTS_NAMED_MAX: usize = 3;
 
 /// Why writ ended a child that had not ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +39,36 @@ pub(crate) struct Ended {
     pub(crate) in_force: Option<InForce>,
     /// What its processes used too much of.
     pub(crate) exceeded: Option<String>,
-    /// What its output says about being denied something, where it was in a sandbox.
+    /// What it was denied, as its output and its proxy say, where it was in a sandbox.
     pub(crate) denied: Option<String>,
+    /// What it reached or tried to reach through the proxy of its sandbox.
+    pub(crate) network: Vec<Visit>,
+}
+
+impl Ended {
+    /// The newest numbers about one destination.
+    pub(crate) fn note_visit(&mut self, visit: Visit) {
+        let is_same = |known: &&mut Visit| known.to == visit.to && known.verdict == visit.verdict;
+        match self.network.iter_mut().find(is_same) {
+            Some(known) => *known = visit,
+            None => self.network.push(visit),
+        }
+    }
+
+    /// Adds what the proxy denied to what the output says.
+    pub(crate) fn note_denied(&mut self, printed: Option<String>) {
+        let denied = self.network.iter().filter(|visit| visit.verdict == Verdict::Denied);
+        let hosts: Vec<String> = denied.map(|visit| format!("`{}`", visit.to)).collect();
+        let more = match hosts.len().saturating_sub(HOSTS_NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = hosts[..hosts.len().min(HOSTS_NAMED_MAX)].join(", ");
+        let by_proxy = (!hosts.is_empty())
+            .then(|| format!("the network allow-list of the sandbox denied {named}{more}"));
+        let both: Vec<String> = printed.into_iter().chain(by_proxy).collect();
+        self.denied = (!both.is_empty()).then(|| both.join("; "));
+    }
 }
 
 /// The failure that follows from how the child ended, whatever it claims itself.

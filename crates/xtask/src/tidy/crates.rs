@@ -40,6 +40,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("libc", &["engine"]),
     ("landlock", &["engine"]),
     ("seccompiler", &["engine"]),
+    ("httparse", &["engine"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];

@@ -10,7 +10,7 @@ use rustix::thread::UnshareFlags;
 use super::child::Barrier;
 use super::files::{self, Wanted};
 use super::mounts::{self, Cover};
-use super::{Part, Sandbox, SandboxInForce, devices, sockets, syscalls};
+use super::{Part, Reach, Sandbox, SandboxInForce, devices, sockets, syscalls};
 
 const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -33,11 +33,22 @@ pub(in crate::supervisor) fn lay_out(
         Ok(()) => lay_mounts(sandbox, &mut writes, bound),
         Err(reason) => (Part::Refused(reason.clone()), Part::Refused(reason.clone())),
     };
-    let denies_internet = sandbox.network == NetworkUse::None;
-    let wanted =
-        Wanted { writes: writes.as_deref(), denies_tcp: denies_internet, takes_less: !sandbox.is_demanded };
+    let reach = match sandbox.reach() {
+        // There is no network of its own in which a proxy could be the only way out.
+        Reach::Proxied if !has_namespace => Reach::Open,
+        reach => reach,
+    };
+    let doors = sandbox.reachable.doors();
+    let ports: Vec<u16> =
+        doors.iter().filter(|_| reach == Reach::Proxied).map(|door| door.at.port()).collect();
+    let wanted = Wanted {
+        writes: writes.as_deref(),
+        denies_tcp: sandbox.network == NetworkUse::None && reach != Reach::Open,
+        ports: &ports,
+        takes_less: !sandbox.is_demanded,
+    };
     let rules = files::rules(&wanted);
-    let programs = syscalls::programs(denies_internet);
+    let programs = syscalls::programs(reach);
     let pid_max = pid_max(sandbox, has_namespace);
     let in_force = SandboxInForce {
         files: file_part(sandbox, &rules, &store),
@@ -48,8 +59,9 @@ pub(in crate::supervisor) fn lay_out(
             Err(reason) => Part::Refused(reason.clone()),
         },
         syscalls: programs.as_ref().err().cloned().map_or(Part::On, Part::Refused),
-        network: network_part(sandbox.network, programs.is_ok()),
+        network: network_part(sandbox, &namespace, programs.is_ok()),
         limits: pid_max.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        reachable: (reach == Reach::Proxied).then(|| sandbox.reachable.clone()),
     };
     let missing = in_force.missing();
     if sandbox.is_demanded && !missing.is_empty() {
@@ -58,19 +70,20 @@ pub(in crate::supervisor) fn lay_out(
     let barrier = Barrier {
         rules: rules.ok(),
         programs: programs.unwrap_or_default(),
-        unshares: unshares(denies_internet, has_namespace),
+        unshares: unshares(reach, has_namespace),
         drops_capabilities: has_namespace,
         pid_max: pid_max.ok(),
+        doors: None,
     };
     Ok((barrier, in_force))
 }
 
 /// Shared memory and message queues have names that no rule about files covers.
-fn unshares(denies_internet: bool, has_namespace: bool) -> UnshareFlags {
-    match (has_namespace, denies_internet) {
+fn unshares(reach: Reach, has_namespace: bool) -> UnshareFlags {
+    match (has_namespace, reach) {
         (false, _) => UnshareFlags::empty(),
-        (true, false) => UnshareFlags::NEWIPC,
-        (true, true) => UnshareFlags::NEWIPC | UnshareFlags::NEWNET,
+        (true, Reach::Open) => UnshareFlags::NEWIPC,
+        (true, Reach::Proxied | Reach::Closed) => UnshareFlags::NEWIPC | UnshareFlags::NEWNET,
     }
 }
 
@@ -84,14 +97,14 @@ fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, mounts: &P
     }
 }
 
-fn network_part(network: NetworkUse, has_filter: bool) -> Part {
-    match network {
-        NetworkUse::Full => Part::Off("the task may use the network".to_owned()),
-        NetworkUse::None if has_filter => Part::On,
-        NetworkUse::None => Part::Refused("there is no seccomp filter".to_owned()),
-        NetworkUse::Restricted => {
-            Part::Refused("an allow-list for the network is not supported yet".to_owned())
+fn network_part(sandbox: &Sandbox, namespace: &Result<(), String>, has_filter: bool) -> Part {
+    match (sandbox.reach(), namespace) {
+        (Reach::Open, _) => Part::Off("the task may use the network".to_owned()),
+        (Reach::Proxied, Err(reason)) => {
+            Part::Refused(format!("a proxy that cannot be avoided needs a namespace: {reason}"))
         }
+        (Reach::Proxied | Reach::Closed, _) if has_filter => Part::On,
+        (Reach::Proxied | Reach::Closed, _) => Part::Refused("there is no seccomp filter".to_owned()),
     }
 }
 

@@ -8,6 +8,8 @@ use seccompiler::{
     TargetArch, sock_filter,
 };
 
+use super::Reach;
+
 /// Refused whatever their arguments are.
 const REFUSED: &[i64] = &[
     // These work around rules about files and sockets.
@@ -66,10 +68,10 @@ const TYPE_MASK: u64 = 0xf;
 const X32_BIT: u32 = 0x4000_0000;
 
 /// The programs for the kernel, in the order in which they are loaded.
-pub(super) fn programs(denies_internet: bool) -> Result<Vec<BpfProgram>, String> {
+pub(super) fn programs(reach: Reach) -> Result<Vec<BpfProgram>, String> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().map(|&call| (call, Vec::new())).collect();
-    refused.insert(libc::SYS_socket, sockets(denies_internet)?);
+    refused.insert(libc::SYS_socket, sockets(reach)?);
     let new_users = u64::from(libc::CLONE_NEWUSER.cast_unsigned());
     for call in [libc::SYS_unshare, libc::SYS_clone] {
         let flagged = condition(0, SeccompCmpOp::MaskedEq(new_users), new_users)?;
@@ -86,18 +88,30 @@ pub(super) fn load(program: &BpfProgram) -> io::Result<()> {
     seccompiler::apply_filter(program).map_err(|_| io::Error::last_os_error())
 }
 
-fn sockets(denies_internet: bool) -> Result<Vec<SeccompRule>, String> {
+fn sockets(reach: Reach) -> Result<Vec<SeccompRule>, String> {
     let domain = |domain: i32| condition(0, SeccompCmpOp::Eq, u64::from(domain.cast_unsigned()));
+    let is_type = |kind: u64| condition(1, SeccompCmpOp::MaskedEq(TYPE_MASK), kind);
     let mut rules = Vec::new();
     for refused in REFUSED_DOMAINS {
         rules.push(rule(vec![domain(*refused)?])?);
     }
     for internet in [libc::AF_INET, libc::AF_INET6] {
-        let raw = u64::from(libc::SOCK_RAW.cast_unsigned());
-        let is_raw = condition(1, SeccompCmpOp::MaskedEq(TYPE_MASK), raw)?;
-        let conditions =
-            if denies_internet { vec![domain(internet)?] } else { vec![domain(internet)?, is_raw] };
-        rules.push(rule(conditions)?);
+        match reach {
+            Reach::Open => {
+                let raw = u64::from(libc::SOCK_RAW.cast_unsigned());
+                rules.push(rule(vec![domain(internet)?, is_type(raw)?])?);
+            }
+            Reach::Proxied => {
+                let stream = u64::from(libc::SOCK_STREAM.cast_unsigned());
+                for kind in (0..=TYPE_MASK).filter(|kind| *kind != stream) {
+                    rules.push(rule(vec![domain(internet)?, is_type(kind)?])?);
+                }
+                let not = |protocol: i32| condition(2, SeccompCmpOp::Ne, u64::from(protocol.cast_unsigned()));
+                // Streams of other protocols than the usual one.
+                rules.push(rule(vec![domain(internet)?, not(0)?, not(libc::IPPROTO_TCP)?])?);
+            }
+            Reach::Closed => rules.push(rule(vec![domain(internet)?])?),
+        }
     }
     Ok(rules)
 }
