@@ -10,6 +10,7 @@ mod marked;
 mod namespaces;
 mod pause;
 pub mod process_table;
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no network can be restricted there"))]
 mod proxy;
 mod reader;
 pub mod reap;

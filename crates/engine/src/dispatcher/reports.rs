@@ -41,7 +41,7 @@ impl Dispatcher<'_> {
                 let text = keep(live, Stream::Stderr, &bytes);
                 show_line(self.observer, &self.board.slot(task).name, &text);
             }
-            Report::Visited(visit) => live.ended.note_visit(visit),
+            Report::Visited(visit) => live.ended.note_visit(&visit, &live.hidden),
             Report::Exceeded(what) => live.ended.exceeded = Some(what),
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),

@@ -71,7 +71,7 @@ pub(super) fn keep_only<const N: usize>(kept: [OwnedFd; N]) -> Option<[OwnedFd; 
     let above =
         kept.map(|descriptor| rustix::io::fcntl_dupfd_cloexec(&descriptor, i32::from(FREE_FROM)).ok());
     for (number, descriptor) in (0..).zip(&above) {
-        // SAFETY: whoever had this number is not used any more, as the caller promises.
+        // SAFETY: what had this number is not used any more, as the caller promises.
         if unsafe { libc::dup3(descriptor.as_ref()?.as_raw_fd(), number, libc::O_CLOEXEC) } == -1 {
             return None;
         }
