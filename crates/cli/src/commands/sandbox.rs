@@ -111,7 +111,13 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
             Report::Stdout(bytes) => drop(std::io::stdout().write_all(&bytes)),
             Report::Stderr(bytes) => drop(std::io::stderr().write_all(&bytes)),
             Report::Visited(visit) if !shown.contains(&visit.to) => {
-                say(&format!("sandbox network: {} {}\n", one_line(&visit.to), visit.verdict));
+                let why = visit.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                say(&format!(
+                    "sandbox network: {} {}{}\n",
+                    one_line(&visit.to),
+                    visit.verdict,
+                    one_line(&why)
+                ));
                 shown.push(visit.to);
             }
             // The sums at the end.

@@ -306,7 +306,9 @@ fn a_restricted_network_can_be_tried_without_a_run() {
     let stopped = trying(other);
     assert!(!stopped.status.success());
     assert!(
-        stopped.stderr.contains(&format!("sandbox network: 127.0.0.1:{other} denied\n")),
+        stopped
+            .stderr
+            .contains(&format!("sandbox network: 127.0.0.1:{other} denied: it is not in the allow-list\n")),
         "{}",
         stopped.stderr
     );

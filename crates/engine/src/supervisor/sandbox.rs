@@ -27,6 +27,8 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
+mod outside;
+#[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
 mod syscalls;
@@ -37,6 +39,7 @@ pub(super) use self::{
     doors::{Doors, Receiver, pair},
     layout::lay_out,
     limits::Usage,
+    outside::harden,
     sockets::bound,
 };
 #[cfg(not(target_os = "linux"))]

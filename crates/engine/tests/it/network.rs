@@ -217,6 +217,21 @@ fn tunnel() -> (Run, std::net::TcpStream) {
 }
 
 #[test]
+fn the_proxy_itself_is_confined() {
+    if !has_sandbox() {
+        return;
+    }
+    let (run, _server) = tunnel();
+    let shim = run.handle.shim_pid();
+    let children = alive(&run.token).into_iter().filter(|process| process.parent == shim);
+    let status = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let confined = children.map(|process| status(process.pid)).filter(|text| text.contains("Seccomp:\t2"));
+    assert_eq!(confined.count(), 1);
+    run.handle.kill();
+    assert!(!run.finish().ends.is_empty());
+}
+
+#[test]
 fn the_end_of_the_shim_ends_the_proxy() {
     if !has_sandbox() {
         return;

@@ -21,7 +21,7 @@ use rustix::process::{
 use super::raw;
 use crate::supervisor::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
 use crate::supervisor::proxy::{Proxy, Reachable};
-use crate::supervisor::sandbox::{Doors, Receiver, pair};
+use crate::supervisor::sandbox::{Doors, Receiver, harden, pair};
 use crate::supervisor::wait_for;
 
 /// How long the proxy may take to tell its sums. It only adds up numbers.
@@ -128,6 +128,7 @@ fn live(reachable: &Reachable, receiver: Receiver, reporter: PipeWriter, stop: P
     else {
         return;
     };
+    harden();
     let doors = reachable.doors();
     // Waits for the executor's process. If that is never started, the shim closes the other end.
     let Ok(listeners) = Receiver::from_socket(socket, doors.len()).receive() else { return };
