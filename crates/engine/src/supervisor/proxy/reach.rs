@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use contract::domain::network::{Destination, Host, permits_address};
+use contract::domain::network::{Destination, Host, Verdict, permits_address};
 
 use super::{Shared, own_addresses};
 
@@ -17,6 +17,16 @@ pub(super) enum NoWay {
     /// The name leads where the allow-list does not.
     Denied(String),
     Failed(String),
+}
+
+impl NoWay {
+    /// The verdict and the reason.
+    pub(super) fn told(self) -> (Verdict, String) {
+        match self {
+            NoWay::Denied(why) => (Verdict::Denied, why),
+            NoWay::Failed(why) => (Verdict::Failed, why),
+        }
+    }
 }
 
 /// A connection to an allowed destination.

@@ -11,7 +11,7 @@ use contract::domain::network::{Destination, Verdict, permits};
 use rustix::event::{PollFd, PollFlags};
 
 use super::head::{self, Fault, Request};
-use super::reach::{self, NoWay};
+use super::reach;
 use super::relay::{self, Sends};
 use super::{Door, Shared};
 
@@ -23,7 +23,6 @@ pub(super) fn serve(client: TcpStream, door: &Door, shared: &Shared, permit: &Ar
         return;
     }
     match &door.to {
-        // What was read already belongs to the connection.
         Some(to) => forward(&client, to, shared, permit),
         None => answer(&client, shared, permit),
     }
@@ -40,8 +39,10 @@ pub(super) fn refuse_for_now(client: &TcpStream) {
 fn forward(client: &TcpStream, to: &Destination, shared: &Shared, permit: &Arc<()>) {
     match reach::connect(shared, to, permit) {
         Ok(server) => pass_on(shared, (client, &server), to, (Sends::Anything, Vec::new())),
-        Err(NoWay::Denied(why)) => drop(shared.ledger.note(&to.to_string(), Verdict::Denied, Some(why))),
-        Err(NoWay::Failed(why)) => drop(shared.ledger.note(&to.to_string(), Verdict::Failed, Some(why))),
+        Err(no_way) => {
+            let (verdict, why) = no_way.told();
+            shared.ledger.note(&to.to_string(), verdict, Some(why));
+        }
     }
 }
 
@@ -55,35 +56,28 @@ fn answer(client: &TcpStream, shared: &Shared, permit: &Arc<()>) {
         }
         Err(Refusal::OtherHost { asked, named }) => {
             let why = format!("the Host header of a request to `{asked}` names it");
-            shared.ledger.note(&named.to_string(), Verdict::Denied, Some(why));
             let told = format!("the request is for `{asked}`, but its Host header names `{named}`");
-            return say(client, "403 Forbidden", &told);
+            return refuse(client, shared, &named, (Verdict::Denied, why), &told);
         }
         Err(Refusal::Gone) => return,
     };
     let to = request.to().clone();
     if !permits(&shared.rules, &to) {
-        let why = "it is not in the allow-list";
-        shared.ledger.note(&to.to_string(), Verdict::Denied, Some(why.to_owned()));
-        return say(
+        let told = format!("`{to}` is not in the network allow-list of this task");
+        return refuse(
             client,
-            "403 Forbidden",
-            &format!("`{to}` is not in the network allow-list of this task"),
+            shared,
+            &to,
+            (Verdict::Denied, "it is not in the allow-list".to_owned()),
+            &told,
         );
     }
     let server = match reach::connect(shared, &to, permit) {
         Ok(server) => server,
-        Err(NoWay::Denied(why)) => {
-            say_after(client, "403 Forbidden", &to, &why, || {
-                shared.ledger.note(&to.to_string(), Verdict::Denied, Some(why.clone()));
-            });
-            return;
-        }
-        Err(NoWay::Failed(why)) => {
-            say_after(client, "502 Bad Gateway", &to, &why, || {
-                shared.ledger.note(&to.to_string(), Verdict::Failed, Some(why.clone()));
-            });
-            return;
+        Err(no_way) => {
+            let (verdict, why) = no_way.told();
+            let told = format!("`{to}` cannot be reached: {why}");
+            return refuse(client, shared, &to, (verdict, why), &told);
         }
     };
     match request {
@@ -157,10 +151,20 @@ fn pass_on(
     }
 }
 
-/// Counts first: who reads the answer finds it counted.
-fn say_after(client: &TcpStream, status: &str, to: &Destination, why: &str, count: impl FnOnce()) {
-    count();
-    say(client, status, &format!("`{to}` cannot be reached: {why}"));
+/// Counts first: a client that reads the answer finds it counted.
+fn refuse(
+    client: &TcpStream,
+    shared: &Shared,
+    to: &Destination,
+    (verdict, why): (Verdict, String),
+    told: &str,
+) {
+    shared.ledger.note(&to.to_string(), verdict, Some(why));
+    let status = match verdict {
+        Verdict::Allowed | Verdict::Denied => "403 Forbidden",
+        Verdict::Failed => "502 Bad Gateway",
+    };
+    say(client, status, told);
 }
 
 /// Answers in the proxy's own name.
