@@ -9,6 +9,7 @@ use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::SandboxMode;
 use contract::domain::limits;
+use contract::domain::network::HostRule;
 use contract::domain::retention::{self, Retention};
 use contract::domain::time::parse_duration;
 use contract::domain::trust::ProjectCommands;
@@ -46,6 +47,8 @@ pub(crate) struct SandboxConfig {
     pub(crate) credentials: Vec<PathBuf>,
     /// The same for tasks with the command of an executor.
     pub(crate) credentials_of_commands: Vec<(Vec<String>, Vec<PathBuf>)>,
+    /// Where the models of executors are, for tasks with the command of one.
+    pub(crate) endpoints_of_commands: Vec<(Vec<String>, Vec<HostRule>)>,
     pub(crate) memory_mib: Option<u64>,
     pub(crate) processes_max: Option<u32>,
 }
@@ -104,6 +107,7 @@ static SANDBOX: Object = Object {
 };
 
 const CREDENTIALS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: 100 });
+const ENDPOINTS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: limits::NETWORK_ALLOW_MAX });
 const MEMORY: Shape = Shape::Integer { min: 16, max: 1 << 30 };
 const PROCESSES: Shape = Shape::Integer { min: 16, max: limits::SANDBOX_PROCESSES_MAX as i64 };
 
@@ -123,6 +127,11 @@ static EXECUTOR: Object = Object {
             "credentials",
             CREDENTIALS,
             "Paths in the user's home that sandboxed tasks with this command may read.",
+        ),
+        optional(
+            "endpoints",
+            ENDPOINTS,
+            "Where its model is: hosts that sandboxed tasks with this command reach also without network.",
         ),
     ],
     unknown: Unknown::Refused,
@@ -352,6 +361,25 @@ impl Config {
         Ok(paths)
     }
 
+    fn endpoints_in(&mut self, value: &Value, at: &str, from: &Path) -> Result<Vec<HostRule>> {
+        let words = value.get("endpoints").and_then(Value::as_array).into_iter().flatten();
+        let mut rules = Vec::new();
+        let mut findings = Findings::default();
+        for (index, word) in words.filter_map(Value::as_str).enumerate() {
+            match HostRule::parse(word) {
+                Ok(rule) => {
+                    self.sources.push((format!("{at}.endpoints"), rule.to_string(), from.to_owned()));
+                    rules.push(rule);
+                }
+                Err(fault) => {
+                    let message = format!("`{word}`: {fault}");
+                    findings.push(format!("$.{at}.endpoints[{index}]"), fault.rule(), message);
+                }
+            }
+        }
+        if findings.is_empty() { Ok(rules) } else { Err(invalid(from, findings)) }
+    }
+
     /// A rule about a name that no executor has would never apply.
     fn refuse_unknown_executor(&self, name: &str, index: usize, from: &Path) -> Result<()> {
         let known = &self.executors.known;
@@ -398,6 +426,8 @@ impl Config {
             self.sources.push((format!("executors.{name}"), command.join(" "), from.to_owned()));
             let credentials = self.credentials_in(executor, &format!("executors.{name}"), from)?;
             self.sandbox.credentials_of_commands.push((command.clone(), credentials));
+            let endpoints = self.endpoints_in(executor, &format!("executors.{name}"), from)?;
+            self.sandbox.endpoints_of_commands.push((command.clone(), endpoints));
             self.executors.commands.insert(name.to_lowercase(), command);
         }
         Ok(())

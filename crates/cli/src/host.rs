@@ -255,6 +255,7 @@ impl CommandLine {
             Some(inside) => SandboxSettings {
                 credentials: inside.credentials.clone(),
                 credentials_of_commands: Vec::new(),
+                endpoints_of_commands: vec![(Vec::new(), inside.endpoints.clone())],
                 ..settings
             },
         }
@@ -446,6 +447,7 @@ pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxS
         home: env::directory("HOME"),
         credentials: config.credentials.clone(),
         credentials_of_commands: config.credentials_of_commands.clone(),
+        endpoints_of_commands: config.endpoints_of_commands.clone(),
         limits: Limits {
             processes_max: config.processes_max.unwrap_or(usual.processes_max),
             memory_bytes_max: config.memory_mib.map_or(usual.memory_bytes_max, |mib| mib * 1024 * 1024),

@@ -14,6 +14,7 @@ pub mod ignore;
 pub mod limits;
 pub mod memory;
 pub mod money;
+pub mod network;
 pub mod outside;
 pub mod pins;
 pub mod principal;

@@ -10,6 +10,7 @@ use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::crew::budget::Amount;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::network::HostRule;
 use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 use crate::domain::worktree::WorktreeSpec;
@@ -86,6 +87,9 @@ pub struct PlanTask {
     /// What it may reach over the network.
     #[serde(default, skip_serializing_if = "NetworkUse::is_full")]
     pub network: NetworkUse,
+    /// The hosts that it may reach where that is restricted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network_allow: Vec<HostRule>,
     /// What it may do with the workspace's git repository.
     #[serde(default, skip_serializing_if = "GitUse::is_read")]
     pub git: GitUse,
@@ -152,6 +156,7 @@ impl PlanTask {
             rollback: false,
             sandbox: None,
             network: NetworkUse::Full,
+            network_allow: Vec::new(),
             git: GitUse::Read,
             worktree: None,
             aop: None,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::confinement::Ceiling;
+use contract::domain::network::HostRule;
 use ops::Result;
 use ops::inside::InsideTask;
 use rustix::fs::{Mode, OFlags};
@@ -24,6 +25,8 @@ pub struct Inside {
     pub ceiling: Ceiling,
     /// Credentials of the user that it may read.
     pub credentials: Vec<PathBuf>,
+    /// Where its model is, which it reaches although the network is not open to it.
+    pub endpoints: Vec<HostRule>,
 }
 
 /// Answers calls from inside sandboxes.

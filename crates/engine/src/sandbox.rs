@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use contract::domain::confinement::{Ceiling, GitUse, Namespace, NetworkUse, SandboxMode};
+use contract::domain::network::HostRule;
 use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 
@@ -19,7 +20,7 @@ pub(crate) use git::leave as leave_repository;
 pub use private::Private;
 
 use crate::inside::SOCKET_VARIABLE;
-use crate::supervisor::{Limits, Sandbox};
+use crate::supervisor::{Limits, Reachable, Sandbox};
 
 /// What an engine needs to know to confine its children. Without a directory of its own nothing is confined.
 #[derive(Debug, Clone, Default)]
@@ -34,19 +35,33 @@ pub struct SandboxSettings {
     pub credentials: Vec<PathBuf>,
     /// The same for children whose command begins with these words.
     pub credentials_of_commands: Vec<(Vec<String>, Vec<PathBuf>)>,
+    /// Where the models of children are whose command begins with these words. They stay reachable without a network.
+    pub endpoints_of_commands: Vec<(Vec<String>, Vec<HostRule>)>,
     pub limits: Limits,
 }
 
 impl SandboxSettings {
     /// The credentials that a child with this command may read.
     fn credentials_of(&self, argv: &[OsString]) -> Vec<PathBuf> {
-        let is_of = |command: &[String]| {
-            argv.len() >= command.len()
-                && command.iter().zip(argv).all(|(word, argument)| argument == word.as_str())
-        };
-        let declared = self.credentials_of_commands.iter().filter(|(command, _)| is_of(command));
+        let declared = self.credentials_of_commands.iter().filter(|(command, _)| begins_with(argv, command));
         self.credentials.iter().chain(declared.flat_map(|(_, paths)| paths)).cloned().collect()
     }
+
+    /// What a child with this command can reach although the network is not open to it.
+    fn reachable_of(&self, wanted: &Wanted<'_>, argv: &[OsString]) -> Reachable {
+        let allow = match wanted.network {
+            NetworkUse::Full => return Reachable::default(),
+            NetworkUse::Restricted => wanted.network_allow.to_vec(),
+            NetworkUse::None => Vec::new(),
+        };
+        let declared = self.endpoints_of_commands.iter().filter(|(command, _)| begins_with(argv, command));
+        Reachable { allow, endpoints: declared.flat_map(|(_, rules)| rules).cloned().collect() }
+    }
+}
+
+/// Whether a command line begins with these words.
+fn begins_with(argv: &[OsString], command: &[String]) -> bool {
+    argv.len() >= command.len() && command.iter().zip(argv).all(|(word, argument)| argument == word.as_str())
 }
 
 /// In the environment of a sandboxed child: the store that it cannot reach.
@@ -59,6 +74,8 @@ pub struct Wanted<'w> {
     pub writes: &'w [Scope],
     pub scratch: &'w [Scope],
     pub network: NetworkUse,
+    /// The hosts that can be reached where the network is restricted.
+    pub network_allow: &'w [HostRule],
     pub git: GitUse,
     pub namespace: Namespace,
     /// The repository whose objects the one of a clone uses.
@@ -74,6 +91,7 @@ impl<'w> Wanted<'w> {
             writes: &spec.writes,
             scratch: &spec.scratch,
             network: spec.network,
+            network_allow: &spec.network_allow,
             git: spec.git,
             namespace: spec.namespace,
             origin: None,
@@ -88,6 +106,7 @@ impl<'w> Wanted<'w> {
             writes,
             scratch: &[],
             network: NetworkUse::Full,
+            network_allow: &[],
             git: GitUse::Read,
             namespace,
             origin: None,
@@ -99,9 +118,10 @@ impl<'w> Wanted<'w> {
     #[must_use]
     pub fn below(self, ceiling: Option<&'w Ceiling>) -> Self {
         let Some(limit) = ceiling else { return self };
-        let (mode, network, git) =
-            (self.mode.max(limit.mode), self.network.min(limit.network), self.git.min(limit.git));
-        Self { mode, network, git, ceiling, ..self }
+        let (mode, git) = (self.mode.max(limit.mode), self.git.min(limit.git));
+        let network_allow: &[HostRule] =
+            if self.network > limit.network { &limit.network_allow } else { self.network_allow };
+        Self { mode, network: self.network.min(limit.network), network_allow, git, ceiling, ..self }
     }
 
     /// The same for a task in a clone: nobody else works there, so it may commit.
@@ -116,14 +136,11 @@ impl<'w> Wanted<'w> {
         if self.mode != SandboxMode::Enforce {
             return None;
         }
-        match (self.namespace, self.network) {
-            (Namespace::Off, _) => Some("its namespace is off, which a sandbox needs".to_owned()),
-            (Namespace::On, NetworkUse::Restricted) => {
-                Some("an allow-list for the network is not supported yet; use `none` or `full`".to_owned())
-            }
+        match self.namespace {
+            Namespace::Off => Some("its namespace is off, which a sandbox needs".to_owned()),
             // The clone, which is made for it, has neither links nor another repository.
-            (Namespace::On, NetworkUse::None | NetworkUse::Full) if self.origin.is_some() => None,
-            (Namespace::On, NetworkUse::None | NetworkUse::Full) => {
+            Namespace::On if self.origin.is_some() => None,
+            Namespace::On => {
                 let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
                 let opened = paths::opened(&real, self.writes.iter().chain(self.scratch));
                 opened.err().or_else(|| git::refusal(&real, self.git))
@@ -178,6 +195,7 @@ pub fn of_child(
         is_demanded,
         hidden: paths::hidden(settings, &store, &credentials),
         network: wanted.network,
+        reachable: settings.reachable_of(wanted, argv),
         limits: settings.limits,
         ..Sandbox::default()
     };

@@ -10,6 +10,8 @@ mod marked;
 mod namespaces;
 mod pause;
 pub mod process_table;
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no network can be restricted there"))]
+mod proxy;
 mod reader;
 pub mod reap;
 mod remains;
@@ -27,6 +29,7 @@ use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use contract::domain::network::Visit;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -38,6 +41,7 @@ pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIAB
 pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
 pub use self::namespaces::{is_alive_inside, own_namespaces};
 pub use self::pause::paused;
+pub use self::proxy::Reachable;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::remains::{end_engine, look_at, machine, pid_here, settle, whereabouts};
 pub use self::sandbox::{Limits, Part, Sandbox, SandboxInForce};
@@ -65,6 +69,8 @@ pub enum Report {
     Stderr(Vec<u8>),
     /// Its processes together used more than they may, and are ended. Says what.
     Exceeded(String),
+    /// What became of its requests to one destination so far. A later one replaces it.
+    Visited(Visit),
     /// The executor itself ended. The rest of its output may still follow.
     Exited(Exit),
     Gone(Gone),
@@ -83,6 +89,7 @@ impl Report {
             | Report::Stdout(_)
             | Report::Stderr(_)
             | Report::Exceeded(_)
+            | Report::Visited(_)
             | Report::Exited(_) => false,
         }
     }

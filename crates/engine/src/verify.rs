@@ -13,6 +13,7 @@ use contract::domain::check::{Check, CheckRan, CheckSeen, Expects, first_failed,
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
+use contract::domain::network::{Verdict, Visit};
 use contract::domain::scope::Scope;
 use contract::secrets::{Hidden, Tail};
 
@@ -58,6 +59,9 @@ pub(crate) struct Watched {
     pub(crate) exit_code: Option<i32>,
     pub(crate) problem: Option<String>,
     pub(crate) ran: Option<Box<CheckRan>>,
+    /// Hosts that the proxy denied.
+    denied: Vec<String>,
+    hidden: Hidden,
 }
 
 impl Watched {
@@ -70,6 +74,8 @@ impl Watched {
             exit_code: None,
             problem: None,
             ran: Some(Box::new(ran)),
+            denied: Vec::new(),
+            hidden: hidden.clone(),
         }
     }
 
@@ -82,6 +88,8 @@ impl Watched {
             exit_code: None,
             problem: None,
             ran: None,
+            denied: Vec::new(),
+            hidden: hidden.clone(),
         }
     }
 
@@ -104,6 +112,7 @@ impl Watched {
             Report::Started { .. } => {}
             Report::Stdout(bytes) => self.take_stdout(&bytes),
             Report::Stderr(bytes) => self.tail.stderr(&bytes),
+            Report::Visited(visit) => self.take_visit(&visit),
             Report::Exceeded(what) => self.problem = Some(format!("its processes used {what}")),
             Report::Exited(exit) => self.take_exit(exit),
             Report::Gone(_) => return true,
@@ -123,6 +132,16 @@ impl Watched {
         self.printed |= !bytes.is_empty();
         self.digest.update(bytes);
         self.tail.stdout(bytes);
+    }
+
+    /// Who looks for the reason of a failure finds a host that was denied where the output is.
+    fn take_visit(&mut self, visit: &Visit) {
+        // The sums at the end tell it again.
+        if visit.verdict == Verdict::Denied && !self.denied.contains(&visit.to) {
+            self.denied.push(visit.to.clone());
+            let told = self.hidden.clean_lower(&visit.to);
+            self.tail.stderr(format!("sandbox: the network allow-list denied `{told}`\n").as_bytes());
+        }
     }
 
     fn take_exit(&mut self, exit: Exit) {

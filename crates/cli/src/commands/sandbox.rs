@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
+use contract::domain::network::HostRule;
 use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 use engine::launcher::Launcher;
@@ -18,7 +19,7 @@ use ops::{Error, Result};
 use super::run::read_document;
 use crate::app::Globals;
 use crate::local::LocalCommand;
-use crate::output::{Output, say};
+use crate::output::{Output, one_line, say};
 use crate::{config, exit, host};
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("sandbox test", Surface::Writ)];
@@ -111,6 +112,7 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
     let failed = |message: String| Error::new(ErrorCode::Denied, message);
     children.start(0, spec).map_err(|error| failed(error.to_string()))?;
     let mut code = ExitCode::FAILURE;
+    let mut shown: Vec<String> = Vec::new();
     loop {
         let Some((_, report)) = children.next(contract::domain::limits::POLL_INTERVAL) else { continue };
         match report {
@@ -118,6 +120,18 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
             // A closed pipe is the reader's wish.
             Report::Stdout(bytes) => drop(std::io::stdout().write_all(&bytes)),
             Report::Stderr(bytes) => drop(std::io::stderr().write_all(&bytes)),
+            Report::Visited(visit) if !shown.contains(&visit.to) => {
+                let why = visit.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                say(&format!(
+                    "sandbox network: {} {}{}\n",
+                    one_line(&visit.to),
+                    visit.verdict,
+                    one_line(&why)
+                ));
+                shown.push(visit.to);
+            }
+            // The sums at the end.
+            Report::Visited(_) => {}
             Report::Exceeded(what) => say(&format!("its processes used {what}, so they were ended\n")),
             Report::Exited(Exit::Code(number)) => code = ExitCode::from(u8::try_from(number).unwrap_or(1)),
             Report::Exited(Exit::Signal(signal)) => {
@@ -133,5 +147,13 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
 
 fn told(in_force: &InForce) -> String {
     let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
-    parts.map(|(name, part)| format!("sandbox {name}: {part}\n")).collect()
+    let parts: String = parts.map(|(name, part)| format!("sandbox {name}: {part}\n")).collect();
+    let reachable = in_force.sandbox.as_ref().and_then(|sandbox| sandbox.reachable.as_ref());
+    let line = |(about, rules): (&str, &Vec<HostRule>)| {
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        format!("sandbox network: only {} ({about})\n", rules.join(", "))
+    };
+    let lists = reachable.map(|found| [("the plan", &found.allow), ("endpoints", &found.endpoints)]);
+    let lists = lists.into_iter().flatten().filter(|(_, rules)| !rules.is_empty());
+    parts + &lists.map(line).collect::<String>()
 }

@@ -41,6 +41,7 @@ mod memory;
 mod money;
 mod names;
 mod namespaces;
+mod network;
 mod new_user;
 mod old_stores;
 mod opencode_bridge;

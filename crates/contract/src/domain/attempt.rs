@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::check::CheckSeen;
 use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
+use super::network::Visit;
 use super::outside::Outside;
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
@@ -62,6 +63,9 @@ pub struct Outcome {
     /// How its processes were confined: `namespace` is `on`, `off` or `refused: …`. Empty if none was started.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub confinement: BTreeMap<String, String>,
+    /// What its processes reached or tried to reach through the proxy of their sandbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<Visit>,
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,

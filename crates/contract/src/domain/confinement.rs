@@ -1,5 +1,6 @@
 //! What the processes of a task may do and see, as far as a plan can say it.
 
+use crate::domain::network::HostRule;
 use crate::shape::words;
 
 /// Under this name an attempt's outcome says whether its processes had a namespace.
@@ -74,6 +75,8 @@ pub struct Ceiling {
     pub writes: Option<Vec<String>>,
     pub mode: SandboxMode,
     pub network: NetworkUse,
+    /// The hosts that it can reach where the network is restricted.
+    pub network_allow: Vec<HostRule>,
     pub git: GitUse,
 }
 

@@ -174,6 +174,25 @@ pub const SANDBOX_HELD_MAX: usize = 1_000;
 /// Files in each directory of a sandboxed task that is only in memory: the kernel keeps their names there.
 pub const SANDBOX_TMPFS_FILES_MAX: u64 = 100_000;
 
+/// Hosts in the allow-list of a plan, of a task or of an executor.
+pub const NETWORK_ALLOW_MAX: usize = 100;
+/// Destinations that are told apart in what an attempt reached; the rest is counted together.
+pub const NETWORK_VISITS_MAX: usize = 100;
+/// Connections of a task through its proxy at one time. More are answered with 503.
+pub const PROXY_CONNECTIONS_MAX: usize = 128;
+/// The head of a request to the proxy.
+pub const PROXY_HEAD_BYTES_MAX: usize = 32 * 1024;
+/// The lines in it.
+pub const PROXY_HEADERS_MAX: usize = 100;
+/// How long the head of a request to the proxy may take.
+pub const PROXY_HEAD_DEADLINE: Duration = Duration::from_secs(30);
+/// How long the proxy looks for the address of a name.
+pub const PROXY_RESOLVE_DEADLINE: Duration = Duration::from_secs(20);
+/// How long the proxy tries to connect to one destination, over all of its addresses.
+pub const PROXY_CONNECT_DEADLINE: Duration = Duration::from_secs(30);
+/// A connection through the proxy on which nothing moves for so long is closed: a model may think for minutes.
+pub const PROXY_IDLE_DEADLINE: Duration = Duration::from_mins(15);
+
 /// Attempts whose output is kept beside the store; the oldest go first.
 pub const LOG_FILES_MAX: usize = 2_000;
 /// Output kept of one attempt: the beginning and the end, each this much.

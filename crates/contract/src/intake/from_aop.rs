@@ -6,15 +6,19 @@ use crate::aop::{self, effective};
 use crate::domain::check::{Check, Expects};
 use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::limits;
+use crate::domain::network::HostRule;
 use crate::domain::run::DocumentKind;
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
+use crate::plan::read::network::rules;
 use crate::plan::{Budget, ExecutorName, Plan, PlanTask};
 
 /// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";
 /// How strictly the TASK is confined: `enforce`, `prefer` or `off`.
 const SANDBOX_EXTENSION: &str = "x_sandbox";
+/// The hosts that a TASK with restricted network may reach, each `host:port`.
+const ALLOW_EXTENSION: &str = "x_network_allow";
 
 pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
     let (task, _) =
@@ -67,6 +71,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
         rollback: snapshots(task).next().is_some(),
         sandbox: sandbox(task, findings),
         network: network(task),
+        network_allow: network_allow(task, findings),
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
     }
@@ -83,7 +88,8 @@ fn sandbox(task: &Task, findings: &mut Findings) -> Option<SandboxMode> {
 
 /// What a TASK says about the network. One that says nothing works as it did before there were sandboxes.
 fn network(task: &Task) -> NetworkUse {
-    let said = task.task.access.as_ref().and_then(|access| access.network).is_some()
+    let said = task.target.capabilities.as_ref().and_then(|found| found.network_access).is_some()
+        || task.task.access.as_ref().and_then(|access| access.network).is_some()
         || task.task.constraints.as_ref().and_then(|constraints| constraints.network_access).is_some();
     match effective::access(task).network {
         _ if !said => NetworkUse::Full,
@@ -91,6 +97,25 @@ fn network(task: &Task) -> NetworkUse {
         Network::Restricted => NetworkUse::Restricted,
         Network::Full => NetworkUse::Full,
     }
+}
+
+fn network_allow(task: &Task, findings: &mut Findings) -> Vec<HostRule> {
+    let at = "$.task.extensions.x_network_allow";
+    let Some(value) = task.task.extensions.as_ref().and_then(|extensions| extensions.get(ALLOW_EXTENSION))
+    else {
+        return Vec::new();
+    };
+    let words: Option<Vec<String>> = serde_json::from_value(value.clone()).ok();
+    let Some(words) = words.filter(|words| words.len() <= limits::NETWORK_ALLOW_MAX) else {
+        let most = limits::NETWORK_ALLOW_MAX;
+        let message = format!("must be a list of up to {most} hosts such as [\"example.org:443\"]");
+        findings.push(at, "type", message);
+        return Vec::new();
+    };
+    if network(task) != NetworkUse::Restricted {
+        findings.push(at, "not_restricted", "has no effect unless the network is RESTRICTED");
+    }
+    rules(&words, at, findings)
 }
 
 /// The author's command first, then the one configured for this agent or its provider.

@@ -76,11 +76,41 @@ fn a_task_may_demand_a_sandbox_and_says_what_it_needs_of_the_network() {
     let said =
         |task: &Value| read_value(task).map(|read| (read.plan.tasks[0].sandbox, read.plan.tasks[0].network));
     assert_eq!(said(&task), Ok((None, NetworkUse::Full)));
+    task["target"]["capabilities"] = json!({"network_access": "RESTRICTED"});
+    assert_eq!(said(&task), Ok((None, NetworkUse::Restricted)));
+    task["task"]["access"]["network"] = json!("FULL");
+    assert_eq!(said(&task), Ok((None, NetworkUse::Restricted)));
     task["task"]["access"]["network"] = json!("NONE");
     task["task"]["extensions"] = json!({"x_sandbox": "enforce"});
     assert_eq!(said(&task), Ok((Some(SandboxMode::Enforce), NetworkUse::None)));
     task["task"]["extensions"] = json!({"x_sandbox": "strict"});
     assert!(said(&task).unwrap_err().contains("$.task.extensions.x_sandbox: must be enforce, prefer or off"));
+}
+
+#[test]
+fn a_task_with_restricted_network_names_its_hosts_in_an_extension() {
+    let mut task = aop();
+    let said = |task: &Value| {
+        read_value(task).map(|read| {
+            let task = &read.plan.tasks[0];
+            (task.network, task.network_allow.iter().map(ToString::to_string).collect::<Vec<_>>())
+        })
+    };
+    task["task"]["access"]["network"] = json!("RESTRICTED");
+    assert_eq!(said(&task), Ok((NetworkUse::Restricted, Vec::new())));
+    task["task"]["extensions"] = json!({"x_network_allow": ["example.org:443"]});
+    assert_eq!(said(&task), Ok((NetworkUse::Restricted, vec!["example.org:443".to_owned()])));
+    for (value, expected) in [
+        (json!("example.org:443"), "$.task.extensions.x_network_allow: must be a list"),
+        (json!(["example.org"]), "$.task.extensions.x_network_allow[0]: `example.org`: needs a port"),
+    ] {
+        task["task"]["extensions"] = json!({"x_network_allow": value});
+        let refused = said(&task).unwrap_err();
+        assert!(refused.contains(expected), "{refused}");
+    }
+    task["task"]["extensions"] = json!({"x_network_allow": ["example.org:443"]});
+    task["task"]["access"]["network"] = json!("NONE");
+    assert!(said(&task).unwrap_err().contains("has no effect unless the network is RESTRICTED"));
 }
 
 #[test]

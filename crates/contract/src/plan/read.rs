@@ -1,6 +1,7 @@
 //! Reads a plan and reports all of its faults together.
 
 mod isolation;
+pub(crate) mod network;
 mod rest;
 
 use std::time::Duration;
@@ -117,6 +118,7 @@ impl RawPlan {
         let (namespace, rollback) = (self.namespace, self.rollback);
         let (sandbox, network, git) = (self.sandbox, self.network, self.git);
         let isolation = isolation::Defaults::of(&self, findings);
+        let allowed = network::Defaults::of(&self, findings);
         let tasks = self.task.into_iter().map(|task| RawTask {
             namespace: task.namespace.or(namespace),
             // A task without a scope has nothing to take back; only one that asks for it itself is at fault.
@@ -126,7 +128,7 @@ impl RawPlan {
             git: task.git.or(git),
             ..task
         });
-        let tasks = tasks.map(|task| isolation.fill(task));
+        let tasks = tasks.map(|task| allowed.fill(isolation.fill(task)));
         let tasks: Vec<PlanTask> =
             tasks.enumerate().map(|(i, task)| task.finish(i, known, findings)).collect();
         let budget = RawBudget::finish(self.budget, "$", findings);
@@ -206,6 +208,7 @@ impl RawTask {
             rollback: self.rollback.unwrap_or_default(),
             sandbox: self.sandbox,
             network: self.network.unwrap_or_default(),
+            network_allow: network::allowed(self.network, self.network_allow, &at, findings),
             git: self.git.unwrap_or_default(),
             worktree: isolation::spec(self.isolation, (self.setup, self.ports), &at, findings),
             aop: None,

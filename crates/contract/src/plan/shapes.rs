@@ -36,8 +36,10 @@ document! {
         pub(super) rollback: Option<bool>,
         /// How strictly each task is kept to what it may write and reach, for tasks that do not say it: `enforce`, `prefer` or `off`. The configuration may demand more. Default: as configured.
         pub(super) sandbox: Option<SandboxMode>,
-        /// What sandboxed tasks that do not say it may reach over the network: `full` or `none`. Default full.
+        /// What sandboxed tasks that do not say it may reach over the network: `full`, `restricted` to `network_allow`, or `none`. Default full.
         pub(super) network: Option<NetworkUse>,
+        /// The hosts that restricted tasks may reach which do not name their own, such as `example.org:443` or `*.example.org:443`.
+        pub(super) network_allow: Option<Vec<String>> as HOSTS,
         /// `commit`: sandboxed tasks that do not say it may write to the workspace's `.git`, but not to its hooks and configuration. Default read.
         pub(super) git: Option<GitUse>,
         /// Where tasks work that do not say it: `none` is the workspace itself, `worktree` a clone of it for each task. Default none.
@@ -106,8 +108,10 @@ document! {
         pub(super) rollback: Option<bool>,
         /// `enforce`: its processes can write only what it may write, or it is refused; `prefer`: as far as the system can; `off`. Default: as the plan says.
         pub(super) sandbox: Option<SandboxMode>,
-        /// `none`: in a sandbox, its processes reach no network. Default: as the plan says.
+        /// `none`: in a sandbox, its processes reach no network; `restricted`: only `network_allow`, through a proxy. Default: as the plan says.
         pub(super) network: Option<NetworkUse>,
+        /// The hosts that it may reach where its network is `restricted`, such as `example.org:443` or `*.example.org:443`. Default: as the plan says.
+        pub(super) network_allow: Option<Vec<String>> as HOSTS,
         /// `commit`: in a sandbox, it may write to the workspace's `.git`, but not to hooks and configuration. Default: as the plan says.
         pub(super) git: Option<GitUse>,
         /// `worktree`: it works in a clone of the workspace's git repository, and its work is merged when it is done. Default: as the plan says.
@@ -191,6 +195,7 @@ const NAME: Shape = Shape::Text(Text { min: 1, max: 64, form: Some(&TASK_ID) });
 const PARALLEL: Shape = Shape::Integer { min: 1, max: limits::PARALLEL_MAX.cast_signed() as i64 };
 const RETRIES: Shape = Shape::Integer { min: 0, max: limits::RETRIES_MAX as i64 };
 const SCOPES: Shape = list!(NON_BLANK, 0, limits::SCOPES_PER_TASK_MAX);
+const HOSTS: Shape = list!(NON_BLANK, 0, limits::NETWORK_ALLOW_MAX);
 const SETUP: Shape = list!(list!(TEXT, 1, 1000), 0, limits::SETUP_COMMANDS_MAX);
 const PORTS: Shape = Shape::Integer { min: 0, max: limits::WORKTREE_PORTS_MAX as i64 };
 const ENV: Shape =

@@ -1,7 +1,7 @@
 //! A plan that a program in a sandbox submits: its tasks get no more than that program has.
 
 use super::{Plan, PlanTask};
-use crate::domain::confinement::{Ceiling, Namespace};
+use crate::domain::confinement::{Ceiling, Namespace, NetworkUse};
 use crate::domain::workspace::is_within;
 use crate::finding::Findings;
 
@@ -15,7 +15,10 @@ pub fn confine(plan: &mut Plan, root: &str, workspace: &str, ceiling: &Ceiling) 
         let path = format!("{root}.task[{index}]");
         check(task, &path, workspace, ceiling, &mut findings);
         task.sandbox = task.sandbox.max(Some(ceiling.mode));
-        task.network = task.network.min(ceiling.network);
+        if task.network > ceiling.network {
+            task.network = ceiling.network;
+            task.network_allow.clone_from(&ceiling.network_allow);
+        }
         task.git = task.git.min(ceiling.git);
     }
     findings
@@ -30,6 +33,14 @@ fn check(task: &PlanTask, path: &str, workspace: &str, ceiling: &Ceiling, findin
         let message =
             "a task that is started from inside a sandbox cannot have a clone of its own".to_owned();
         findings.push(format!("{path}.isolation"), RULE, message);
+    }
+    if task.network == NetworkUse::Restricted && ceiling.network == NetworkUse::Restricted {
+        for (place, rule) in task.network_allow.iter().enumerate() {
+            if !ceiling.network_allow.contains(rule) {
+                let message = format!("the calling task may not reach `{rule}` itself");
+                findings.push(format!("{path}.network_allow[{place}]"), RULE, message);
+            }
+        }
     }
     let Some(allowed) = &ceiling.writes else { return };
     for (field, scopes) in [("writes", &task.writes), ("scratch", &task.scratch)] {
@@ -50,7 +61,8 @@ fn check(task: &PlanTask, path: &str, workspace: &str, ceiling: &Ceiling, findin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::confinement::{GitUse, NetworkUse, SandboxMode};
+    use crate::domain::confinement::{GitUse, SandboxMode};
+    use crate::domain::network::HostRule;
     use crate::domain::scope::Scope;
     use crate::domain::worktree::WorktreeSpec;
 
@@ -60,6 +72,7 @@ mod tests {
             writes: writes.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect()),
             mode: SandboxMode::Enforce,
             network: NetworkUse::None,
+            network_allow: Vec::new(),
             git: GitUse::Read,
         }
     }
@@ -86,6 +99,26 @@ mod tests {
         let wide = Ceiling { network: NetworkUse::Full, mode: SandboxMode::Prefer, ..ceiling(None) };
         assert!(confine(&mut stricter, "$", "/w", &wide).is_empty());
         assert_eq!(stricter.tasks[0].network, NetworkUse::None);
+    }
+
+    #[test]
+    fn hosts_are_those_that_the_caller_reaches() {
+        let rule = |text: &str| HostRule::try_from(text.to_owned()).unwrap();
+        let allow = vec![rule("a.example:443")];
+        let limit =
+            Ceiling { network: NetworkUse::Restricted, network_allow: allow.clone(), ..ceiling(None) };
+        let mut open = plan(|_| {});
+        assert!(confine(&mut open, "$", "/w", &limit).is_empty());
+        assert_eq!((open.tasks[0].network, &open.tasks[0].network_allow), (NetworkUse::Restricted, &allow));
+        let mut other = plan(|task| {
+            task.network = NetworkUse::Restricted;
+            task.network_allow = vec![rule("a.example:443"), rule("b.example:443")];
+        });
+        let found = confine(&mut other, "$", "/w", &limit).sorted();
+        assert_eq!(
+            found.iter().map(|finding| finding.path.as_str()).collect::<Vec<_>>(),
+            ["$.task[0].network_allow[1]"]
+        );
     }
 
     #[test]

@@ -51,6 +51,15 @@ impl Hidden {
         }
     }
 
+    /// The same for a text that was brought into lower case, such as the name of a host.
+    pub fn clean_lower(&self, text: &str) -> String {
+        let mut result = text.to_owned();
+        for value in self.0.iter().map(|value| value.to_ascii_lowercase()) {
+            result = result.replace(&value, MARKER);
+        }
+        self.clean(&result).into_owned()
+    }
+
     /// The cleaned text on one line, without characters that control a terminal.
     pub fn one_line(&self, text: &str) -> String {
         self.clean(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -42,9 +42,11 @@ impl Dispatcher<'_> {
                 writes: confined.scopes.as_ref().map(|scopes| scopes.iter().map(|path| text(path)).collect()),
                 mode: wanted.mode,
                 network: wanted.network,
+                network_allow: wanted.network_allow.to_vec(),
                 git: wanted.git,
             },
             credentials: confined.credentials.clone(),
+            endpoints: confined.sandbox.reachable.endpoints.clone(),
         }
     }
 

@@ -40,8 +40,8 @@ impl Dispatcher<'_> {
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
-        let denied = is_sandboxed.then(|| live.denials.told()).flatten();
-        live.ended.denied = denied.map(|told| live.hidden.one_line(&told));
+        let printed = is_sandboxed.then(|| live.denials.told()).flatten();
+        live.ended.note_denied(printed.map(|told| live.hidden.one_line(&told)));
         let returned = with_denial(returned.claim, &live.ended);
         let forced = forced_failure(&live.ended, live.timeout);
         let stopped = live.stopped;
@@ -427,6 +427,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
             confinement: live.ended.in_force.as_ref().map(InForce::words).unwrap_or_default(),
+            network: live.ended.network.clone(),
             retry_after_ms: reported.retry_after_ms,
             took_over: live.took_over.clone(),
             outside: live.outside.clone().filter(|outside| !outside.is_empty()),

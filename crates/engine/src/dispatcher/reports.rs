@@ -31,6 +31,7 @@ impl Dispatcher<'_> {
         live.last_sign_ms = now_ms;
         match report {
             Report::Started { in_force, .. } => {
+                live.denials.watch_network(in_force.is_proxied());
                 live.ended.in_force = Some(in_force);
                 (live.spec, live.parkings) = (None, 0);
             }
@@ -40,6 +41,7 @@ impl Dispatcher<'_> {
                 let text = keep(live, Stream::Stderr, &bytes);
                 show_line(self.observer, &self.board.slot(task).name, &text);
             }
+            Report::Visited(visit) => live.ended.note_visit(&visit, &live.hidden),
             Report::Exceeded(what) => live.ended.exceeded = Some(what),
             Report::Exited(Exit::Code(code)) => live.ended.exit_code = Some(code),
             Report::Exited(Exit::Signal(signal)) => live.ended.signal = Some(signal),

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use contract::domain::network::{Verdict, Visit};
 use contract::domain::time::human_duration;
+use contract::secrets::Hidden;
 
 use super::failure;
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::InForce;
+
+/// Denied hosts that a failure names.
+const HOSTS_NAMED_MAX: usize = 3;
 
 /// Why writ ended a child that had not ended by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +40,41 @@ pub(crate) struct Ended {
     pub(crate) in_force: Option<InForce>,
     /// What its processes used too much of.
     pub(crate) exceeded: Option<String>,
-    /// What its output says about being denied something, where it was in a sandbox.
+    /// What it was denied, as its output and its proxy say, where it was in a sandbox.
     pub(crate) denied: Option<String>,
+    /// What it reached or tried to reach through the proxy of its sandbox.
+    pub(crate) network: Vec<Visit>,
+}
+
+impl Ended {
+    /// The newest numbers about one destination, without values that are hidden: a child may have put them into a name.
+    pub(crate) fn note_visit(&mut self, visit: &Visit, hidden: &Hidden) {
+        let visit = Visit {
+            to: hidden.clean_lower(&visit.to),
+            reason: visit.reason.as_ref().map(|reason| hidden.clean_lower(reason)),
+            ..visit.clone()
+        };
+        let is_same = |known: &&mut Visit| known.to == visit.to && known.verdict == visit.verdict;
+        match self.network.iter_mut().find(is_same) {
+            Some(known) => *known = visit,
+            None => self.network.push(visit),
+        }
+    }
+
+    /// Adds what the proxy denied to what the output says.
+    pub(crate) fn note_denied(&mut self, printed: Option<String>) {
+        let denied = self.network.iter().filter(|visit| visit.verdict == Verdict::Denied);
+        let hosts: Vec<String> = denied.map(|visit| format!("`{}`", visit.to)).collect();
+        let more = match hosts.len().saturating_sub(HOSTS_NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = hosts[..hosts.len().min(HOSTS_NAMED_MAX)].join(", ");
+        let by_proxy = (!hosts.is_empty())
+            .then(|| format!("the network allow-list of the sandbox denied {named}{more}"));
+        let both: Vec<String> = printed.into_iter().chain(by_proxy).collect();
+        self.denied = (!both.is_empty()).then(|| both.join("; "));
+    }
 }
 
 /// The failure that follows from how the child ended, whatever it claims itself.
@@ -75,5 +113,55 @@ pub(crate) fn with_denial(claim: Claim, ended: &Ended) -> Claim {
             failure("E_PERMISSION_DENIED", format!("{message}; {denied}"))
         }
         (claim, _) => claim,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit(to: &str, verdict: Verdict, connections: u64) -> Visit {
+        Visit { to: to.to_owned(), verdict, connections, sent_bytes: 0, received_bytes: 0, reason: None }
+    }
+
+    #[test]
+    fn the_newest_numbers_of_a_destination_replace_the_older_ones() {
+        let mut ended = Ended::default();
+        for (to, verdict, connections) in
+            [("a:1", Verdict::Allowed, 1), ("a:1", Verdict::Denied, 1), ("a:1", Verdict::Allowed, 7)]
+        {
+            ended.note_visit(&visit(to, verdict, connections), &Hidden::default());
+        }
+        let expected = [visit("a:1", Verdict::Allowed, 7), visit("a:1", Verdict::Denied, 1)];
+        assert_eq!(ended.network, expected);
+    }
+
+    #[test]
+    fn a_secret_in_the_name_of_a_host_is_not_kept() {
+        let mut hidden = Hidden::default();
+        hidden.add("Correct-Horse-7");
+        let mut ended = Ended::default();
+        let reason = Some("a request to `correct-horse-7.test:80`".to_owned());
+        ended.note_visit(&Visit { reason, ..visit("correct-horse-7.test:80", Verdict::Denied, 1) }, &hidden);
+        assert!(!format!("{:?}", ended.network).contains("horse"), "{:?}", ended.network);
+    }
+
+    #[test]
+    fn a_failure_after_a_denied_host_is_a_denial_that_names_it() {
+        let mut ended = Ended::default();
+        ended.note_denied(None);
+        assert_eq!(ended.denied, None);
+        let hidden = Hidden::default();
+        ended.note_visit(&visit("fine:1", Verdict::Allowed, 1), &hidden);
+        for number in 1..=5 {
+            ended.note_visit(&visit(&format!("h{number}:443"), Verdict::Denied, 1), &hidden);
+        }
+        ended.note_denied(Some("access was denied in the sandbox: `/x`".to_owned()));
+        let expected = "access was denied in the sandbox: `/x`; the network allow-list of the sandbox denied \
+                        `h1:443`, `h2:443`, `h3:443` and 2 more";
+        assert_eq!(ended.denied.as_deref(), Some(expected));
+        let claim = with_denial(failure("E_PROCESS_CRASH", "exit 1"), &ended);
+        assert_eq!(claim, failure("E_PERMISSION_DENIED", format!("exit 1; {expected}")));
+        assert_eq!(with_denial(Claim::Success, &ended), Claim::Success);
     }
 }

@@ -123,6 +123,7 @@ impl Running {
     fn take(&mut self, report: Report, watch: &mut dyn FnMut(Seen<'_>) -> Wish) -> bool {
         match report {
             Report::Started { .. } => self.has_started = true,
+            Report::Visited(_) => {}
             Report::Stdout(bytes) => {
                 self.printed = self.printed.saturating_add(bytes.len());
                 if self.printed > self.bounds.output_bytes_max {

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use contract::domain::check::Check;
-use contract::domain::confinement::SandboxMode;
+use contract::domain::confinement::{NetworkUse, SandboxMode};
 use contract::domain::run::NewRun;
 use contract::domain::time::human_duration;
+use contract::plan::PlanTask;
 
 use super::{Outcome, RunFacts};
+
+/// Tasks that are named in one line.
+const NAMES_MAX: usize = 5;
 
 /// The user's rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,12 +62,31 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         mode => mode.as_str(),
     };
     let allowed = Outcome::decided("POLICY_ALLOW", "no rule forbids it").set("C4.Policy.sandbox", sandbox);
+    let allowed = match unlimited(facts) {
+        Some(reason) => allowed.and("NETWORK_NOT_LIMITED", reason),
+        None => allowed,
+    };
     match facts.policy.timeout_max {
         Some(max) => allowed
             .and("TIMEOUT_CAPPED", format!("no attempt may take longer than {}", human_duration(max)))
             .set("C4.Policy.timeout_max_ms", u64::try_from(max.as_millis()).unwrap_or(u64::MAX)),
         None => allowed,
     }
+}
+
+/// Which tasks ask for less network and have no sandbox that would see to it.
+fn unlimited(facts: &RunFacts<'_>) -> Option<String> {
+    let is_off = |task: &&PlanTask| {
+        SandboxMode::effective(facts.policy.sandbox, task.sandbox) == SandboxMode::Off
+            && task.network != NetworkUse::Full
+    };
+    let names: Vec<&str> = facts.run.plan.tasks.iter().filter(is_off).map(|task| task.id.as_str()).collect();
+    let more = match names.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = names[..names.len().min(NAMES_MAX)].join(", ");
+    (!names.is_empty()).then(|| format!("no sandbox is on, so `network` has no effect for {named}{more}"))
 }
 
 fn broken_rule<'r>(run: &'r NewRun, policy: &Policy) -> Option<BrokenRule<'r>> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::domain::network::{HostRule, Verdict, Visit};
 use contract::domain::time::human_duration;
 
 use super::Outcome;
@@ -19,6 +20,11 @@ pub(crate) enum Claim {
 pub(crate) fn told(code: &str, message: &str) -> String {
     if code == PROCESS_CRASH { message.to_owned() } else { format!("{code}: {message}") }
 }
+
+/// Hosts of an allow-list that are named in one line.
+const RULES_NAMED_MAX: usize = 20;
+/// Destinations with a line each. All are in the outcome of the attempt.
+const VISITS_TRACED_MAX: usize = 20;
 
 /// The AOP code of every process that did not end well, also of one that ended with `exit 1`.
 const PROCESS_CRASH: &str = "E_PROCESS_CRASH";
@@ -47,11 +53,12 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         n => outcome.and("LEFTOVERS_ENDED", format!("{n} processes outlived the executor and were ended")),
     };
     let outcome = match &facts.ended.in_force {
-        Some(in_force) => sandboxed(confined(outcome, in_force), in_force)
+        Some(in_force) => proxied(sandboxed(confined(outcome, in_force), in_force), in_force)
             .set(key("namespace"), in_force.namespace.to_string())
             .set(key("sandbox"), sandbox_words(in_force)),
         None => outcome,
     };
+    let outcome = visits(outcome, &facts.ended.network);
     let outcome = match &facts.ended.denied {
         Some(denied) => outcome.and("PERMISSION_DENIED", denied.clone()),
         None => outcome,
@@ -79,6 +86,44 @@ fn sandboxed(outcome: Outcome, in_force: &InForce) -> Outcome {
         Part::Off(reason) if name == "files" => outcome.and("SANDBOX_FILES_OFF", reason.clone()),
         Part::On | Part::Off(_) => outcome,
     })
+}
+
+/// What could be reached through the proxy, and why.
+fn proxied(outcome: Outcome, in_force: &InForce) -> Outcome {
+    let Some(reachable) = in_force.sandbox.as_ref().and_then(|sandbox| sandbox.reachable.as_ref()) else {
+        return outcome;
+    };
+    let list = |rules: &[HostRule]| {
+        let named = rules.iter().take(RULES_NAMED_MAX).map(ToString::to_string);
+        let more = rules.len().saturating_sub(RULES_NAMED_MAX);
+        let more = (more > 0).then(|| format!("{more} more"));
+        Some(named.chain(more).collect::<Vec<_>>().join(", ")).filter(|list| !list.is_empty())
+    };
+    let allow = list(&reachable.allow).unwrap_or_else(|| "no host".to_owned());
+    let outcome = outcome.and("NETWORK_RESTRICTED", format!("the plan allows {allow}"));
+    match list(&reachable.endpoints) {
+        Some(endpoints) => {
+            let reason = format!("endpoints of the executor, reachable all the same: {endpoints}");
+            outcome.and("NETWORK_ENDPOINTS", reason)
+        }
+        None => outcome,
+    }
+}
+
+/// What was reached through the proxy, and what was not.
+fn visits(outcome: Outcome, visits: &[Visit]) -> Outcome {
+    let outcome = visits.iter().take(VISITS_TRACED_MAX).fold(outcome, |outcome, visit| {
+        let code = match visit.verdict {
+            Verdict::Allowed => "NETWORK_ALLOWED",
+            Verdict::Denied => "NETWORK_DENIED",
+            Verdict::Failed => "NETWORK_FAILED",
+        };
+        outcome.and(code, visit.to_string())
+    });
+    match visits.len().saturating_sub(VISITS_TRACED_MAX) {
+        0 => outcome,
+        more => outcome.and("NETWORK_MORE", format!("{more} more destinations are in the attempt's outcome")),
+    }
 }
 
 /// The parts in force, or `off`.

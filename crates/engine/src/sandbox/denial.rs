@@ -6,10 +6,15 @@ const LINE_BYTES_MAX: usize = 4096;
 const PHRASES: &[&str] =
     &["permission denied", "read-only file system", "operation not permitted", "device or resource busy"];
 
+/// How programs report that they went another way than through the proxy.
+const NETWORK_PHRASES: &[&str] = &["network is unreachable", "enetunreach"];
+
 /// Looks for the first denial in what a child prints.
 #[derive(Debug, Default)]
 pub(crate) struct Denials {
     line: Vec<u8>,
+    /// Whether the proxy is the only way to the network.
+    is_proxied: bool,
     first: Option<Denied>,
 }
 
@@ -17,9 +22,15 @@ pub(crate) struct Denials {
 enum Denied {
     Path(String),
     PathUnknown,
+    Network,
 }
 
 impl Denials {
+    /// Where the proxy is the only way to the network, one that cannot be reached was denied.
+    pub(crate) fn watch_network(&mut self, is_proxied: bool) {
+        self.is_proxied = is_proxied;
+    }
+
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             if self.first.is_some() {
@@ -35,7 +46,9 @@ impl Denials {
 
     fn look(&mut self) {
         let line = std::mem::take(&mut self.line);
-        self.first = denied(&String::from_utf8_lossy(&line));
+        let line = String::from_utf8_lossy(&line);
+        let network = || (self.is_proxied && says(&line, NETWORK_PHRASES)).then_some(Denied::Network);
+        self.first = denied(&line).or_else(network);
     }
 
     /// What was denied, for people.
@@ -46,6 +59,9 @@ impl Denials {
         let what = match self.first.as_ref()? {
             Denied::Path(path) => format!("`{path}`"),
             Denied::PathUnknown => "path unknown".to_owned(),
+            Denied::Network => {
+                "the network can be reached only through HTTP_PROXY and HTTPS_PROXY".to_owned()
+            }
         };
         Some(format!("access was denied in the sandbox: {what}"))
     }
@@ -53,9 +69,12 @@ impl Denials {
 
 /// `Some` if the line reports a denial, with the path it names.
 fn denied(line: &str) -> Option<Denied> {
+    says(line, PHRASES).then(|| path_in(line).map_or(Denied::PathUnknown, Denied::Path))
+}
+
+fn says(line: &str, phrases: &[&str]) -> bool {
     let lower = line.to_lowercase();
-    let is_denial = PHRASES.iter().any(|phrase| lower.contains(phrase));
-    is_denial.then(|| path_in(line).map_or(Denied::PathUnknown, Denied::Path))
+    phrases.iter().any(|phrase| lower.contains(phrase))
 }
 
 /// A quoted text first, because it may be relative and may have spaces; else a word with a slash.
@@ -92,6 +111,18 @@ mod tests {
             assert_eq!(denied(line), Some(expected), "{line}");
         }
         assert_eq!(denied("all is well: /etc/x"), None);
+    }
+
+    #[test]
+    fn a_network_that_cannot_be_reached_was_denied_only_where_there_is_a_proxy() {
+        let told = |is_proxied: bool| {
+            let mut denials = Denials::default();
+            denials.watch_network(is_proxied);
+            denials.push(b"connect: Network is unreachable\n");
+            denials.told()
+        };
+        assert_eq!(told(false), None);
+        assert!(told(true).is_some_and(|told| told.contains("HTTPS_PROXY")));
     }
 
     #[test]

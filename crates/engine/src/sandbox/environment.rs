@@ -116,7 +116,7 @@ mod tests {
         let configuration = users.join("work/.codex/config.toml");
         std::fs::write(&configuration, "x").unwrap();
         let settings = SandboxSettings { home: Some(users.clone()), ..SandboxSettings::default() };
-        let private = Private { home: home.clone(), temporary };
+        let private = Private { home: home.clone(), temporary, socket: None };
         let mut environment = BTreeMap::from([
             (OsString::from("CODEX_HOME"), users.join("work/.codex").into_os_string()),
             (OsString::from("CLAUDE_CONFIG_DIR"), OsString::from("/elsewhere")),

@@ -8,13 +8,25 @@ fn scope(text: &str) -> Scope {
 fn a_sandbox_that_is_demanded_is_refused_where_a_part_is_known_to_be_missing() {
     let wanted = |mode, namespace, network| {
         let git = GitUse::Read;
-        Wanted { mode, writes: &[], scratch: &[], network, git, namespace, origin: None, ceiling: None }
-            .refusal(Path::new("/"))
-            .is_some()
+        let network_allow = &[];
+        Wanted {
+            mode,
+            writes: &[],
+            scratch: &[],
+            network,
+            network_allow,
+            git,
+            namespace,
+            origin: None,
+            ceiling: None,
+        }
+        .refusal(Path::new("/"))
+        .is_some()
     };
     assert!(!wanted(SandboxMode::Enforce, Namespace::On, NetworkUse::None));
     assert!(wanted(SandboxMode::Enforce, Namespace::Off, NetworkUse::Full));
-    assert!(wanted(SandboxMode::Enforce, Namespace::On, NetworkUse::Restricted));
+    assert!(!wanted(SandboxMode::Enforce, Namespace::On, NetworkUse::Restricted));
+    assert!(wanted(SandboxMode::Enforce, Namespace::Off, NetworkUse::Restricted));
     assert!(!wanted(SandboxMode::Prefer, Namespace::Off, NetworkUse::Restricted));
 }
 
@@ -26,8 +38,19 @@ fn a_sandbox_that_is_demanded_is_refused_where_the_workspace_does_not_allow_it()
     let refusal = |writes: &str, git: GitUse| {
         let writes = [scope(writes)];
         let (mode, namespace, network) = (SandboxMode::Enforce, Namespace::On, NetworkUse::Full);
-        Wanted { mode, writes: &writes, scratch: &[], network, git, namespace, origin: None, ceiling: None }
-            .refusal(workspace)
+        let network_allow = &[];
+        Wanted {
+            mode,
+            writes: &writes,
+            scratch: &[],
+            network,
+            network_allow,
+            git,
+            namespace,
+            origin: None,
+            ceiling: None,
+        }
+        .refusal(workspace)
     };
     assert_eq!(refusal("src", GitUse::Commit), None);
     assert_eq!(refusal("away/x", GitUse::Read).as_deref(), Some("`away/x` leads out of the workspace"));
@@ -80,4 +103,36 @@ fn credentials_belong_to_the_command_that_declares_them() {
     let of = |words: &[&str]| settings.credentials_of(&words.iter().map(OsString::from).collect::<Vec<_>>());
     assert_eq!(of(&["agent", "-p", "x"]), [PathBuf::from("/h/.a"), "/h/.b".into()]);
     assert_eq!(of(&["agent"]), [PathBuf::from("/h/.a")]);
+}
+
+#[test]
+fn endpoints_belong_to_the_command_that_declares_them_and_hosts_to_a_restricted_network() {
+    let rule = |text: &str| HostRule::parse(text).unwrap();
+    let settings = SandboxSettings {
+        endpoints_of_commands: vec![(vec!["agent".into()], vec![rule("model.test:443")])],
+        ..SandboxSettings::default()
+    };
+    let allow = [rule("example.org:443")];
+    let of = |network, word: &str| {
+        let (mode, git, namespace) = (SandboxMode::Enforce, GitUse::Read, Namespace::On);
+        let network_allow = &allow;
+        let wanted = Wanted {
+            mode,
+            writes: &[],
+            scratch: &[],
+            network,
+            network_allow,
+            git,
+            namespace,
+            origin: None,
+            ceiling: None,
+        };
+        let reachable = settings.reachable_of(&wanted, &[word.into(), "-p".into()]);
+        [reachable.allow, reachable.endpoints].map(|rules| rules.len())
+    };
+    assert_eq!(of(NetworkUse::Full, "agent"), [0, 0]);
+    assert_eq!(of(NetworkUse::Restricted, "agent"), [1, 1]);
+    assert_eq!(of(NetworkUse::Restricted, "other"), [1, 0]);
+    assert_eq!(of(NetworkUse::None, "agent"), [0, 1]);
+    assert_eq!(of(NetworkUse::None, "other"), [0, 0]);
 }

@@ -45,6 +45,11 @@ impl InForce {
         Self { namespace: NamespaceInForce::Off, sandbox: None }
     }
 
+    /// Whether the network is reached through the proxy alone.
+    pub fn is_proxied(&self) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| sandbox.reachable.is_some())
+    }
+
     /// As it is stored and shown.
     pub fn words(&self) -> BTreeMap<String, String> {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());

@@ -1,5 +1,7 @@
 //! Frames: a kind byte, a big-endian length, a payload. Pure, and safe to feed with any bytes.
 
+use contract::domain::network::Visit;
+
 use super::confinement::InForce;
 use super::launch::LaunchSpec;
 
@@ -50,6 +52,8 @@ pub enum FromShim {
     Stderr(Vec<u8>),
     /// Its processes together used more than they may, and are ended. Says what.
     Exceeded(String),
+    /// What became of requests through the proxy to one destination so far.
+    Visited(Visit),
     /// The executor itself ended. Output that was still in the pipes may follow.
     Exited(Exit),
     Gone(Gone),
@@ -90,6 +94,7 @@ pub mod kind {
     pub const STDOUT: u8 = b'o';
     pub const STDERR: u8 = b'e';
     pub(super) const EXCEEDED: u8 = b'm';
+    pub(super) const VISITED: u8 = b'v';
     pub(super) const EXITED: u8 = b'x';
     pub(super) const GONE: u8 = b'g';
     pub(super) const FAULT: u8 = b'f';
@@ -186,6 +191,10 @@ impl FromShim {
             FromShim::Stdout(bytes) => append(out, kind::STDOUT, bytes),
             FromShim::Stderr(bytes) => append(out, kind::STDERR, bytes),
             FromShim::Exceeded(what) => append(out, kind::EXCEEDED, what.as_bytes()),
+            FromShim::Visited(visit) => {
+                let visit = serde_json::to_vec(visit).expect("BUG: words can always be written");
+                append(out, kind::VISITED, &visit);
+            }
             FromShim::Exited(exit) => append(out, kind::EXITED, &exit.encode()),
             FromShim::Gone(gone) => {
                 let [killed, survivors] = [gone.killed.to_be_bytes(), gone.survivors.to_be_bytes()];
@@ -205,6 +214,7 @@ impl FromShim {
             kind::STDOUT => Some(FromShim::Stdout(frame.payload.to_vec())),
             kind::STDERR => Some(FromShim::Stderr(frame.payload.to_vec())),
             kind::EXCEEDED => String::from_utf8(frame.payload.to_vec()).ok().map(FromShim::Exceeded),
+            kind::VISITED => serde_json::from_slice(frame.payload).ok().map(FromShim::Visited),
             kind::EXITED => Exit::decode(frame.payload).map(FromShim::Exited),
             kind::GONE => {
                 numbers(frame.payload).map(|[killed, survivors]| FromShim::Gone(Gone { killed, survivors }))

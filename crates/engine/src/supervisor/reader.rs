@@ -67,6 +67,7 @@ impl Reader {
                 Ok(FromShim::Stdout(bytes)) => Report::Stdout(bytes),
                 Ok(FromShim::Stderr(bytes)) => Report::Stderr(bytes),
                 Ok(FromShim::Exceeded(what)) => Report::Exceeded(what),
+                Ok(FromShim::Visited(visit)) => Report::Visited(visit),
                 Ok(FromShim::Exited(exit)) => Report::Exited(exit),
                 Ok(FromShim::Gone(gone)) => {
                     sink(Report::Gone(gone));

@@ -10,10 +10,14 @@ use std::fmt;
 use contract::domain::confinement::NetworkUse;
 use serde::{Deserialize, Serialize};
 
+use super::proxy::Reachable;
+
 #[cfg(target_os = "linux")]
 mod child;
 #[cfg(target_os = "linux")]
 mod devices;
+#[cfg(target_os = "linux")]
+mod doors;
 #[cfg(target_os = "linux")]
 mod files;
 #[cfg(target_os = "linux")]
@@ -23,6 +27,8 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
+mod outside;
+#[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
 mod syscalls;
@@ -30,14 +36,16 @@ mod syscalls;
 #[cfg(target_os = "linux")]
 pub(super) use self::{
     child::{Barrier, failed_step},
+    doors::{Doors, Receiver, pair},
     layout::lay_out,
     limits::Usage,
+    outside::harden,
     sockets::bound,
 };
 #[cfg(not(target_os = "linux"))]
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::nowhere::{Barrier, Usage, bound, failed_step, lay_out};
+pub(super) use self::nowhere::{Barrier, Doors, Usage, bound, failed_step, lay_out};
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -62,7 +70,31 @@ pub struct Sandbox {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<OsString>,
     pub network: NetworkUse,
+    /// What stays reachable through the proxy where the network is not open.
+    #[serde(default)]
+    pub reachable: Reachable,
     pub limits: Limits,
+}
+
+/// How the executor's processes get to the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    Open,
+    /// In a network of their own, whose one way out is the proxy.
+    Proxied,
+    Closed,
+}
+
+impl Sandbox {
+    /// The proxy is only for those who cannot do without: nothing is nothing.
+    pub(super) fn reach(&self) -> Reach {
+        match self.network {
+            NetworkUse::Full => Reach::Open,
+            NetworkUse::Restricted => Reach::Proxied,
+            NetworkUse::None if self.reachable.endpoints.is_empty() => Reach::Closed,
+            NetworkUse::None => Reach::Proxied,
+        }
+    }
 }
 
 /// What all processes of the executor may use together.
@@ -98,6 +130,9 @@ pub struct SandboxInForce {
     pub syscalls: Part,
     pub network: Part,
     pub limits: Part,
+    /// What can be reached through the proxy. `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reachable: Option<Reachable>,
 }
 
 /// One part of a sandbox.
@@ -140,6 +175,7 @@ impl SandboxInForce {
             syscalls: part(),
             network: part(),
             limits: part(),
+            reachable: None,
         }
     }
 

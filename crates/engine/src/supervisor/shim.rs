@@ -10,6 +10,11 @@ mod namespace;
 #[cfg(not(target_os = "linux"))]
 #[path = "shim/no_namespace.rs"]
 mod namespace;
+#[cfg(not(target_os = "linux"))]
+#[path = "shim/no_outlet.rs"]
+mod outlet;
+#[cfg(target_os = "linux")]
+mod outlet;
 #[cfg(target_os = "linux")]
 mod raw;
 
@@ -25,10 +30,11 @@ use self::children::{Changes, Children};
 use self::executor::Executor;
 use self::link::{Link, Order};
 use self::namespace::Namespace;
+use self::outlet::Outlet;
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
-use super::sandbox::{self, Barrier, Usage};
+use super::sandbox::{self, Barrier, Reach, Sandbox, Usage};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -59,7 +65,7 @@ fn run() -> io::Result<()> {
         return Ok(());
     };
     let grace = spec.bounded_grace();
-    let Confined { in_force, namespace, barrier, usage } = match confine(&mut spec) {
+    let Confined { in_force, namespace, barrier, usage, outlet } = match confine(&mut spec) {
         Ok(confined) => confined,
         Err(error) => {
             // With the number: if the machine is only short of something, it is tried again.
@@ -80,8 +86,10 @@ fn run() -> io::Result<()> {
     };
     let children = Children::new(changes, executor.pid, namespace);
     link.send(&FromShim::Started { pid: executor.group(), in_force });
-    let mut shim = Shim { link, children, executor, grace, usage };
+    let mut shim = Shim { link, children, executor, grace, usage, outlet };
     shim.watch();
+    // It is a child too, and one that ends by itself.
+    shim.end_outlet();
     let gone = shim.children.end_all();
     shim.tell_exit();
     shim.executor.drain(&mut shim.link);
@@ -97,6 +105,8 @@ struct Confined {
     /// What its process closes around itself.
     barrier: Option<Barrier>,
     usage: Option<Usage>,
+    /// The proxy of a restricted network.
+    outlet: Option<Outlet>,
 }
 
 /// Confines this process, and so what it will start, as far as the system allows.
@@ -104,6 +114,10 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
     let sandbox = spec.confinement.sandbox.take();
     // While `/proc` is the one in which this process is.
     let bound = sandbox.as_ref().and_then(|_| sandbox::bound());
+    // While this process is where the network is, and may start processes there.
+    let is_proxied = |sandbox: &&Sandbox| cfg!(target_os = "linux") && sandbox.reach() == Reach::Proxied;
+    let proxied = sandbox.as_deref().filter(is_proxied);
+    let outlet = proxied.map(|sandbox| Outlet::start(&sandbox.reachable)).transpose()?;
     let (in_force, namespace) = match spec.confinement.namespace {
         Wanted::Off => (NamespaceInForce::Off, None),
         Wanted::On => {
@@ -125,6 +139,7 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
         namespace,
         barrier: None,
         usage: None,
+        outlet: None,
     };
     if let Some(sandbox) = sandbox {
         let has_namespace = match &confined.in_force.namespace {
@@ -133,10 +148,18 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
             NamespaceInForce::Refused(reason) => Err(reason.clone()),
         };
         let laid = sandbox::lay_out(&sandbox, has_namespace, bound);
-        let (barrier, in_force) = laid.map_err(|missing| {
+        let (mut barrier, in_force) = laid.map_err(|missing| {
             confined.namespace.iter().for_each(Namespace::end);
             io::Error::other(format!("the sandbox lacks {missing}"))
         })?;
+        match (&in_force.reachable, outlet) {
+            (Some(reachable), Some((outlet, doors))) => {
+                barrier.open(doors);
+                reachable.put_into(&mut spec.env);
+                confined.outlet = Some(outlet);
+            }
+            (_, unused) => drop(unused),
+        }
         confined.usage = confined.namespace.as_ref().map(|_| Usage::new(sandbox.limits));
         (confined.barrier, confined.in_force.sandbox) = (Some(barrier), Some(Box::new(in_force)));
     }
@@ -164,6 +187,7 @@ struct Shim {
     grace: Duration,
     /// What the executor's processes may use together.
     usage: Option<Usage>,
+    outlet: Option<Outlet>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,6 +219,7 @@ impl Shim {
             if self.is_exceeded() {
                 return;
             }
+            self.tell_visits();
             self.children.look();
             self.tell_exit();
             self.executor.feed();
@@ -248,6 +273,18 @@ impl Shim {
         }
     }
 
+    fn tell_visits(&mut self) {
+        for visit in self.outlet.iter_mut().flat_map(Outlet::news) {
+            self.link.send(&FromShim::Visited(visit));
+        }
+    }
+
+    fn end_outlet(&mut self) {
+        for visit in self.outlet.iter_mut().flat_map(Outlet::finish) {
+            self.link.send(&FromShim::Visited(visit));
+        }
+    }
+
     /// Tells writ if a limit was exceeded. Then everything is ended.
     fn is_exceeded(&mut self) -> bool {
         let Some(namespace) = self.children.namespace() else { return false };
@@ -270,6 +307,7 @@ impl Shim {
         let timeout =
             timeout.map_or(next_look, |timeout| Some(next_look.map_or(timeout, |look| look.min(timeout))));
         let mut waits = vec![self.children.wait_for_change()];
+        waits.extend(self.outlet.iter().filter_map(Outlet::wait));
         waits.extend(self.executor.waits(self.link.has_room()));
         let from_link = waits.len();
         waits.extend(self.link.waits());

@@ -12,6 +12,8 @@ mod ignoring;
 mod launching;
 mod leftovers;
 mod namespaces;
+#[cfg(target_os = "linux")]
+mod network;
 mod output;
 #[cfg(target_os = "linux")]
 mod sandbox;

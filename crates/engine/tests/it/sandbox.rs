@@ -7,38 +7,42 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
-use contract::domain::confinement::NetworkUse;
+use contract::domain::confinement::{Namespace, NetworkUse};
+use contract::domain::network::Visit;
 use engine::launcher::Launcher;
-use engine::supervisor::{Exit, LaunchSpec, Limits, Part, Report, Sandbox};
+use engine::supervisor::{Exit, InForce, LaunchSpec, Limits, Part, Report, Sandbox};
 use testkit::Scratch;
 
-use crate::world::{PATIENCE, PROGRAM, Run, fresh_token, script, shim_program};
+use crate::world::{PATIENCE, PROGRAM, Run, alive, fresh_token, script, shim_program};
 
 /// A directory with an open and a closed part, and what is outside.
-struct World {
+pub(crate) struct World {
     scratch: Scratch,
-    sandbox: Sandbox,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) namespace: Namespace,
 }
 
-struct Outcome {
-    printed: String,
-    exit: Option<Exit>,
+pub(crate) struct Outcome {
+    pub(crate) printed: String,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) visits: Vec<Visit>,
+    pub(crate) in_force: Option<InForce>,
     exceeded: Option<String>,
-    fault: Option<String>,
+    pub(crate) fault: Option<String>,
 }
 
 impl Outcome {
-    fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.exit, Some(Exit::Code(code)) if code != 0)
     }
 }
 
-fn has_sandbox() -> bool {
+pub(crate) fn has_sandbox() -> bool {
     shim_program("0").sandbox_lacks().is_none()
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scratch = Scratch::new();
         let root = fs::canonicalize(scratch.path()).unwrap();
         for directory in ["work/open", "work/closed", "outside"] {
@@ -52,15 +56,15 @@ impl World {
             keeps: vec![root.join("work").into(), program.into()],
             ..Sandbox::default()
         };
-        Self { scratch, sandbox }
+        Self { scratch, sandbox, namespace: Namespace::On }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         fs::canonicalize(self.scratch.path()).unwrap().join(name)
     }
 
     /// Runs a shell script in `work`; `$0` is a token.
-    fn run(&self, text: &str) -> Outcome {
+    pub(crate) fn run(&self, text: &str) -> Outcome {
         let token = fresh_token();
         let mut spec = script(&token, text);
         spec.cwd = self.path("work");
@@ -68,7 +72,7 @@ impl World {
     }
 
     /// Tries one way out that needs a call of its own.
-    fn escape(&self, way: &str, word: &str) -> Outcome {
+    pub(crate) fn escape(&self, way: &str, word: &str) -> Outcome {
         let token = fresh_token();
         let mut spec = script(&token, "exit");
         spec.argv = [PROGRAM, "escape", way, word].map(Into::into).to_vec();
@@ -77,25 +81,44 @@ impl World {
     }
 
     fn start(&self, token: String, mut spec: LaunchSpec) -> Outcome {
-        spec.confinement.sandbox = Some(Box::new(self.sandbox.clone()));
+        self.confine(&mut spec);
         let run = Run::of(token, spec);
-        let (mut printed, mut exit, mut exceeded, mut fault) = (Vec::new(), None, None, None);
+        let mut outcome = Outcome {
+            printed: String::new(),
+            exit: None,
+            visits: Vec::new(),
+            in_force: None,
+            exceeded: None,
+            fault: None,
+        };
+        let mut printed = Vec::new();
         loop {
             match run.reports.recv_timeout(PATIENCE).expect("a last report") {
-                Report::Started { .. } => {}
+                Report::Started { in_force, .. } => outcome.in_force = Some(in_force),
+                Report::Visited(visit) => {
+                    outcome.visits.retain(|known| (&known.to, known.verdict) != (&visit.to, visit.verdict));
+                    outcome.visits.push(visit);
+                }
                 Report::Stdout(bytes) | Report::Stderr(bytes) => printed.extend(bytes),
-                Report::Exceeded(what) => exceeded = Some(what),
-                Report::Exited(how) => exit = Some(how),
+                Report::Exceeded(what) => outcome.exceeded = Some(what),
+                Report::Exited(how) => outcome.exit = Some(how),
                 Report::Gone(_) => break,
                 Report::Fault(found) => {
-                    fault = Some(found.message);
+                    outcome.fault = Some(found.message);
                     break;
                 }
                 Report::Lost(lost) => panic!("{lost:?}"),
             }
         }
+        assert_eq!(alive(&run.token), [], "still alive after the last report");
         run.handle.join();
-        Outcome { printed: String::from_utf8_lossy(&printed).into_owned(), exit, exceeded, fault }
+        outcome.printed = String::from_utf8_lossy(&printed).into_owned();
+        outcome
+    }
+
+    pub(crate) fn confine(&self, spec: &mut LaunchSpec) {
+        spec.confinement.namespace = self.namespace;
+        spec.confinement.sandbox = Some(Box::new(self.sandbox.clone()));
     }
 }
 
@@ -340,7 +363,7 @@ fn too_much_memory_and_too_many_processes_end_the_child_and_nothing_else() {
 #[test]
 fn what_is_demanded_and_cannot_be_had_starts_nothing() {
     let mut world = World::new();
-    world.sandbox.network = NetworkUse::Restricted;
+    (world.sandbox.network, world.namespace) = (NetworkUse::Restricted, Namespace::Off);
     let outcome = world.run("echo started > open/file");
     let fault = outcome.fault.expect("a refusal");
     assert!(fault.contains("the sandbox lacks") && fault.contains("network"), "{fault}");
@@ -353,17 +376,15 @@ fn what_is_only_preferred_is_reported_and_the_rest_is_in_force() {
         return;
     }
     let mut world = World::new();
+    world.namespace = Namespace::Off;
     (world.sandbox.is_demanded, world.sandbox.network) = (false, NetworkUse::Restricted);
     world.sandbox.writes = None;
-    let token = fresh_token();
-    let mut spec = script(&token, "echo x > closed/new");
-    spec.cwd = world.path("work");
-    spec.confinement.sandbox = Some(Box::new(world.sandbox.clone()));
-    let run = Run::of(token, spec);
-    let Ok(Report::Started { in_force, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
-    let in_force = in_force.sandbox.expect("it was asked for");
-    assert_eq!(in_force.syscalls, Part::On);
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let outcome = world.escape("tcp", &tcp.local_addr().unwrap().to_string());
+    // Without a proxy there is no limit, and nothing leads programs to one.
+    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
+    assert_eq!(world.run("env | grep -ci proxy").printed, "0\n");
+    let in_force = outcome.in_force.and_then(|in_force| in_force.sandbox).expect("it was asked for");
+    assert_eq!((in_force.syscalls, in_force.reachable), (Part::On, None));
     assert!(in_force.network.is_refused() && matches!(in_force.files, Part::Off(_)));
-    let ended = run.finish();
-    assert!(ended.ends.contains(&Report::Exited(Exit::Code(0))), "{ended:?}");
 }

@@ -122,6 +122,7 @@ impl Run {
                 Report::Stdout(bytes) => outcome.stdout.extend(bytes),
                 Report::Stderr(bytes) => outcome.stderr.extend(bytes),
                 Report::Started { .. } => {}
+                Report::Visited(_) => {}
                 Report::Exceeded(_) | Report::Exited(_) => outcome.ends.push(report),
                 Report::Gone(_) | Report::Fault(_) | Report::Lost(_) => {
                     outcome.ends.push(report);

@@ -161,6 +161,9 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     if let Some(confinement) = confinement.filter(|words| words.values().any(|word| word != "on")) {
         line["confinement"] = json!(confinement);
     }
+    if let Some(network) = outcome.map(|outcome| &outcome.network).filter(|visits| !visits.is_empty()) {
+        line["network"] = json!(network);
+    }
     if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
         line["took_over"] = json!(told);
     }

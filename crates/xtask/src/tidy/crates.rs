@@ -39,6 +39,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("hmac", &["store"]),
     ("libc", &["engine"]),
     ("landlock", &["engine"]),
+    ("httparse", &["engine"]),
     ("rustix", &["engine", "cli", "store", "testkit"]),
     ("signal-hook", &["engine", "cli", "store", "testkit"]),
 ];

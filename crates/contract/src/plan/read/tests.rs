@@ -222,6 +222,43 @@ fn what_a_plan_says_about_sandboxes_holds_for_tasks_that_do_not_say_it() {
 }
 
 #[test]
+fn hosts_are_named_by_the_plan_or_the_task_where_the_network_is_restricted() {
+    let head = "objective = \"o\"\nnetwork = \"restricted\"\nnetwork_allow = [\"Example.org:443\"]\n";
+    let text = head.to_owned()
+        + &task("a", "")
+        + &task("b", "network_allow = [\"*.example.net:80\"]")
+        + &task("c", "network = \"none\"");
+    let plan = from_value(&toml_value(&text).unwrap(), &known()).unwrap();
+    let said = |index: usize| {
+        let rules = plan.tasks[index].network_allow.iter();
+        rules.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(said(0), ["example.org:443"]);
+    assert_eq!(said(1), ["*.example.net:80"]);
+    assert_eq!(said(2), Vec::<String>::new());
+    for (head, more, expected) in [
+        ("", "network_allow = [\"example.org:443\"]", "$.task[0].network_allow: has no effect without"),
+        ("network_allow = [\"example.org:443\"]\n", "", "$.network_allow: has no effect without"),
+        (
+            "network = \"restricted\"\nnetwork_allow = [\"example.org:443\", \"example.org\"]\n",
+            "",
+            "$.network_allow[1]: `example.org`: needs a port",
+        ),
+        (
+            "network = \"restricted\"\n",
+            "network_allow = [\"https://example.org\"]",
+            "$.task[0].network_allow[0]: `https://example.org`: name a host and a port only",
+        ),
+    ] {
+        let value = toml_value(&format!("objective = \"o\"\n{head}{}", task("a", more))).unwrap();
+        let refused = from_value(&value, &known()).unwrap_err();
+        let shown: Vec<String> =
+            refused.iter().map(|finding| format!("{}: {}", finding.path, finding.message)).collect();
+        assert!(shown.len() == 1 && shown[0].starts_with(expected), "{shown:?}");
+    }
+}
+
+#[test]
 fn tasks_that_work_in_clones_may_write_the_same_paths() {
     let isolated = "writes = [\"src\"]\nisolation = \"worktree\"";
     let both = format!("{HEAD}{}{}", task("a", isolated), task("b", isolated));

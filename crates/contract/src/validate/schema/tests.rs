@@ -370,7 +370,7 @@ fn published_schemas_change_only_on_purpose() {
     council strict df82bf0b8f74d907
     continuity lenient a9419f7efb8fec26
     continuity strict 0fb8b27b0daec296
-    plan lenient 6f0236d38377e5c9
-    plan strict 6f0236d38377e5c9
+    plan lenient d66f130042be3829
+    plan strict d66f130042be3829
     ");
 }

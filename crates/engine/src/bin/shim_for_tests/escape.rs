@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "these calls have no safe form, which is why they are tried")]
 
 use std::io::{self, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::ExitCode;
@@ -13,6 +13,8 @@ use std::time::Duration;
 pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
     let tried = match way {
         "tcp" => TcpStream::connect(word).map(drop),
+        "ask" => ask(word),
+        "own server" => own_server(),
         "udp" => UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.send_to(b"x", word)).map(drop),
         "raw" => call(libc::SYS_socket, [libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP]),
         "packet" => call(libc::SYS_socket, [libc::AF_PACKET, libc::SOCK_RAW, 0]),
@@ -42,6 +44,20 @@ pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `ADDRESS TEXT`: sends the text there, in which `|` ends a line, and prints the answer.
+fn ask(word: &str) -> io::Result<()> {
+    let (address, text) = word.split_once(' ').unwrap_or((word, ""));
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(text.replace('|', "\r\n").as_bytes())?;
+    io::copy(&mut stream, &mut io::stdout()).map(drop)
+}
+
+/// A server and its client, both inside.
+fn own_server() -> io::Result<()> {
+    let server = TcpListener::bind("127.0.0.1:0")?;
+    TcpStream::connect(server.local_addr()?).map(drop)
 }
 
 fn number(word: &str) -> i32 {

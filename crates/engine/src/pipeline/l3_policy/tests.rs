@@ -1,6 +1,5 @@
 use contract::domain::check::Check;
 use contract::domain::check::Expects;
-use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;
@@ -14,6 +13,19 @@ fn what_no_rule_forbids_is_allowed() {
     assert_eq!(decisions(&outcome), ["POLICY_ALLOW: no rule forbids it"]);
     assert_eq!(delta(&outcome), json!({"C4.Policy.sandbox": "none"}));
     assert_eq!((outcome.next, denial(&run, &policy)), (Next::Continue(()), None));
+}
+
+#[test]
+fn a_network_that_nobody_limits_is_told() {
+    let closed = |id: &str| PlanTask { network: NetworkUse::None, ..PlanTask::minimal(id) };
+    let held = PlanTask { sandbox: Some(SandboxMode::Prefer), ..closed("held") };
+    let tasks = ["a", "b", "c", "d", "e", "f"].map(closed);
+    let run = run_of(tasks.into_iter().chain([held, PlanTask::minimal("open")]).collect());
+    let said = |policy: &Policy| decisions(&super::run(&facts(&run, policy))).get(1).cloned();
+    let expected =
+        "NETWORK_NOT_LIMITED: no sandbox is on, so `network` has no effect for a, b, c, d, e and 1 more";
+    assert_eq!(said(&Policy::default()).as_deref(), Some(expected));
+    assert_eq!(said(&Policy { sandbox: Some(SandboxMode::Enforce), ..Policy::default() }), None);
 }
 
 #[test]

@@ -47,3 +47,35 @@ fn a_namespace_that_was_not_in_force_is_named_with_the_reason() {
     let reason = NamespaceInForce::Refused("a new pid namespace: no".to_owned());
     assert_eq!(told(reason), (vec![refused.to_owned()], json!("refused: a new pid namespace: no")));
 }
+
+#[test]
+fn what_could_be_reached_and_what_was_is_in_the_trace() {
+    let rule = |text: &str| HostRule::parse(text).unwrap();
+    let reachable = crate::supervisor::Reachable {
+        allow: vec![rule("a.test:443"), rule("*.b.test:443")],
+        endpoints: vec![rule("model.test:443")],
+    };
+    let mut sandbox = crate::supervisor::SandboxInForce::refused("no");
+    sandbox.reachable = Some(reachable);
+    let in_force = InForce { namespace: NamespaceInForce::On, sandbox: Some(Box::new(sandbox)) };
+    let visit = |number: u64| Visit {
+        to: format!("h{number}.test:443"),
+        verdict: if number == 0 { Verdict::Allowed } else { Verdict::Denied },
+        connections: number + 1,
+        sent_bytes: 10,
+        received_bytes: 20,
+        reason: None,
+    };
+    let network = (0..25).map(visit).collect();
+    let ended = Ended { in_force: Some(in_force), network, ..Ended::default() };
+    let said = decisions(&returned(&ended, &Claim::Success));
+    for line in [
+        "NETWORK_RESTRICTED: the plan allows a.test:443, *.b.test:443",
+        "NETWORK_ENDPOINTS: endpoints of the executor, reachable all the same: model.test:443",
+        "NETWORK_ALLOWED: h0.test:443 allowed: 1 connection, 10 bytes sent, 20 received",
+        "NETWORK_DENIED: h1.test:443 denied: 2 connections",
+        "NETWORK_MORE: 5 more destinations are in the attempt's outcome",
+    ] {
+        assert!(said.iter().any(|known| known == line), "{line}: {said:?}");
+    }
+}

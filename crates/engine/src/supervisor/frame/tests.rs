@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use contract::domain::id::Id;
+use contract::domain::network::Verdict;
 use proptest::prelude::*;
 
 use super::*;
@@ -43,6 +44,14 @@ fn all_from_shim() -> Vec<FromShim> {
         FromShim::Stdout(b"out\0\xff".to_vec()),
         FromShim::Stderr(Vec::new()),
         FromShim::Exceeded("more than 1 MiB".to_owned()),
+        FromShim::Visited(Visit {
+            to: "example.org:443".to_owned(),
+            verdict: Verdict::Denied,
+            connections: 2,
+            sent_bytes: 0,
+            received_bytes: u64::MAX,
+            reason: Some("no".to_owned()),
+        }),
         FromShim::Exited(Exit::Code(-1)),
         FromShim::Exited(Exit::Signal(9)),
         FromShim::Gone(Gone { killed: 3, survivors: 1 }),

@@ -12,6 +12,7 @@ use rustix::thread::{
     CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, set_no_new_privs, unshare_unsafe,
 };
 
+use super::doors::Doors;
 use super::files::Rules;
 use super::syscalls::{self, Program};
 
@@ -38,6 +39,8 @@ pub(in crate::supervisor) struct Barrier {
     pub(super) drops_capabilities: bool,
     /// The highest pid of its namespace.
     pub(super) pid_max: Option<u32>,
+    /// What it opens for the proxy in its network, which is a new one.
+    pub(super) doors: Option<Doors>,
 }
 
 /// The steps, in the order in which they are done.
@@ -47,6 +50,7 @@ enum Step {
     Processes = 1,
     Limits,
     Namespaces,
+    Network,
     Capabilities,
     Descriptors,
     Landlock,
@@ -58,6 +62,10 @@ enum Step {
 pub(in crate::supervisor) struct Progress(PipeReader);
 
 impl Barrier {
+    pub(in crate::supervisor) fn open(&mut self, doors: Doors) {
+        self.doors = Some(doors);
+    }
+
     /// Lets the process of this command close the barrier around itself. If a step fails, so does the start.
     pub(in crate::supervisor) fn attach(self, command: &mut Command) -> io::Result<Option<Progress>> {
         let (reader, writer) = io::pipe()?;
@@ -84,6 +92,8 @@ impl Barrier {
             // SAFETY: it changes nothing in memory and no descriptor.
             unsafe { unshare_unsafe(self.unshares) }?;
         }
+        begin(Step::Network)?;
+        self.doors.map_or(Ok(()), Doors::open)?;
         begin(Step::Capabilities)?;
         if self.drops_capabilities {
             drop_capabilities()?;
@@ -106,7 +116,16 @@ pub(in crate::supervisor) fn failed_step(progress: Progress, command: Command) -
     let mut steps = Vec::new();
     let mut reader = progress.0;
     reader.read_to_end(&mut steps).ok()?;
-    let names = ["processes", "limits", "namespaces", "capabilities", "descriptors", "Landlock", "seccomp"];
+    let names = [
+        "processes",
+        "limits",
+        "namespaces",
+        "network",
+        "capabilities",
+        "descriptors",
+        "Landlock",
+        "seccomp",
+    ];
     names.get(usize::from(steps.last()?.checked_sub(1)?)).map(|name| (*name).to_owned())
 }
 

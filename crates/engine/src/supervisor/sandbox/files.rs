@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    Scope,
 };
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
@@ -33,6 +34,8 @@ const DEVICES: &[&str] = &[
 pub(super) struct Wanted<'w> {
     pub(super) writes: Option<&'w [OsString]>,
     pub(super) denies_tcp: bool,
+    /// Ports to which a connection is possible all the same.
+    pub(super) ports: &'w [u16],
     /// Whether fewer kinds of rules than asked for are worth having.
     pub(super) takes_less: bool,
 }
@@ -60,13 +63,17 @@ pub(super) fn rules(wanted: &Wanted<'_>) -> Result<Rules, String> {
 fn whole(wanted: &Wanted<'_>) -> Result<RulesetCreated, String> {
     let mut ruleset = hard().scope(Scope::from_all(WHOLE)).map_err(told)?;
     if wanted.denies_tcp {
-        // Without a rule for any port.
+        // Without a rule for any port but those below.
         ruleset = ruleset.handle_access(AccessNet::from_all(WHOLE)).map_err(told)?;
     }
-    match wanted.writes {
-        Some(writes) => with_writes(ruleset, WHOLE, writes),
-        None => ruleset.create().map_err(told),
+    let mut created = match wanted.writes {
+        Some(writes) => with_writes(ruleset, WHOLE, writes)?,
+        None => ruleset.create().map_err(told)?,
+    };
+    for port in wanted.ports.iter().filter(|_| wanted.denies_tcp) {
+        created = created.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(told)?;
     }
+    Ok(created)
 }
 
 /// What the kernel does not know is an error, and never left out in silence.

@@ -10,7 +10,7 @@ use rustix::thread::UnshareFlags;
 use super::child::Barrier;
 use super::files::{self, Wanted};
 use super::mounts::{self, Cover};
-use super::{Part, Sandbox, SandboxInForce, devices, sockets, syscalls};
+use super::{Part, Reach, Sandbox, SandboxInForce, devices, sockets, syscalls};
 
 const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -37,11 +37,22 @@ pub(in crate::supervisor) fn lay_out(
         Ok(()) => lay_mounts(sandbox, &mut writes, bound),
         Err(reason) => Mounted::refused(reason),
     };
-    let denies_internet = sandbox.network == NetworkUse::None;
-    let wanted =
-        Wanted { writes: writes.as_deref(), denies_tcp: denies_internet, takes_less: !sandbox.is_demanded };
+    let reach = match sandbox.reach() {
+        // There is no network of its own in which a proxy could be the only way out.
+        Reach::Proxied if !has_namespace => Reach::Open,
+        reach => reach,
+    };
+    let doors = sandbox.reachable.doors();
+    let ports: Vec<u16> =
+        doors.iter().filter(|_| reach == Reach::Proxied).map(|door| door.at.port()).collect();
+    let wanted = Wanted {
+        writes: writes.as_deref(),
+        denies_tcp: sandbox.network == NetworkUse::None && reach != Reach::Open,
+        ports: &ports,
+        takes_less: !sandbox.is_demanded,
+    };
     let rules = files::rules(&wanted);
-    let program = syscalls::program(denies_internet);
+    let program = syscalls::program(reach);
     let pid_max = pid_max(sandbox, has_namespace);
     let in_force = SandboxInForce {
         files: file_part(sandbox, &rules, &rest),
@@ -52,8 +63,9 @@ pub(in crate::supervisor) fn lay_out(
             Err(reason) => Part::Refused(reason.clone()),
         },
         syscalls: program.as_ref().err().cloned().map_or(Part::On, Part::Refused),
-        network: network_part(sandbox.network, program.is_ok()),
+        network: network_part(sandbox, &namespace, program.is_ok()),
         limits: pid_max.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        reachable: (reach == Reach::Proxied).then(|| sandbox.reachable.clone()),
     };
     let missing = in_force.missing();
     if sandbox.is_demanded && !missing.is_empty() {
@@ -62,7 +74,11 @@ pub(in crate::supervisor) fn lay_out(
     // A network of its own takes the kernel as long as all the rest, and adds nothing where no socket can be made that
     // reaches a network, and no abstract one of others can be reached.
     let is_closed = in_force.signals == Part::On && in_force.syscalls == Part::On;
-    let network = if denies_internet && !is_closed { UnshareFlags::NEWNET } else { UnshareFlags::empty() };
+    let network = match reach {
+        Reach::Proxied => UnshareFlags::NEWNET,
+        Reach::Closed if !is_closed => UnshareFlags::NEWNET,
+        Reach::Closed | Reach::Open => UnshareFlags::empty(),
+    };
     let barrier = Barrier {
         rules: rules.ok(),
         program: program.ok(),
@@ -70,6 +86,7 @@ pub(in crate::supervisor) fn lay_out(
         unshares: if has_namespace { UnshareFlags::NEWIPC | network } else { UnshareFlags::empty() },
         drops_capabilities: has_namespace,
         pid_max: pid_max.ok(),
+        doors: None,
     };
     Ok((barrier, in_force))
 }
@@ -89,14 +106,14 @@ fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, rest: &Par
     }
 }
 
-fn network_part(network: NetworkUse, has_filter: bool) -> Part {
-    match network {
-        NetworkUse::Full => Part::Off("the task may use the network".to_owned()),
-        NetworkUse::None if has_filter => Part::On,
-        NetworkUse::None => Part::Refused("there is no seccomp filter".to_owned()),
-        NetworkUse::Restricted => {
-            Part::Refused("an allow-list for the network is not supported yet".to_owned())
+fn network_part(sandbox: &Sandbox, namespace: &Result<(), String>, has_filter: bool) -> Part {
+    match (sandbox.reach(), namespace) {
+        (Reach::Open, _) => Part::Off("the task may use the network".to_owned()),
+        (Reach::Proxied, Err(reason)) => {
+            Part::Refused(format!("a proxy that cannot be avoided needs a namespace: {reason}"))
         }
+        (Reach::Proxied | Reach::Closed, _) if has_filter => Part::On,
+        (Reach::Proxied | Reach::Closed, _) => Part::Refused("there is no seccomp filter".to_owned()),
     }
 }
 

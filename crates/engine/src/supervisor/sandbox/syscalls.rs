@@ -9,6 +9,8 @@ use std::mem::offset_of;
 
 use libc::{c_long, seccomp_data, sock_filter, sock_fprog};
 
+use super::Reach;
+
 /// Refused whatever their arguments are.
 const REFUSED: &[c_long] = &[
     // These work around rules about files and sockets.
@@ -84,7 +86,7 @@ const PROCESSOR: Option<u32> = None;
 pub(super) struct Program(Vec<sock_filter>);
 
 /// The program, or why there is none.
-pub(super) fn program(denies_internet: bool) -> Result<Program, String> {
+pub(super) fn program(reach: Reach) -> Result<Program, String> {
     let processor = PROCESSOR.ok_or("seccomp: this processor is not known")?;
     let mut code = vec![
         load(offset_of!(seccomp_data, arch)),
@@ -100,7 +102,7 @@ pub(super) fn program(denies_internet: bool) -> Result<Program, String> {
         let has_new_users = jump(libc::BPF_JSET, libc::CLONE_NEWUSER.cast_unsigned(), 0, 1);
         code.extend(of_call(call, vec![load(argument(0)), has_new_users, denied(), allowed()]));
     }
-    code.extend(of_call(libc::SYS_socket, sockets(denies_internet)));
+    code.extend(of_call(libc::SYS_socket, sockets(reach)));
     let refused = u8::try_from(REFUSED.len()).map_err(|_| "seccomp: too many calls")?;
     // Each jumps behind the last one, over the answer for the others.
     code.extend(REFUSED.iter().zip(0..).map(|(call, at)| if_equal(number(*call), refused - at)));
@@ -114,20 +116,41 @@ fn of_call(call: c_long, block: Vec<sock_filter>) -> Vec<sock_filter> {
     std::iter::once(unless_equal(number(call), length)).chain(block).collect()
 }
 
-fn sockets(denies_internet: bool) -> Vec<sock_filter> {
+fn sockets(reach: Reach) -> Vec<sock_filter> {
     let mut code = vec![load(argument(0)), unless_equal(LOCAL_DOMAIN.cast_unsigned(), 1), allowed()];
-    if denies_internet {
-        // Of the kernel's own sockets those that list addresses.
-        code.push(unless_equal(KERNEL_DOMAIN.cast_unsigned(), 3));
-        code.extend([load(argument(2)), unless_equal(libc::NETLINK_ROUTE.cast_unsigned(), 1)]);
-        code.extend([allowed(), denied()]);
-        return code;
-    }
-    code.extend([unless_equal(KERNEL_DOMAIN.cast_unsigned(), 1), allowed()]);
+    // Of the kernel's own sockets those that list addresses, where the network is not open.
+    let of_kernel = match reach {
+        Reach::Open => vec![allowed()],
+        Reach::Proxied | Reach::Closed => {
+            let lists = unless_equal(libc::NETLINK_ROUTE.cast_unsigned(), 1);
+            vec![load(argument(2)), lists, allowed(), denied()]
+        }
+    };
+    let length = u8::try_from(of_kernel.len()).expect("BUG: a few instructions");
+    code.push(unless_equal(KERNEL_DOMAIN.cast_unsigned(), length));
+    code.extend(of_kernel);
     let [four, six] = INTERNET_DOMAINS.map(i32::cast_unsigned);
-    code.extend([if_equal(four, 2), if_equal(six, 1), denied(), load(argument(1))]);
-    code.push(instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, TYPE_MASK));
-    code.extend([unless_equal(libc::SOCK_RAW.cast_unsigned(), 1), denied(), allowed()]);
+    let kind = [load(argument(1)), instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, TYPE_MASK)];
+    match reach {
+        Reach::Closed => code.push(denied()),
+        Reach::Open => {
+            code.extend([if_equal(four, 2), if_equal(six, 1), denied()]);
+            code.extend(kind);
+            code.extend([unless_equal(libc::SOCK_RAW.cast_unsigned(), 1), denied(), allowed()]);
+        }
+        Reach::Proxied => {
+            code.extend([if_equal(four, 2), if_equal(six, 1), denied()]);
+            code.extend(kind);
+            code.extend([if_equal(libc::SOCK_STREAM.cast_unsigned(), 1), denied(), load(argument(2))]);
+            // Streams of other protocols than the usual one are refused.
+            code.extend([
+                if_equal(0, 2),
+                if_equal(libc::IPPROTO_TCP.cast_unsigned(), 1),
+                denied(),
+                allowed(),
+            ]);
+        }
+    }
     code
 }
 

@@ -1,15 +1,17 @@
 //! The few calls that neither the standard library nor rustix has: a child that begins in new namespaces, and what it
 //! does to be nothing but their first process.
 
-#![expect(unsafe_code, reason = "clone, close_range and signal have no safe form")]
+#![expect(unsafe_code, reason = "clone, fork, dup3, close_range and signal have no safe form")]
 
 use std::mem::ManuallyDrop;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
+/// Above the numbers of the descriptors that a process keeps.
+const FREE_FROM: u8 = 16;
 /// The first process makes a few calls and then waits.
 const STACK_BYTES: usize = 64 * 1024;
 /// What a stack begins at a multiple of.
@@ -74,6 +76,44 @@ extern "C" fn begin(born: *mut libc::c_void) -> libc::c_int {
     let born = unsafe { &*born.cast::<Born>() };
     (born.life)(&born.ends);
     exit()
+}
+
+/// A child with a copy of everything. It runs `life`, and ends with it. The caller has no other thread.
+pub(super) fn fork(life: impl FnOnce()) -> Result<Pid, Errno> {
+    // SAFETY: since this process has one thread, no lock in the child's copy of memory is held.
+    match unsafe { libc::fork() } {
+        0 => {
+            life();
+            exit()
+        }
+        -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
+        pid => Ok(Pid::from_raw(pid).expect("BUG: a child has a pid")),
+    }
+}
+
+/// Closes every descriptor of this process but these, which get the first numbers. Only for a process that holds no
+/// other one that it believes in.
+pub(super) fn keep_only<const N: usize>(kept: [OwnedFd; N]) -> Option<[OwnedFd; N]> {
+    let count = u32::try_from(N).ok()?;
+    // First out of the way of the numbers that they get.
+    let above =
+        kept.map(|descriptor| rustix::io::fcntl_dupfd_cloexec(&descriptor, i32::from(FREE_FROM)).ok());
+    for (number, descriptor) in (0..).zip(&above) {
+        // SAFETY: what had this number is not used any more, as the caller promises.
+        if unsafe { libc::dup3(descriptor.as_ref()?.as_raw_fd(), number, libc::O_CLOEXEC) } == -1 {
+            return None;
+        }
+    }
+    // The ones from which the first were made are closed here, and not again by their owners.
+    above.into_iter().flatten().for_each(std::mem::forget);
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_close_range, count, u32::MAX, 0) };
+    let mut number = 0;
+    Some([(); N].map(|()| {
+        number += 1;
+        // SAFETY: it was made above, and nobody else owns it.
+        unsafe { OwnedFd::from_raw_fd(number - 1) }
+    }))
 }
 
 /// Takes back the shim's handlers. To the first process of a namespace, signals without a handler do not come, and the
