@@ -121,13 +121,10 @@ struct Open {
 impl TaskDoor for Open {}
 
 impl TaskDoors for Answering {
-    fn open(&self, listener: UnixListener, caller: Inside) -> Result<Box<dyn TaskDoor>> {
+    fn open(&self, listener: UnixListener, caller: Inside) -> io::Result<Box<dyn TaskDoor>> {
         let (globals, caller) = (self.globals.clone(), Arc::new(caller));
         let user = rustix::process::getuid().as_raw();
-        let opened = self
-            .doors()
-            .and_then(|doors| doors.open(listener, user, move |asked| job(&globals, &caller, asked)));
-        let door = opened.map_err(|error| Error::new(ErrorCode::Io, error.to_string()))?;
+        let door = self.doors()?.open(listener, user, move |asked| job(&globals, &caller, asked))?;
         Ok(Box::new(Open { _door: door }))
     }
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use contract::domain::attempt::AttemptId;
 use contract::domain::confinement::Ceiling;
 use contract::domain::network::HostRule;
-use ops::Result;
 use ops::inside::InsideTask;
 use rustix::fs::{Mode, OFlags};
 
@@ -32,7 +31,7 @@ pub struct Inside {
 /// Answers calls from inside sandboxes.
 pub trait TaskDoors: Send + Sync {
     /// Answers on this socket until the door is dropped. Dropping it ends what was called and waits for that.
-    fn open(&self, listener: UnixListener, caller: Inside) -> Result<Box<dyn TaskDoor>>;
+    fn open(&self, listener: UnixListener, caller: Inside) -> io::Result<Box<dyn TaskDoor>>;
 }
 
 /// An open way for one task.

@@ -249,7 +249,7 @@ fn a_session_in_a_sandbox_is_told_about_its_task_by_its_hooks() {
     if !has_sandbox(&cli) {
         return;
     }
-    let script = "echo '{}' | @W hook session-start --client claude > src/told && test -s src/told";
+    let script = "echo '{}' | @W hook session-start > src/told && test -s src/told";
     let task = only_task(&run(&cli, "", "title = \"Write the parser\"", script));
     assert_eq!(task["status"], "done", "{task} {}", cli.run(["logs", "a"]));
     let told = std::fs::read_to_string(cli.project().join("src/told")).unwrap();

@@ -373,7 +373,7 @@ fn l6_a_child_finds_the_store_and_the_run_but_not_the_callers_request() {
 fn l6_a_call_from_inside_a_task_is_the_executors_and_not_a_persons() {
     let cli = writ();
     let line = format!("{} memory set --key k --value v", env!("CARGO_BIN_EXE_writ"));
-    let worked = work(&cli, &plan([shell("a", &line)]));
+    let worked = work(&cli, &plan([with(shell("a", &line), json!({"sandbox": "off"}))]));
     let task = worked.result["tasks"][0]["id"].clone();
     let listed = cli.run(["events", "list", "--all", "--kind", "memory_upserted", "--output", "json"]);
     assert_eq!(listed.success().json()["data"]["events"][0]["agent_name"], task, "{listed}");

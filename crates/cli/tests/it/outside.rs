@@ -18,7 +18,8 @@ fn task(id: &str, writes: &str, script: &str) -> String {
 }
 
 fn plan(cli: &Cli, tasks: &[String]) {
-    let plan = format!("objective = \"o\"\nworkspace = \".\"\n{}", tasks.concat());
+    // What a sandbox stops cannot be seen afterwards.
+    let plan = format!("objective = \"o\"\nworkspace = \".\"\nsandbox = \"off\"\n{}", tasks.concat());
     cli.scratch().write("project/plan.toml", plan);
 }
 

@@ -267,7 +267,14 @@ fn an_executor_is_one_author_whatever_names_it_takes() {
     for namespace in ["on", "off"] {
         for before in ["", "env -i PATH=\"$PATH\" HOME=\"$HOME\" WRIT_DB=\"$WRIT_DB\""] {
             let cli = writ();
-            ran(&cli, &plan(&called(before), "[\"true\"]", &format!("namespace = {namespace:?}")));
+            ran(
+                &cli,
+                &plan(
+                    &called(before),
+                    "[\"true\"]",
+                    &format!("namespace = {namespace:?}\nsandbox = \"off\""),
+                ),
+            );
             let told = std::fs::read_to_string(cli.scratch().join("told")).unwrap();
             assert!(told.contains("\"evidence\":\"self-checked\""), "{namespace} {before}: {told}");
         }

@@ -211,7 +211,9 @@ fn tasks_that_write_the_same_place_never_run_together() {
     let beside = "[[task]]\nid = \"x\"\ntitle = \"Beside\"\nwrites = [\"elsewhere\"]\ncommand = [\"sleep\", \"0.1\"]\n";
     write_plan(
         &cli,
-        &format!("objective = \"One place\"\nworkspace = \".\"\nmax_parallel = 4\n{beside}{chain}"),
+        &format!(
+            "objective = \"One place\"\nworkspace = \".\"\nsandbox = \"off\"\nmax_parallel = 4\n{beside}{chain}"
+        ),
     );
     cli.run(["run", "plan.toml"]).success();
     assert_eq!(file(&cli, "order.txt"), "0\n1\n2\n3\n4\n");

@@ -391,9 +391,11 @@ fn checks_that_a_verb_runs_are_confined_as_their_plan_says() {
     if !has_sandbox(&cli) {
         return;
     }
-    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    for directory in ["src", "target"] {
+        std::fs::create_dir_all(cli.project().join(directory)).unwrap();
+    }
     let task = "writes = [\"src\"]\nscratch = [\"target\"]\n\
-                checks = [{ command = [\"sh\", \"-c\", \"mkdir -p target && touch target/x && touch outside\"] }]";
+                checks = [{ command = [\"sh\", \"-c\", \"touch target/x && touch outside\"] }]";
     write_plan(&cli, &plan(ENFORCED, task, "false"));
     let failed = only_task(&cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run());
     let id = failed["id"].as_str().unwrap();

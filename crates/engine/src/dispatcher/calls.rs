@@ -1,5 +1,6 @@
 //! Calls of a task's program from inside its sandbox: the socket it has, and what it reports over it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::continuity::state::CloseOutcome;
@@ -51,7 +52,7 @@ impl Dispatcher<'_> {
     }
 
     /// Opens the socket of a sandboxed task, so that its program can call writ from the start.
-    pub(super) fn open_door(&mut self, task: usize) -> std::result::Result<(), String> {
+    pub(super) fn open_door(&mut self, task: usize) -> io::Result<()> {
         let Some(doors) = self.settings.doors.as_ref() else { return Ok(()) };
         let live = self.live.get_mut(&task).expect("BUG: it is live before it is started");
         let sandbox = live.spec.as_ref().and_then(|spec| spec.confinement.sandbox.as_ref());
@@ -60,10 +61,7 @@ impl Dispatcher<'_> {
         // One that was parked had it open before.
         live.door = None;
         std::fs::remove_file(&socket).ok();
-        let listener = bind(&socket).map_err(|error| format!("could not open its socket: {error}"))?;
-        let door =
-            doors.open(listener, inside).map_err(|error| format!("could not open its socket: {error}"))?;
-        live.door = Some(door);
+        live.door = Some(doors.open(bind(&socket)?, inside)?);
         Ok(())
     }
 

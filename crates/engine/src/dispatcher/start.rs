@@ -317,8 +317,12 @@ impl Dispatcher<'_> {
                 }
             }
         }
-        if let Err(problem) = self.open_door(task) {
-            self.live_mut(task).ended.fault = Some(problem);
+        if let Err(error) = self.open_door(task) {
+            if let Some(short_of) = Shortage::of(error.raw_os_error()) {
+                self.park(task, None, short_of);
+                return Ok(());
+            }
+            self.live_mut(task).ended.fault = Some(format!("could not open its socket: {error}"));
             return self.executor_ended(task);
         }
         let Err(error) = self.children.start(process, spec) else { return Ok(()) };
